@@ -1,0 +1,33 @@
+// Storage makes, clones and removes layers: directories of file changes over an image. The engine mounts them.
+// Every way of cloning passes storage.suite.ts.
+
+/** How a layer is cloned on this filesystem, best first. */
+export type CloneMethod = 'btrfs' | 'reflink' | 'copy'
+
+export interface StorageCapabilities {
+  clone: CloneMethod
+  /** Whether `limitBytes` is enforced; if not, limits are accepted and reported as not enforced. */
+  diskLimit: boolean
+}
+
+export interface LayerOptions {
+  /** The most bytes the layer may hold. Absent: no limit. */
+  limitBytes?: number
+}
+
+export interface Storage {
+  readonly capabilities: StorageCapabilities
+  /** Makes an empty layer. A name in use is an error of code `conflict`. */
+  create(layer: string, options?: LayerOptions): Promise<void>
+  /** A copy of `from` as it is now, under a new name. The source must not be written to meanwhile (freeze it). */
+  clone(from: string, to: string, options?: LayerOptions & { readOnly?: boolean }): Promise<{ method: CloneMethod; durationMs: number }>
+  /** Merges layers, top first, into one new layer that means the same over whatever is below them. */
+  flatten(from: readonly string[], to: string): Promise<void>
+  /** Removes a layer and all it holds; of one that does not exist, nothing. */
+  delete(layer: string): Promise<void>
+  setLimit(layer: string, limitBytes: number | undefined): Promise<void>
+  usageBytes(layer: string): Promise<number>
+  list(): Promise<string[]>
+  /** Lets go of the pool (unmounts what start mounted). Layers stay. */
+  close(): Promise<void>
+}

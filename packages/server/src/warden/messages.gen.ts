@@ -1,0 +1,348 @@
+// Printed by npm run gen from native/warden/message.def. Do not edit.
+// biome-ignore-all format: printed by a script
+import type { FieldTable } from '../wire/fields.ts'
+
+export const GENERATION = 1
+export const MAX_NAME = 63
+export const MAX_LOWERS = 64
+export const MAX_TREES = 4
+export const UIDS_PER_SANDBOX = 65536
+
+export const MESSAGE = {
+  OK: 1,
+  ERROR: 2,
+  HELLO: 3,
+  LAYER_CREATE: 16,
+  LAYER_CLONE: 17,
+  LAYER_DELETE: 18,
+  LAYER_LIMIT: 19,
+  LAYER_USAGE: 20,
+  LAYER_LIST: 21,
+  LAYER_FLATTEN: 22,
+  BIND: 32,
+  CGROUP_LIMIT: 48,
+  CGROUP_FREEZE: 49,
+  CGROUP_STAT: 50,
+  CGROUP_KILL: 51,
+  CGROUP_DELETE: 52,
+  CGROUP_LIST: 53,
+  BRIDGE_CREATE: 64,
+  BRIDGE_DELETE: 65,
+  VETH_DELETE: 66,
+  VETH_LIST: 67,
+} as const
+
+export type MessageName = keyof typeof MESSAGE
+
+/** Who may send a message. */
+export const SENDER = {
+  OK: 'warden',
+  ERROR: 'warden',
+  HELLO: 'server',
+  LAYER_CREATE: 'server',
+  LAYER_CLONE: 'server',
+  LAYER_DELETE: 'server',
+  LAYER_LIMIT: 'server',
+  LAYER_USAGE: 'server',
+  LAYER_LIST: 'server',
+  LAYER_FLATTEN: 'server',
+  BIND: 'server',
+  CGROUP_LIMIT: 'server',
+  CGROUP_FREEZE: 'server',
+  CGROUP_STAT: 'server',
+  CGROUP_KILL: 'server',
+  CGROUP_DELETE: 'server',
+  CGROUP_LIST: 'server',
+  BRIDGE_CREATE: 'server',
+  BRIDGE_DELETE: 'server',
+  VETH_DELETE: 'server',
+  VETH_LIST: 'server',
+} as const
+
+export type LowerRecord = {
+  kind?: number
+  name?: string
+  tree?: string
+}
+
+const LOWER_RECORD: FieldTable = [
+  { tag: 1, name: 'kind', kind: 'u32' },
+  { tag: 2, name: 'name', kind: 'str' },
+  { tag: 3, name: 'tree', kind: 'str' },
+]
+
+export type TreeRecord = {
+  tree?: string
+  at?: string
+  lower?: LowerRecord[]
+}
+
+const TREE_RECORD: FieldTable = [
+  { tag: 1, name: 'tree', kind: 'str' },
+  { tag: 2, name: 'at', kind: 'str' },
+  { tag: 3, name: 'lower', kind: LOWER_RECORD, list: true },
+]
+
+export type LimitsRecord = {
+  memoryBytes?: number
+  cpuMillis?: number
+  pids?: number
+}
+
+const LIMITS_RECORD: FieldTable = [
+  { tag: 1, name: 'memoryBytes', kind: 'u64' },
+  { tag: 2, name: 'cpuMillis', kind: 'u32' },
+  { tag: 3, name: 'pids', kind: 'u32' },
+]
+
+export type NetworkRecord = {
+  veth?: string
+  address?: string
+  prefix?: number
+  gateway?: string
+}
+
+const NETWORK_RECORD: FieldTable = [
+  { tag: 1, name: 'veth', kind: 'str' },
+  { tag: 2, name: 'address', kind: 'str' },
+  { tag: 3, name: 'prefix', kind: 'u32' },
+  { tag: 4, name: 'gateway', kind: 'str' },
+]
+
+export type CgroupStatRecord = {
+  memoryBytes?: number
+  memoryPeakBytes?: number
+  cpuUsec?: number
+  pids?: number
+  oomKills?: number
+  frozen?: number
+}
+
+const CGROUP_STAT_RECORD: FieldTable = [
+  { tag: 1, name: 'memoryBytes', kind: 'u64' },
+  { tag: 2, name: 'memoryPeakBytes', kind: 'u64' },
+  { tag: 3, name: 'cpuUsec', kind: 'u64' },
+  { tag: 4, name: 'pids', kind: 'u32' },
+  { tag: 5, name: 'oomKills', kind: 'u64' },
+  { tag: 6, name: 'frozen', kind: 'u32' },
+]
+
+export type OkFields = {
+  bytes?: number
+  stat?: CgroupStatRecord
+  method?: string
+  durationUs?: number
+  quota?: number
+  name?: string[]
+}
+
+export type ErrorFields = {
+  kind?: number
+  errnoName?: string
+  stage?: string
+  message?: string
+}
+
+export type HelloFields = {
+  generation?: number
+}
+
+export type LayerCreateFields = {
+  layer?: string
+  limitBytes?: number
+}
+
+export type LayerCloneFields = {
+  from?: string
+  to?: string
+  limitBytes?: number
+  readOnly?: number
+}
+
+export type LayerDeleteFields = {
+  layer?: string
+}
+
+export type LayerLimitFields = {
+  layer?: string
+  limitBytes?: number
+}
+
+export type LayerUsageFields = {
+  layer?: string
+}
+
+export type LayerListFields = Record<never, never>
+
+export type LayerFlattenFields = {
+  from?: string[]
+  to?: string
+}
+
+export type BindFields = {
+  pid?: number
+  uidBase?: number
+  layer?: string
+  tree?: TreeRecord[]
+  hostname?: string
+  cgroup?: string
+  limits?: LimitsRecord
+  network?: NetworkRecord
+}
+
+export type CgroupLimitFields = {
+  cgroup?: string
+  limits?: LimitsRecord
+}
+
+export type CgroupFreezeFields = {
+  cgroup?: string
+  frozen?: number
+}
+
+export type CgroupStatFields = {
+  cgroup?: string
+}
+
+export type CgroupKillFields = {
+  cgroup?: string
+}
+
+export type CgroupDeleteFields = {
+  cgroup?: string
+}
+
+export type CgroupListFields = Record<never, never>
+
+export type BridgeCreateFields = {
+  address?: string
+  prefix?: number
+}
+
+export type BridgeDeleteFields = Record<never, never>
+
+export type VethDeleteFields = {
+  veth?: string
+}
+
+export type VethListFields = Record<never, never>
+
+/** The fields of each message; null where the payload is raw bytes. */
+export const FIELDS: Record<MessageName, FieldTable | null> = {
+  OK: [
+    { tag: 1, name: 'bytes', kind: 'u64' },
+    { tag: 2, name: 'stat', kind: CGROUP_STAT_RECORD },
+    { tag: 3, name: 'method', kind: 'str' },
+    { tag: 4, name: 'durationUs', kind: 'u64' },
+    { tag: 5, name: 'quota', kind: 'u32' },
+    { tag: 6, name: 'name', kind: 'str', list: true },
+  ],
+  ERROR: [
+    { tag: 1, name: 'kind', kind: 'u32' },
+    { tag: 2, name: 'errnoName', kind: 'str' },
+    { tag: 3, name: 'stage', kind: 'str' },
+    { tag: 4, name: 'message', kind: 'str' },
+  ],
+  HELLO: [
+    { tag: 1, name: 'generation', kind: 'u32' },
+  ],
+  LAYER_CREATE: [
+    { tag: 1, name: 'layer', kind: 'str' },
+    { tag: 2, name: 'limitBytes', kind: 'u64' },
+  ],
+  LAYER_CLONE: [
+    { tag: 1, name: 'from', kind: 'str' },
+    { tag: 2, name: 'to', kind: 'str' },
+    { tag: 3, name: 'limitBytes', kind: 'u64' },
+    { tag: 4, name: 'readOnly', kind: 'u32' },
+  ],
+  LAYER_DELETE: [
+    { tag: 1, name: 'layer', kind: 'str' },
+  ],
+  LAYER_LIMIT: [
+    { tag: 1, name: 'layer', kind: 'str' },
+    { tag: 2, name: 'limitBytes', kind: 'u64' },
+  ],
+  LAYER_USAGE: [
+    { tag: 1, name: 'layer', kind: 'str' },
+  ],
+  LAYER_LIST: [],
+  LAYER_FLATTEN: [
+    { tag: 1, name: 'from', kind: 'str', list: true },
+    { tag: 2, name: 'to', kind: 'str' },
+  ],
+  BIND: [
+    { tag: 1, name: 'pid', kind: 'u32' },
+    { tag: 2, name: 'uidBase', kind: 'u32' },
+    { tag: 3, name: 'layer', kind: 'str' },
+    { tag: 4, name: 'tree', kind: TREE_RECORD, list: true },
+    { tag: 5, name: 'hostname', kind: 'str' },
+    { tag: 6, name: 'cgroup', kind: 'str' },
+    { tag: 7, name: 'limits', kind: LIMITS_RECORD },
+    { tag: 8, name: 'network', kind: NETWORK_RECORD },
+  ],
+  CGROUP_LIMIT: [
+    { tag: 1, name: 'cgroup', kind: 'str' },
+    { tag: 2, name: 'limits', kind: LIMITS_RECORD },
+  ],
+  CGROUP_FREEZE: [
+    { tag: 1, name: 'cgroup', kind: 'str' },
+    { tag: 2, name: 'frozen', kind: 'u32' },
+  ],
+  CGROUP_STAT: [
+    { tag: 1, name: 'cgroup', kind: 'str' },
+  ],
+  CGROUP_KILL: [
+    { tag: 1, name: 'cgroup', kind: 'str' },
+  ],
+  CGROUP_DELETE: [
+    { tag: 1, name: 'cgroup', kind: 'str' },
+  ],
+  CGROUP_LIST: [],
+  BRIDGE_CREATE: [
+    { tag: 1, name: 'address', kind: 'str' },
+    { tag: 2, name: 'prefix', kind: 'u32' },
+  ],
+  BRIDGE_DELETE: [],
+  VETH_DELETE: [
+    { tag: 1, name: 'veth', kind: 'str' },
+  ],
+  VETH_LIST: [],
+}
+
+export interface FieldsOf {
+  OK: OkFields
+  ERROR: ErrorFields
+  HELLO: HelloFields
+  LAYER_CREATE: LayerCreateFields
+  LAYER_CLONE: LayerCloneFields
+  LAYER_DELETE: LayerDeleteFields
+  LAYER_LIMIT: LayerLimitFields
+  LAYER_USAGE: LayerUsageFields
+  LAYER_LIST: LayerListFields
+  LAYER_FLATTEN: LayerFlattenFields
+  BIND: BindFields
+  CGROUP_LIMIT: CgroupLimitFields
+  CGROUP_FREEZE: CgroupFreezeFields
+  CGROUP_STAT: CgroupStatFields
+  CGROUP_KILL: CgroupKillFields
+  CGROUP_DELETE: CgroupDeleteFields
+  CGROUP_LIST: CgroupListFields
+  BRIDGE_CREATE: BridgeCreateFields
+  BRIDGE_DELETE: BridgeDeleteFields
+  VETH_DELETE: VethDeleteFields
+  VETH_LIST: VethListFields
+}
+
+export const ERROR_KIND = {
+  BAD_REQUEST: 1,
+  NOT_FOUND: 2,
+  EXISTS: 3,
+  NO_SPACE: 4,
+  DENIED: 5,
+  UNSUPPORTED: 6,
+  BUSY: 7,
+  SYSTEM: 8,
+} as const
+
+export type ErrorKind = keyof typeof ERROR_KIND
