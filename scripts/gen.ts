@@ -44,8 +44,14 @@ function printTable(from: string, source: string): string {
   const kinds = rows('ERROR_KIND').map(([name, code]) => ({ name: name!, code: Number(code) }))
   const fields = rows('FIELD').map(parseField)
   const recordFields = rows('RFIELD').map(parseField)
-  assertUnique(from, messages.map((message) => message.code))
-  assertUnique(from, kinds.map((kind) => kind.code))
+  assertUnique(
+    from,
+    messages.map((message) => message.code),
+  )
+  assertUnique(
+    from,
+    kinds.map((kind) => kind.code),
+  )
 
   const lines = [
     `// Printed by npm run gen from ${from}. Do not edit.`,
@@ -73,7 +79,13 @@ function printTable(from: string, source: string): string {
   }
   for (const { name, payload } of messages) {
     if (payload !== 'FIELDS') continue
-    lines.push(printInterface(`${pascal(name)}Fields`, fields.filter((field) => field.owner === name)), '')
+    lines.push(
+      printInterface(
+        `${pascal(name)}Fields`,
+        fields.filter((field) => field.owner === name),
+      ),
+      '',
+    )
   }
   lines.push('/** The fields of each message; null where the payload is raw bytes. */')
   lines.push('export const FIELDS: Record<MessageName, FieldTable | null> = {')
@@ -95,7 +107,13 @@ function printTable(from: string, source: string): string {
 
 function parseField([owner, tag, name, kind]: string[]): Field {
   const list = /^LIST\((.*)\)$/.exec(kind!)
-  return { owner: owner!, tag: Number(tag), name: camel(name!), kind: list ? list[1]! : kind!, list: list !== null }
+  return {
+    owner: owner!,
+    tag: Number(tag),
+    name: camel(name!),
+    kind: list ? list[1]! : kind!,
+    list: list !== null,
+  }
 }
 
 /** Records that hold records come after them. */
@@ -122,7 +140,11 @@ function printSpec(field: Field): string {
 
 function printInterface(name: string, fields: Field[]): string {
   if (fields.length === 0) return `export type ${name} = Record<never, never>`
-  return [`export type ${name} = {`, ...fields.map((field) => `  ${field.name}?: ${tsType(field)}`), '}'].join('\n')
+  return [
+    `export type ${name} = {`,
+    ...fields.map((field) => `  ${field.name}?: ${tsType(field)}`),
+    '}',
+  ].join('\n')
 }
 
 function tsType(field: Field): string {

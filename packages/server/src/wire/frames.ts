@@ -29,7 +29,8 @@ export function frameHeader(type: number, stream: number, length: number): Buffe
 }
 
 function writeHeader(target: Buffer, type: number, stream: number, length: number): void {
-  if (length > MAX_PAYLOAD) throw new WireError(`a frame of ${length} bytes is over the maximum of ${MAX_PAYLOAD}`)
+  if (length > MAX_PAYLOAD)
+    throw new WireError(`a frame of ${length} bytes is over the maximum of ${MAX_PAYLOAD}`)
   target.writeUInt32LE(length, 0)
   target[4] = type
   target.writeUInt32LE(stream, 5)

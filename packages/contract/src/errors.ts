@@ -1,0 +1,193 @@
+// Every failure a caller can meet, in one table. Branch on `code`, never on the class or the text.
+
+export interface ErrorSpec {
+  status: number
+  /** Whether the same call may succeed later without a change. */
+  retryable: boolean
+  message: string
+  hint?: string
+}
+
+export const ERRORS = {
+  bad_request: { status: 400, retryable: false, message: 'The request is not valid.' },
+  invalid_json: {
+    status: 400,
+    retryable: false,
+    message: 'The body is not valid JSON.',
+    hint: 'Send a JSON object with Content-Type: application/json.',
+  },
+  invalid_path: {
+    status: 400,
+    retryable: false,
+    message: 'The path is not valid.',
+    hint: 'Paths are non-empty, at most 4095 bytes and without NUL.',
+  },
+  invalid_header: { status: 400, retryable: false, message: 'A header is not valid.' },
+  unauthorized: {
+    status: 401,
+    retryable: false,
+    message: 'The API key is missing or wrong.',
+    hint: 'Send Authorization: Bearer <key>; the key is in <data directory>/key.',
+  },
+  forbidden: { status: 403, retryable: false, message: 'This key may not do that.' },
+  route_not_found: {
+    status: 404,
+    retryable: false,
+    message: 'There is no such route.',
+    hint: 'GET /openapi.json lists them all.',
+  },
+  sandbox_not_found: {
+    status: 404,
+    retryable: false,
+    message: 'There is no such sandbox.',
+    hint: 'islet ls shows the ones there are.',
+  },
+  process_not_found: { status: 404, retryable: false, message: 'There is no such process.' },
+  runtime_not_found: {
+    status: 404,
+    retryable: false,
+    message: 'There is no such runtime.',
+    hint: 'GET /v1/runtimes, or islet image ls, lists the names.',
+  },
+  image_not_found: {
+    status: 404,
+    retryable: false,
+    message: 'There is no such image.',
+    hint: 'islet image ls lists them.',
+  },
+  file_not_found: { status: 404, retryable: false, message: 'There is no such file or directory.' },
+  method_not_allowed: { status: 405, retryable: false, message: 'This route does not take that method.' },
+  conflict: { status: 409, retryable: false, message: 'Something of that name exists already.' },
+  file_exists: {
+    status: 409,
+    retryable: false,
+    message: 'Something exists at that path already.',
+    hint: 'Pass overwrite to replace it.',
+  },
+  invalid_state: {
+    status: 409,
+    retryable: false,
+    message: 'The sandbox is not in a state that allows this.',
+  },
+  idempotency_mismatch: {
+    status: 409,
+    retryable: false,
+    message: 'This Idempotency-Key was used with another request.',
+  },
+  idempotency_running: {
+    status: 409,
+    retryable: true,
+    message: 'The first request with this Idempotency-Key is still running.',
+  },
+  image_in_use: {
+    status: 409,
+    retryable: false,
+    message: 'A sandbox or snapshot uses this image.',
+    hint: 'Delete what uses it first.',
+  },
+  runtime_not_ready: {
+    status: 409,
+    retryable: false,
+    message: 'The image of this runtime is not on this machine yet.',
+    hint: 'islet image pull NAME, or islet image build base, gets it.',
+  },
+  not_a_directory: { status: 409, retryable: false, message: 'A part of the path is not a directory.' },
+  is_a_directory: { status: 409, retryable: false, message: 'The path is a directory.' },
+  directory_not_empty: {
+    status: 409,
+    retryable: false,
+    message: 'The directory is not empty.',
+    hint: 'Pass recursive to remove what is in it.',
+  },
+  body_too_large: {
+    status: 413,
+    retryable: false,
+    message: 'The body is too large.',
+    hint: 'Send large content through PUT /v1/sandboxes/{id}/files.',
+  },
+  range_not_satisfiable: { status: 416, retryable: false, message: 'The range is outside the file.' },
+  user_not_found: { status: 422, retryable: false, message: 'There is no such user in the sandbox.' },
+  cwd_not_found: {
+    status: 422,
+    retryable: false,
+    message: 'The working directory does not exist in the sandbox.',
+  },
+  command_not_found: { status: 422, retryable: false, message: 'The command was not found in the sandbox.' },
+  command_not_executable: { status: 422, retryable: false, message: 'The command cannot be executed.' },
+  access_denied: { status: 422, retryable: false, message: 'The sandbox denied access.' },
+  not_a_file: { status: 422, retryable: false, message: 'The path is not a regular file.' },
+  too_many_requests: {
+    status: 429,
+    retryable: true,
+    message: 'Too many things at once.',
+    hint: 'Wait for some of them to end.',
+  },
+  limit_exceeded: { status: 429, retryable: true, message: 'A limit of the sandbox is reached.' },
+  internal: {
+    status: 500,
+    retryable: true,
+    message: 'Something went wrong in the server.',
+    hint: 'The log has the request id.',
+  },
+  not_supported: { status: 501, retryable: false, message: 'This machine or engine cannot do that.' },
+  sandbox_lost: { status: 502, retryable: false, message: 'The sandbox ended while the call was running.' },
+  draining: { status: 503, retryable: true, message: 'The server is shutting down.' },
+  engine_unavailable: {
+    status: 503,
+    retryable: true,
+    message: 'The engine could not start a sandbox.',
+    hint: 'islet doctor says what is wrong.',
+  },
+  timeout: { status: 504, retryable: true, message: 'It took too long.' },
+  sandbox_disk_full: { status: 507, retryable: false, message: 'The disk of the sandbox is full.' },
+  server_disk_full: { status: 507, retryable: true, message: 'The disk of the server is full.' },
+} as const satisfies Record<string, ErrorSpec>
+
+export type ErrorCode = keyof typeof ERRORS
+
+/** The one error class: thrown by the server's services, sent as `ErrorBody`, thrown again by the SDK. */
+export class IsletError extends Error {
+  override name = 'IsletError'
+  readonly code: ErrorCode
+  readonly hint: string | undefined
+  readonly details: Record<string, unknown> | undefined
+
+  constructor(
+    code: ErrorCode,
+    message?: string,
+    options: { hint?: string; details?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
+    const spec: ErrorSpec = ERRORS[code]
+    super(message ?? spec.message, { cause: options.cause })
+    this.code = code
+    this.hint = options.hint ?? spec.hint
+    this.details = options.details
+  }
+
+  get status(): number {
+    return ERRORS[this.code].status
+  }
+
+  get retryable(): boolean {
+    return ERRORS[this.code].retryable
+  }
+
+  toBody(): ErrorBody {
+    const { code, message, hint, retryable, details } = this
+    return { error: { code, message, ...(hint && { hint }), retryable, ...(details && { details }) } }
+  }
+}
+
+export interface ErrorBody {
+  error: {
+    code: ErrorCode
+    message: string
+    hint?: string
+    retryable: boolean
+    details?: Record<string, unknown>
+  }
+}
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(ERRORS, value)
+}

@@ -1,0 +1,102 @@
+// An engine makes walls: it starts a guest behind one, gives it a root, limits it, freezes it and takes it away.
+// Everything else happens through the guest. Every engine passes engine.suite.ts.
+import type { Tree } from '../image/image.ts'
+
+export type EngineName = 'oci' | 'process'
+export type Isolation = 'namespace' | 'gvisor' | 'none'
+
+/** What an engine can do, as data. A gap that is declared is skipped by the suite with its reason; another fails it. */
+export interface EngineCapabilities {
+  engine: EngineName
+  isolation: Isolation
+  /** The guest runs before its root is known, so one pool of shells serves every image. */
+  lateRoot: Capability
+  /** Root, users, processes and files of the host and of other sandboxes are out of reach. */
+  wall: Capability
+  memoryLimit: Capability
+  cpuLimit: Capability
+  pidsLimit: Capability
+  diskLimit: Capability
+  network: Capability
+  freeze: Capability
+  memoryCheckpoint: Capability
+  /** Commands can run as another user than the server's. */
+  users: Capability
+}
+
+/** True, or the sentence that says why not. */
+export type Capability = true | { missing: string }
+
+/**
+ * A shell is a started (or startable) wall that no sandbox has used before. It belongs to at most one sandbox, ever.
+ * The engine can find it again after a restart of the server by what it wrote to its run directory.
+ */
+export interface Shell {
+  id: string
+  /** The directory with link.sock in it; the server listens there before `prepare`. */
+  linkDir: string
+}
+
+export interface Root {
+  /** The sandbox's own layer. */
+  layer: string
+  /** What is below it, by mount point; `/` first. Engines without images ignore it. */
+  trees: readonly Tree[]
+}
+
+export interface Limits {
+  memoryBytes: number
+  cpuMillis: number
+  pids: number
+}
+
+export interface BindOptions {
+  root: Root
+  hostname: string
+  limits: Limits
+  network: { enabled: boolean }
+}
+
+/** What `bind` found out and the guest's files need. */
+export interface Bound {
+  /** Nameserver for /etc/resolv.conf; absent without network. */
+  nameserver?: string
+  address?: string
+  /** Where commands start when the caller names no directory and the image none; engine `process` only. */
+  workspace?: string
+}
+
+export interface Usage {
+  memoryBytes: number
+  memoryPeakBytes: number
+  cpuUsec: number
+  pids: number
+  oomKills: number
+}
+
+export interface Engine {
+  readonly capabilities: EngineCapabilities
+  /**
+   * Makes the machine ready (bridge, firewall, cgroup) and takes away every shell, veth and cgroup of this instance that is not in
+   * `keep`. Answers with the ids of the kept shells that are still alive.
+   */
+  start(keep: readonly string[]): Promise<Set<string>>
+  /** A fresh shell directory for `id`; listen on `linkDir/link.sock`, then call `prepare`. */
+  allocate(id: string): Promise<Shell>
+  /** Starts the guest behind its wall. Engines without `lateRoot` do that in `bind`. */
+  prepare(shell: Shell): Promise<void>
+  /** Gives the shell its root, name, limits and network. Fails whole: on an error, destroy the shell. */
+  bind(shell: Shell, options: BindOptions): Promise<Bound>
+  /** A shell this engine made before the server was restarted. */
+  adopt(id: string): Promise<Shell>
+  limit(shell: Shell, limits: Limits): Promise<void>
+  freeze(shell: Shell): Promise<void>
+  thaw(shell: Shell): Promise<void>
+  usage(shell: Shell): Promise<Usage>
+  /** Whether its first process lives. */
+  alive(shell: Shell): Promise<boolean>
+  /** Kills everything in it and removes every trace. Of a shell that is gone: nothing. */
+  destroy(shell: Shell): Promise<void>
+  /** Lets go of this process's own resources; sandboxes go on. With `all`, also bridge, firewall and cgroup parent. */
+  close(options?: { all?: boolean }): Promise<void>
+}

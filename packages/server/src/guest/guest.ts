@@ -1,0 +1,161 @@
+// What the server can ask of a guest. link.ts implements it over one socket; PROTOCOL.md in native/guest is the wire.
+import type { Duplex } from 'node:stream'
+
+export interface Guest {
+  /** Whether the guest is connected right now. It redials by itself when the connection drops. */
+  readonly connected: boolean
+  /** Changes when the guest itself was replaced; its processes are gone then. Empty before the first connection. */
+  readonly bootId: string
+  /** Resolves once connected; rejects with `sandbox_lost` after `close`, or `timeout`. */
+  ready(options?: { timeoutMs?: number; signal?: AbortSignal }): Promise<void>
+
+  spawn(spec: SpawnSpec, sink: OutputSink): Promise<GuestProcess>
+  /** Be the reader of a process again after a reconnect or a restart of the server, from this offset on. */
+  attach(id: string, offset: number, sink: OutputSink): Promise<GuestProcess>
+  processes(): Promise<GuestProcessState[]>
+  signal(id: string, signal: number, options: { group: boolean }): Promise<void>
+  resize(id: string, size: TerminalSize): Promise<void>
+
+  stat(path: string, options?: { follow?: boolean }): Promise<Entry>
+  list(
+    path: string,
+    options?: { depth?: number; limit?: number; signal?: AbortSignal },
+  ): Promise<{ entries: Entry[]; truncated: boolean }>
+  read(
+    path: string,
+    options?: { offset?: number; length?: number; signal?: AbortSignal },
+  ): Promise<{ entry: Entry; body: AsyncIterable<Buffer> }>
+  write(path: string, body: AsyncIterable<Uint8Array>, options?: WriteOptions): Promise<Entry>
+  mkdir(path: string, options?: { parents?: boolean; mode?: number; owner?: string }): Promise<void>
+  move(from: string, to: string, options?: { overwrite?: boolean }): Promise<void>
+  copy(
+    from: string,
+    to: string,
+    options?: { recursive?: boolean; overwrite?: boolean; signal?: AbortSignal },
+  ): Promise<void>
+  remove(path: string, options?: { recursive?: boolean; signal?: AbortSignal }): Promise<void>
+  chmod(path: string, mode: number): Promise<void>
+  chown(path: string, owner: string): Promise<void>
+  symlink(path: string, target: string): Promise<void>
+  realpath(path: string): Promise<string>
+  tarOut(path: string, options?: { signal?: AbortSignal }): Promise<AsyncIterable<Buffer>>
+  tarIn(
+    path: string,
+    body: AsyncIterable<Uint8Array>,
+    options?: { owner?: string; signal?: AbortSignal },
+  ): Promise<{ count: number }>
+
+  /** Changes below a path until the signal aborts or the iteration is left. */
+  watch(
+    path: string,
+    options: { recursive: boolean; signal?: AbortSignal },
+  ): Promise<AsyncIterable<WatchEvent>>
+  /** A connection to a port on the sandbox's loopback. */
+  dial(port: number, options?: { host?: '127.0.0.1' | '::1'; signal?: AbortSignal }): Promise<Duplex>
+  ports(): Promise<ListeningPort[]>
+
+  /** Writes files right after a root was bound, replacing what is at their paths. */
+  setup(files: readonly SetupFile[]): Promise<void>
+  killAll(): Promise<void>
+  ping(): Promise<void>
+  /** Asks the guest to close the connection and to dial again after `delayMs`. */
+  hangup(delayMs: number): void
+}
+
+export interface SpawnSpec {
+  id: string
+  argv: readonly string[]
+  env: Record<string, string>
+  cwd: string
+  /** Name, uid, `name:group` or `uid:gid`; empty: root (as the guest). */
+  user: string
+  timeoutMs?: number
+  stdin: boolean
+  pty?: TerminalSize
+}
+
+export interface TerminalSize {
+  cols: number
+  rows: number
+}
+
+export type OutputChannel = 'stdout' | 'stderr'
+
+/**
+ * Receives output in order, each byte once. The guest keeps a byte until the promise of the call that delivered it
+ * has resolved, and stops the program when too much is pending: a slow sink slows the writer and nothing else.
+ * Across a lost connection the link attaches again by itself and goes on where the sink is.
+ */
+export interface OutputSink {
+  write(channel: OutputChannel, bytes: Buffer, offset: number): void | Promise<void>
+}
+
+export interface GuestProcess {
+  id: string
+  pid: number
+  /** Settles after the last byte was taken by the sink. Rejects with `sandbox_lost` when the guest is gone for good. */
+  exited: Promise<GuestExit>
+  /** Resolves when the bytes are on their way and there is room for more. After the program's end: does nothing. */
+  writeStdin(bytes: Uint8Array): Promise<void>
+  endStdin(): Promise<void>
+  /** The result is recorded: the guest may forget the process. Kills it if it still runs. */
+  forget(): void
+}
+
+export interface GuestExit {
+  code: number
+  /** 0: it exited by itself. */
+  signal: number
+  timedOut: boolean
+  outputEnd: number
+  durationMs: number
+}
+
+export interface GuestProcessState {
+  id: string
+  pid: number
+  running: boolean
+  outputStart: number
+  outputEnd: number
+  stdinOffset: number
+}
+
+export type EntryType = 'file' | 'directory' | 'symlink' | 'other'
+
+export interface Entry {
+  path: string
+  type: EntryType
+  sizeBytes: number
+  mode: number
+  uid: number
+  gid: number
+  mtimeMs: number
+  target?: string
+}
+
+export interface WriteOptions {
+  mode?: number
+  owner?: string
+  parents?: boolean
+  exclusive?: boolean
+  signal?: AbortSignal
+}
+
+export interface WatchEvent {
+  kind: 'created' | 'changed' | 'removed' | 'overflow'
+  path: string
+  directory: boolean
+}
+
+export interface ListeningPort {
+  port: number
+  address: string
+  uid: number
+}
+
+export interface SetupFile {
+  path: string
+  content: string | Uint8Array
+  mode: number
+  owner?: string
+}

@@ -1,0 +1,83 @@
+// An image is an immutable root filesystem; a runtime is a catalog name for one, with defaults.
+
+/** One mounted subtree of a root: `/`, and for the host image also `/usr`. */
+export interface Tree {
+  /** The subdirectory of a layer that holds this tree's changes: `root`, `usr`. */
+  tree: string
+  /** Where it is mounted: `/` or one top-level directory. */
+  at: string
+  /** Read-only directories below the layer, top first. */
+  lowers: readonly Lower[]
+}
+
+export type Lower =
+  | { kind: 'layer'; name: string; tree: string }
+  | { kind: 'image'; name: string; tree: string }
+  | { kind: 'host-usr' }
+
+export type ImageSource =
+  | { kind: 'host' }
+  | { kind: 'debian'; suite: string }
+  | { kind: 'oci'; reference: string }
+  | { kind: 'directory'; path: string }
+  | { kind: 'tar'; path: string }
+
+export interface Image {
+  /** Its directory below <data>/images, and its identity: `img-` + the first 16 hex digits of the digest. */
+  name: string
+  /** sha256 of what it was made from: the OCI manifest, the tar, the tree. */
+  digest: string
+  source: ImageSource
+  trees: readonly Tree[]
+  sizeBytes: number
+  createdAt: string
+  defaults: ImageDefaults
+}
+
+/** What a sandbox of this image starts with when the caller says nothing else. */
+export interface ImageDefaults {
+  user: string
+  workdir: string
+  env: Record<string, string>
+}
+
+export interface Runtime {
+  name: string
+  description: string
+  /** The image it means now; absent while it has to be pulled or built first. */
+  image?: string
+  source: ImageSource
+}
+
+export interface Progress {
+  stage: 'resolve' | 'download' | 'unpack' | 'build' | 'finish'
+  message: string
+  /** 0 to 1 where it is known. */
+  fraction?: number
+}
+
+export interface Images {
+  /** The catalog: built-in names, and those that pull and build added. */
+  runtimes(): Promise<Runtime[]>
+  /** The image of a runtime, ready to mount. Code `runtime_not_found`, or `runtime_not_ready` when it must be pulled or built first. */
+  resolve(runtime: string): Promise<Image>
+  list(): Promise<(Image & { runtimes: string[] })[]>
+  /** Pulls an OCI reference and gives it a catalog name (the reference itself unless named). */
+  pull(reference: string, options?: ImportOptions): Promise<Image>
+  /** A directory or tar (plain, gzip, zstd, xz) as an image. */
+  import(source: ImageSource, options: ImportOptions & { name: string }): Promise<Image>
+  /** The Debian base: the runtime `base`. */
+  buildBase(options?: ImportOptions): Promise<Image>
+  /** Takes a runtime name away, and its image when nothing else names it. Code `image_in_use` when a sandbox or snapshot needs it. */
+  remove(runtimeOrImage: string): Promise<void>
+  /** Removes images that no runtime names and `inUse` does not hold, and what cut-off imports left. */
+  collect(): Promise<{ removed: string[]; freedBytes: number }>
+}
+
+export interface ImportOptions {
+  name?: string
+  onProgress?: (progress: Progress) => void
+  signal?: AbortSignal
+  /** OCI: allow a registry without TLS. */
+  insecure?: boolean
+}
