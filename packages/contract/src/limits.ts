@@ -1,0 +1,39 @@
+// The bounds of what callers may send. Every one is enforced by a schema or by the server.
+
+export const LIMITS = {
+  /** A JSON body; file content goes through PUT files, which has no limit. */
+  jsonBodyBytes: 16 * 1024 * 1024,
+  nameLength: 128,
+  descriptionLength: 4096,
+  metadataBytes: 16 * 1024,
+  envEntries: 1000,
+  envNameBytes: 256,
+  envValueBytes: 64 * 1024,
+  envBytes: 256 * 1024,
+  argvEntries: 4096,
+  argumentBytes: 128 * 1024,
+  commandBytes: 512 * 1024,
+  createFiles: 1000,
+  createFilesBytes: 12 * 1024 * 1024,
+  stdinBytes: 8 * 1024 * 1024,
+  pathBytes: 4095,
+  listEntries: 100_000,
+  listPage: 1000,
+  idempotencyKeyLength: 255,
+  execOutputBytes: 64 * 1024 * 1024,
+  timeoutMs: 24 * 3_600_000,
+} as const
+
+export const DEFAULTS = {
+  runtime: 'base',
+  memoryBytes: 1024 * 1024 * 1024,
+  cpuMillis: 2000,
+  diskBytes: 10 * 1024 * 1024 * 1024,
+  pids: 1024,
+  /** What an exec answer holds of stdout and stderr together. */
+  execOutputBytes: 4 * 1024 * 1024,
+  /** What is kept of a process's output for later readers: its end. */
+  scrollbackBytes: 1024 * 1024,
+  port: 7400,
+  host: '127.0.0.1',
+} as const

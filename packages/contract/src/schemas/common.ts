@@ -1,0 +1,91 @@
+import { z } from 'zod'
+import { idPattern } from '../ids.ts'
+import { LIMITS } from '../limits.ts'
+import { parseCpuMillis, parseDurationMs, parseSizeBytes } from '../units.ts'
+
+const encoder = new TextEncoder()
+export const byteLength = (text: string): number => encoder.encode(text).length
+
+const noNul = (text: string): boolean => !text.includes('\0')
+
+export const sandboxId = z.string().regex(idPattern('sandbox'), 'not a sandbox id')
+export const processId = z.string().regex(idPattern('process'), 'not a process id')
+
+/** Absolute, or relative to the sandbox's working directory. */
+export const sandboxPath = z
+  .string()
+  .min(1, 'a path is not empty')
+  .refine((path) => noNul(path) && byteLength(path) <= LIMITS.pathBytes, {
+    message: `a path has at most ${LIMITS.pathBytes} bytes and no NUL`,
+    params: { code: 'invalid_path' },
+  })
+  .meta({ description: 'Absolute, or relative to the working directory of the sandbox.' })
+
+export const userName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})?$/,
+    'a user is NAME, UID, NAME:GROUP or UID:GID',
+  )
+
+const envName = z
+  .string()
+  .refine((name) => name !== '' && !/[=\0]/.test(name) && byteLength(name) <= LIMITS.envNameBytes, {
+    message: `the name of a variable has 1 to ${LIMITS.envNameBytes} bytes, no = and no NUL`,
+  })
+const envValue = z.string().refine((value) => noNul(value) && byteLength(value) <= LIMITS.envValueBytes, {
+  message: `the value of a variable has at most ${LIMITS.envValueBytes} bytes and no NUL`,
+})
+
+const envFits = (env: Record<string, string | null>): boolean =>
+  Object.keys(env).length <= LIMITS.envEntries &&
+  Object.entries(env).reduce((sum, [name, value]) => sum + name.length + (value?.length ?? 0) + 2, 0) <=
+    LIMITS.envBytes
+const envMessage = `an environment has at most ${LIMITS.envEntries} variables and ${LIMITS.envBytes} bytes`
+
+export const env = z.record(envName, envValue).refine(envFits, envMessage)
+/** A change of an environment: null takes a variable away. */
+export const envPatch = z.record(envName, envValue.nullable()).refine(envFits, envMessage)
+
+export const metadata = z
+  .record(z.string().min(1).max(LIMITS.nameLength), z.json())
+  .refine(
+    (value) => byteLength(JSON.stringify(value)) <= LIMITS.metadataBytes,
+    `metadata has at most ${LIMITS.metadataBytes} bytes of JSON`,
+  )
+
+/** Input: a number of milliseconds or '30s'. Output: milliseconds. */
+export const durationMs = quantity(
+  parseDurationMs,
+  "a duration is a number of milliseconds, or like '30s', '10m', '24h'",
+)
+/** Input: a number of bytes or '256Mi'. Output: bytes. */
+export const sizeBytes = quantity(parseSizeBytes, "a size is a number of bytes, or like '256Mi', '1Gi'")
+/** Input: a number of cores or '500m'. Output: thousandths of a core. */
+export const cpuMillis = quantity(parseCpuMillis, "cpu is a number of cores, or like '500m'")
+
+function quantity(parse: (value: number | string) => number | undefined, message: string) {
+  return z.union([z.number(), z.string().max(32)]).transform((value, context) => {
+    const parsed = parse(value)
+    if (parsed !== undefined) return parsed
+    context.addIssue({ code: 'custom', message, input: value })
+    return z.NEVER
+  })
+}
+
+/** '0644' or 420. */
+export const fileMode = z.union([
+  z.number().int().min(0).max(0o7777),
+  z
+    .string()
+    .regex(/^[0-7]{1,5}$/, "a mode is octal, like '0644'")
+    .transform((text) => Number.parseInt(text, 8) & 0o7777),
+])
+
+/** Query parameters are text: 'true', '1', 'false', '0'. */
+export const queryBoolean = z
+  .enum(['true', '1', 'false', '0', ''])
+  .transform((text) => text === 'true' || text === '1' || text === '')
+export const queryInteger = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
+
+export const timestamp = z.iso.datetime()

@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import { timestamp } from './common.ts'
+import { runtimeName } from './sandbox.ts'
+
+const imageSource = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('host') }),
+  z.object({ kind: z.literal('debian'), suite: z.string() }),
+  z.object({ kind: z.literal('oci'), reference: z.string() }),
+  z.object({ kind: z.literal('directory'), path: z.string() }),
+  z.object({ kind: z.literal('tar'), path: z.string() }),
+])
+
+export const runtimeInfo = z.object({
+  name: z.string(),
+  description: z.string(),
+  ready: z.boolean().meta({ description: 'Its image is on this machine.' }),
+  image: z.string().nullable(),
+  source: imageSource,
+})
+export type RuntimeInfo = z.infer<typeof runtimeInfo>
+export const runtimeList = z.object({ runtimes: z.array(runtimeInfo) })
+
+export const imageInfo = z.object({
+  name: z.string(),
+  digest: z.string(),
+  source: imageSource,
+  sizeBytes: z.number(),
+  createdAt: timestamp,
+  runtimes: z.array(z.string()),
+})
+export type ImageInfo = z.infer<typeof imageInfo>
+export const imageList = z.object({ images: z.array(imageInfo) })
+
+export const pullImage = z.strictObject({
+  reference: runtimeName,
+  name: runtimeName.optional().meta({ description: 'The runtime name it gets. Default: the reference.' }),
+  insecure: z.boolean().optional().meta({ description: 'Allow a registry without TLS.' }),
+})
+export const buildImage = z.strictObject({ runtime: z.literal('base') })
+export const importImage = z.strictObject({
+  kind: z.enum(['directory', 'tar']),
+  path: z.string().min(1).max(4095),
+  name: runtimeName,
+})
+export const collectResult = z.object({ removed: z.array(z.string()), freedBytes: z.number() })
+
+/** Long image work answers with one of these per line (application/x-ndjson); the last is done or error. */
+export const imageProgress = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('progress'),
+    stage: z.string(),
+    message: z.string(),
+    fraction: z.number().optional(),
+  }),
+  z.object({ type: z.literal('done'), image: imageInfo }),
+  z.object({
+    type: z.literal('error'),
+    error: z.object({
+      code: z.string(),
+      message: z.string(),
+      hint: z.string().optional(),
+      retryable: z.boolean(),
+    }),
+  }),
+])
+export type ImageProgress = z.infer<typeof imageProgress>

@@ -1,0 +1,186 @@
+import { z } from 'zod'
+import { LIMITS } from '../limits.ts'
+import {
+  byteLength,
+  durationMs,
+  env,
+  processId,
+  queryBoolean,
+  queryInteger,
+  sandboxPath,
+  timestamp,
+  userName,
+} from './common.ts'
+import { createSandbox } from './sandbox.ts'
+
+const argument = z
+  .string()
+  .refine(
+    (text) => !text.includes('\0') && byteLength(text) <= LIMITS.argumentBytes,
+    `an argument has at most ${LIMITS.argumentBytes} bytes and no NUL`,
+  )
+const fits = (argv: string[]): boolean =>
+  argv.reduce((sum, text) => sum + byteLength(text), 0) <= LIMITS.commandBytes
+
+export const command = z
+  .union([
+    argument.min(1, 'a command is not empty'),
+    z
+      .array(argument)
+      .min(1, 'a command has at least its program')
+      .max(LIMITS.argvEntries)
+      .refine(fits, `a command has at most ${LIMITS.commandBytes} bytes`)
+      .refine((argv) => argv[0] !== '', 'the program is not empty'),
+  ])
+  .meta({ description: 'Text runs through sh -c; a list is a program and its arguments.' })
+
+const timeout = durationMs.refine((value) => value <= LIMITS.timeoutMs, 'a timeout is at most 24h')
+const stdinText = z
+  .string()
+  .refine(
+    (text) => text.length <= LIMITS.stdinBytes,
+    `stdin has at most ${LIMITS.stdinBytes} bytes; start a process and write to it for more`,
+  )
+
+const commandFields = {
+  command,
+  cwd: sandboxPath.optional(),
+  env: env.optional().meta({ description: 'Added to the environment of the sandbox.' }),
+  user: userName.optional(),
+  timeout: timeout
+    .optional()
+    .meta({ description: 'Kills the whole command after this long; 0 or absent: never.' }),
+}
+const captureFields = {
+  stdin: stdinText.optional(),
+  stdinEncoding: z.enum(['utf8', 'base64']).optional(),
+  encoding: z
+    .enum(['utf8', 'base64'])
+    .optional()
+    .meta({ description: 'How stdout and stderr are given. Default: utf8.' }),
+  maxOutputBytes: z
+    .number()
+    .int()
+    .min(0)
+    .max(LIMITS.execOutputBytes)
+    .optional()
+    .meta({
+      description: 'Of stdout and stderr together; more is cut and truncated is true. Default: 4 MiB.',
+    }),
+}
+
+export const exec = z.strictObject({ ...commandFields, ...captureFields })
+export type Exec = z.input<typeof exec>
+export type ExecParsed = z.output<typeof exec>
+
+/** What a command that ran did. One that never ran is an error instead. */
+const resultFields = {
+  exitCode: z.number().int().meta({ description: '128 + n when signal n ended it, 124 when it timed out.' }),
+  signal: z.string().nullable().meta({ description: 'SIGKILL ...' }),
+  timedOut: z.boolean(),
+  oom: z.boolean().meta({ description: 'The memory limit of the sandbox killed something while this ran.' }),
+  durationMs: z.number(),
+}
+export const execResult = z.object({
+  processId,
+  ...resultFields,
+  stdout: z.string(),
+  stderr: z.string(),
+  truncated: z.boolean(),
+})
+export type ExecResult = z.infer<typeof execResult>
+
+export const run = z.strictObject({ ...createSandbox.shape, ...commandFields, ...captureFields })
+export type Run = z.input<typeof run>
+export type RunParsed = z.output<typeof run>
+export const runResult = execResult.extend({ sandboxId: z.string() })
+export type RunResult = z.infer<typeof runResult>
+
+export const terminalSize = z.strictObject({
+  cols: z.number().int().min(1).max(1000),
+  rows: z.number().int().min(1).max(1000),
+})
+
+export const startProcess = z.strictObject({
+  ...commandFields,
+  stdin: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Keep stdin open for writes. Default: false; terminals always can.' }),
+  terminal: terminalSize.optional().meta({ description: 'Run in a terminal of this size.' }),
+})
+export type StartProcess = z.input<typeof startProcess>
+export type StartProcessParsed = z.output<typeof startProcess>
+
+export const PROCESS_STATUSES = ['running', 'exited', 'lost'] as const
+export const processInfo = z.object({
+  id: processId,
+  sandboxId: z.string(),
+  command: z.union([z.string(), z.array(z.string())]),
+  status: z.enum(PROCESS_STATUSES).meta({ description: 'lost: the sandbox ended before the process did.' }),
+  pid: z.number().nullable(),
+  cwd: z.string(),
+  user: z.string(),
+  terminal: z.boolean(),
+  startedAt: timestamp,
+  endedAt: timestamp.nullable(),
+  outputBytes: z.number().meta({ description: 'All it printed so far; the last part is kept.' }),
+  result: z.object(resultFields).nullable(),
+})
+export type ProcessInfo = z.infer<typeof processInfo>
+export const processList = z.object({ processes: z.array(processInfo) })
+export const listProcesses = z.strictObject({
+  status: z.enum(PROCESS_STATUSES).optional(),
+  limit: queryInteger(1, LIMITS.listPage).optional(),
+})
+export const getProcess = z.strictObject({
+  wait: queryInteger(0, 60_000)
+    .optional()
+    .meta({ description: 'Wait up to this many milliseconds for its end.' }),
+})
+
+export const signalName = z.union([
+  z.number().int().min(1).max(64),
+  z.string().regex(/^(SIG)?[A-Z][A-Z0-9+-]{1,9}$/, 'not a signal'),
+])
+export const sendSignal = z.strictObject({
+  signal: signalName.optional().meta({ description: 'A name or number. Default: SIGKILL.' }),
+  group: z.boolean().optional().meta({ description: 'Its whole session. Default: true.' }),
+})
+export const resizeTerminal = terminalSize
+export const writeStdin = z.strictObject({
+  data: stdinText.optional(),
+  encoding: z.enum(['utf8', 'base64']).optional(),
+  end: z.boolean().optional().meta({ description: 'Close stdin after the data.' }),
+})
+export const getOutput = z.strictObject({ encoding: z.enum(['utf8', 'base64']).optional() })
+export const processOutput = z.object({
+  stdout: z.string(),
+  stderr: z.string(),
+  truncated: z.boolean().meta({ description: 'The beginning was printed but is not kept.' }),
+  outputBytes: z.number(),
+})
+export type ProcessOutput = z.infer<typeof processOutput>
+
+/**
+ * WS .../processes/{pid}/attach. Text frames are one of these; binary frames from the server are one byte of channel
+ * (1 stdout or terminal, 2 stderr) and bytes of output; binary frames from the client are stdin.
+ */
+export const attachQuery = z.strictObject({
+  replay: queryBoolean
+    .optional()
+    .meta({ description: 'Send what is kept of the output first. Default: true.' }),
+})
+export const attachServerMessage = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('start'), process: processInfo, truncated: z.boolean() }),
+  z.object({ type: z.literal('replay-end') }),
+  z.object({ type: z.literal('exit'), ...resultFields }),
+  z.object({ type: z.literal('error'), error: z.object({ code: z.string(), message: z.string() }) }),
+])
+export type AttachServerMessage = z.infer<typeof attachServerMessage>
+export const attachClientMessage = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('resize'), cols: terminalSize.shape.cols, rows: terminalSize.shape.rows }),
+  z.strictObject({ type: z.literal('signal'), signal: signalName }),
+  z.strictObject({ type: z.literal('stdin-end') }),
+])
+export type AttachClientMessage = z.infer<typeof attachClientMessage>

@@ -1,0 +1,176 @@
+import { z } from 'zod'
+import { LIMITS } from '../limits.ts'
+import {
+  byteLength,
+  cpuMillis,
+  env,
+  envPatch,
+  fileMode,
+  metadata,
+  queryInteger,
+  sandboxId,
+  sandboxPath,
+  sizeBytes,
+  timestamp,
+  userName,
+} from './common.ts'
+
+export const SANDBOX_STATUSES = ['creating', 'running', 'paused', 'hibernated', 'stopped', 'failed'] as const
+export const sandboxStatus = z.enum(SANDBOX_STATUSES)
+export type SandboxStatus = z.infer<typeof sandboxStatus>
+
+const MIB = 1024 * 1024
+
+const memory = sizeBytes.refine(
+  (value) => value >= 16 * MIB && value <= 2 ** 40,
+  'memory is between 16Mi and 1Ti',
+)
+const cpu = cpuMillis.refine(
+  (value) => value >= 10 && value <= 1_000_000,
+  'cpu is between 10m and 1000 cores',
+)
+const disk = sizeBytes.refine(
+  (value) => value >= 16 * MIB && value <= 2 ** 50,
+  'disk is between 16Mi and 1Pi',
+)
+
+export const resourcesInput = z.strictObject({
+  memory: memory.optional().meta({ description: "Bytes, or like '512Mi'." }),
+  cpu: cpu.optional().meta({ description: "Cores, or like '500m'." }),
+  disk: disk
+    .optional()
+    .meta({ description: "Bytes, or like '2Gi'. Enforced where the storage can; see capabilities." }),
+  pids: z
+    .number()
+    .int()
+    .min(16)
+    .max(100_000)
+    .optional()
+    .meta({ description: 'The most processes and threads at once.' }),
+})
+
+export const fileToWrite = z.strictObject({
+  path: sandboxPath,
+  content: z.string(),
+  encoding: z.enum(['utf8', 'base64']).default('utf8'),
+  mode: fileMode.optional(),
+  owner: userName.optional(),
+})
+export type FileToWrite = z.input<typeof fileToWrite>
+
+const label = z
+  .string()
+  .min(1)
+  .max(LIMITS.nameLength)
+  .regex(/^[^\p{Cc}]+$/u, 'no control characters')
+export const runtimeName = z
+  .string()
+  .min(1)
+  .max(255)
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/, 'not a runtime name')
+
+export const createSandbox = z.strictObject({
+  runtime: runtimeName.optional().meta({ description: 'A name of GET /v1/runtimes. Default: base.' }),
+  name: label.optional(),
+  description: z.string().max(LIMITS.descriptionLength).optional(),
+  metadata: metadata.optional(),
+  project: label.optional(),
+  env: env.optional(),
+  files: z
+    .array(fileToWrite)
+    .max(LIMITS.createFiles)
+    .refine(
+      (files) => files.reduce((sum, file) => sum + byteLength(file.content), 0) <= LIMITS.createFilesBytes,
+      `files hold at most ${LIMITS.createFilesBytes} bytes together; send more with PUT files`,
+    )
+    .optional(),
+  resources: resourcesInput.optional(),
+  network: z
+    .strictObject({ enabled: z.boolean() })
+    .optional()
+    .meta({ description: 'Default: off, loopback only.' }),
+  user: userName
+    .optional()
+    .meta({ description: 'Who commands run as. Default: that of the image, usually user.' }),
+  workdir: sandboxPath
+    .optional()
+    .meta({ description: 'Where commands start; made if missing. Default: that of the image.' }),
+})
+export type CreateSandbox = z.input<typeof createSandbox>
+export type CreateSandboxParsed = z.output<typeof createSandbox>
+
+export const updateSandbox = z.strictObject({
+  name: label.nullable().optional(),
+  description: z.string().max(LIMITS.descriptionLength).nullable().optional(),
+  metadata: metadata.optional().meta({ description: 'Replaces the metadata.' }),
+  project: label.nullable().optional(),
+  env: envPatch
+    .optional()
+    .meta({ description: 'Merged into the environment of later commands; null removes a variable.' }),
+  resources: resourcesInput.optional(),
+})
+export type UpdateSandbox = z.input<typeof updateSandbox>
+export type UpdateSandboxParsed = z.output<typeof updateSandbox>
+
+export const sandbox = z.object({
+  id: sandboxId,
+  name: z.string().nullable(),
+  description: z.string().nullable(),
+  status: sandboxStatus,
+  /** Why it failed or stopped. */
+  reason: z.string().nullable(),
+  runtime: z.string(),
+  image: z.string().nullable(),
+  engine: z.string(),
+  isolation: z.string(),
+  metadata: z.record(z.string(), z.json()),
+  project: z.string().nullable(),
+  env: z.record(z.string(), z.string()),
+  resources: z.object({
+    memoryBytes: z.number(),
+    cpuMillis: z.number(),
+    diskBytes: z.number(),
+    pids: z.number(),
+  }),
+  network: z.object({ enabled: z.boolean() }),
+  user: z.string(),
+  workdir: z.string(),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+  stoppedAt: timestamp.nullable(),
+})
+export type Sandbox = z.infer<typeof sandbox>
+
+export const listSandboxes = z.strictObject({
+  status: z
+    .enum([...SANDBOX_STATUSES, 'all'])
+    .optional()
+    .meta({ description: 'Default: all but stopped ones.' }),
+  name: z.string().optional(),
+  project: z.string().optional(),
+  metadata: z
+    .union([z.string(), z.array(z.string())])
+    .optional()
+    .meta({ description: 'key=value; may be given more than once, all must match.' }),
+  limit: queryInteger(1, LIMITS.listPage).optional().meta({ description: 'Default: 100.' }),
+  cursor: z.string().max(256).optional(),
+})
+export type ListSandboxes = z.input<typeof listSandboxes>
+export type ListSandboxesParsed = z.output<typeof listSandboxes>
+
+export const sandboxPage = z.object({
+  sandboxes: z.array(sandbox),
+  total: z.number(),
+  cursor: z.string().optional(),
+})
+export type SandboxPage = z.infer<typeof sandboxPage>
+
+export const usage = z.object({
+  memoryBytes: z.number(),
+  memoryPeakBytes: z.number(),
+  cpuUsec: z.number(),
+  pids: z.number(),
+  oomKills: z.number(),
+  diskBytes: z.number(),
+})
+export type SandboxUsage = z.infer<typeof usage>

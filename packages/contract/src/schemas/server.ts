@@ -1,0 +1,16 @@
+import { z } from 'zod'
+
+export const health = z.object({ status: z.literal('ok'), version: z.string() })
+export const ready = z.object({ ready: z.boolean(), reason: z.string().optional() })
+
+const capability = z.union([z.literal(true), z.object({ missing: z.string() })])
+export const serverInfo = z.object({
+  version: z.string(),
+  engine: z.string(),
+  isolation: z.string(),
+  capabilities: z.record(z.string(), capability),
+  storage: z.object({ clone: z.string(), diskLimit: z.boolean() }),
+  sandboxes: z.number().meta({ description: 'Live ones.' }),
+  startedAt: z.iso.datetime(),
+})
+export type ServerInfo = z.infer<typeof serverInfo>
