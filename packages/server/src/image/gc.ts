@@ -1,0 +1,71 @@
+// Takes images away: one by name, or all that nothing needs. An image leaves in one rename, so nobody meets half of one.
+import { IsletError } from '@islet/contract'
+import { type Catalog, IMAGE_NAME } from './catalog.ts'
+import { discard, removeTree, stagings, treeBytes } from './staging.ts'
+
+export interface Garbage {
+  imagesDir: string
+  catalog: Catalog
+  /** Images that sandboxes and snapshots need. A caller records its image before it mounts it. */
+  inUse: () => Promise<Set<string>>
+  /** The image of the runtime `host` as it is now, if it was made. */
+  hostImage: () => string | undefined
+}
+
+/** Takes a name, or an image with all its names, out of the catalog; returns the directories left to remove. Callers hold the lock. */
+export async function takeAway(garbage: Garbage, runtimeOrImage: string): Promise<string[]> {
+  const { catalog, imagesDir } = garbage
+  const runtimes = await catalog.named()
+  const isImage = IMAGE_NAME.test(runtimeOrImage)
+  const name = isImage ? runtimeOrImage : runtimes.get(runtimeOrImage)?.image
+  if (name === undefined || (isImage && !(await catalog.image(name)))) {
+    throw new IsletError(
+      isImage ? 'image_not_found' : 'runtime_not_found',
+      `There is no ${runtimeOrImage} to remove.`,
+    )
+  }
+  const leaving = [...runtimes]
+    .filter(([each, { image }]) => (isImage ? image === name : each === runtimeOrImage))
+    .map(([each]) => each)
+  const stays =
+    [...runtimes].some(([each, { image }]) => image === name && !leaving.includes(each)) ||
+    name === garbage.hostImage()
+  if (!stays && (await needed(garbage)).has(name))
+    throw new IsletError('image_in_use', `${runtimeOrImage} is in use.`)
+  await catalog.change((map) => {
+    for (const each of leaving) map.delete(each)
+  })
+  return stays || !(await catalog.image(name)) ? [] : [await discard(imagesDir, name)]
+}
+
+/** Moves out of sight all that nothing needs; returns what is left to remove. Callers hold the lock. */
+export async function sweep(garbage: Garbage): Promise<{ removed: string[]; paths: string[] }> {
+  const { catalog, imagesDir } = garbage
+  const keep = await needed(garbage)
+  for (const { image } of (await catalog.named()).values()) keep.add(image)
+  const host = garbage.hostImage()
+  if (host) keep.add(host)
+  const paths = (await stagings(imagesDir)).filter(({ alive }) => !alive).map(({ path }) => path)
+  const removed: string[] = []
+  for (const { name } of await catalog.images()) {
+    if (keep.has(name)) continue
+    paths.push(await discard(imagesDir, name))
+    removed.push(name)
+  }
+  return { removed, paths }
+}
+
+/** Removes directories and says how many bytes they held. */
+export async function removeAll(paths: readonly string[]): Promise<number> {
+  let freedBytes = 0
+  for (const path of paths) {
+    freedBytes += await treeBytes(path).catch(() => 0)
+    await removeTree(path)
+  }
+  return freedBytes
+}
+
+async function needed({ imagesDir, inUse }: Garbage): Promise<Set<string>> {
+  const claims = (await stagings(imagesDir)).filter(({ alive }) => alive).flatMap(({ claim }) => claim ?? [])
+  return new Set([...(await inUse()), ...claims])
+}

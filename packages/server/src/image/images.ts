@@ -1,0 +1,162 @@
+// The images of one data directory. This file composes; each way to make an image is a file of its own.
+import { mkdirSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { IsletError } from '@islet/contract'
+import { BUILT_IN, checkRuntimeName, IMAGE_NAME, imageName, openCatalog } from './catalog.ts'
+import { allowedPaths } from './etc.ts'
+import { type Garbage, removeAll, sweep, takeAway } from './gc.ts'
+import { buildHostRoot, HOST_DEFAULTS, hostFingerprint, hostGaps, hostTrees } from './host.ts'
+import type { Image, Images, ImportOptions, Runtime } from './image.ts'
+import { type Job, publish } from './job.ts'
+import { createLock, createShared } from './shared.ts'
+import { explainDisk, stage } from './staging.ts'
+
+export interface ImagesOptions {
+  /** <data>/images. Made with mode 0700: images hold set-user-id programs that nobody on the machine may start. */
+  imagesDir: string
+  /** Names of the images that sandboxes and snapshots need. */
+  inUse: () => Promise<Set<string>>
+  log?: (line: string) => void
+  /** The machine whose programs the runtime `host` is. */
+  hostRoot?: string
+}
+
+/** How long a look at the machine's /etc holds: a hundred creates at once need only one. */
+const HOST_CHECK_MS = 1000
+
+export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' }: ImagesOptions): Images {
+  mkdirSync(imagesDir, { recursive: true, mode: 0o700 })
+  const catalog = openCatalog(imagesDir)
+  const share = createShared<Image>()
+  const locked = createLock()
+  let hostPaths: string[] | undefined
+  let hostImage: string | undefined
+  let hostCheckedAt = Number.NEGATIVE_INFINITY
+  const garbage: Garbage = { imagesDir, catalog, inUse, hostImage: () => hostImage }
+
+  async function host(): Promise<Image> {
+    const known =
+      hostImage && performance.now() - hostCheckedAt < HOST_CHECK_MS && (await catalog.image(hostImage))
+    if (known) return known
+    hostPaths ??= await allowedPaths(hostRoot)
+    const digest = hostFingerprint(hostRoot, hostPaths)
+    hostImage = imageName(digest)
+    hostCheckedAt = performance.now()
+    const found = await catalog.image(hostImage)
+    if (found) return found
+    return make(`host ${digest}`, {}, async ({ staging }) => {
+      for (const gap of hostGaps(hostRoot)) log(gap)
+      await mkdir(join(staging.image, 'root'))
+      await buildHostRoot(hostRoot, join(staging.image, 'root'))
+      return publish(staging, { digest, source: { kind: 'host' }, defaults: HOST_DEFAULTS, trees: hostTrees })
+    })
+  }
+
+  /** Makes an image once for all who ask for the same key meanwhile, and gives it the name. */
+  async function make(
+    key: string,
+    options: ImportOptions,
+    fill: (job: Job) => Promise<Image>,
+  ): Promise<Image> {
+    const image = await share(key, options, async ({ signal, onProgress }) => {
+      await using staging = await stage(imagesDir)
+      const find = async (digest: string) => {
+        await staging.claim(imageName(digest))
+        return catalog.image(imageName(digest))
+      }
+      try {
+        const made = await fill({ staging, signal, onProgress, find })
+        await give(options.name, made)
+        return made
+      } catch (error) {
+        throw explainDisk(error)
+      }
+    })
+    await give(options.name, image)
+    return image
+  }
+
+  async function give(name: string | undefined, { name: image, source }: Image): Promise<void> {
+    if (name === undefined || (await catalog.named()).get(name)?.image === image) return
+    await locked(() => catalog.change((runtimes) => void runtimes.set(name, { image, source })))
+  }
+
+  async function resolve(runtime: string): Promise<Image> {
+    if (IMAGE_NAME.test(runtime)) {
+      const image = await catalog.image(runtime)
+      if (!image) throw new IsletError('image_not_found', `There is no image ${runtime}.`)
+      return image
+    }
+    if (runtime === 'host') return host()
+    const named = (await catalog.named()).get(runtime)
+    const image = named && (await catalog.image(named.image))
+    if (image) return image
+    if (runtime === 'base') return host()
+    if (named || BUILT_IN.some(({ name }) => name === runtime)) {
+      throw new IsletError('runtime_not_ready', `The image of ${runtime} is not on this machine yet.`, {
+        hint: `islet image pull ${runtime} gets it.`,
+      })
+    }
+    throw new IsletError('runtime_not_found', `There is no runtime ${JSON.stringify(runtime)}.`)
+  }
+
+  async function runtimes(): Promise<Runtime[]> {
+    const current = await host().catch(() => undefined)
+    const named = await catalog.named()
+    const list = new Map<string, Runtime>()
+    for (const each of BUILT_IN) {
+      const isHost = each.source.kind === 'host' && current
+      list.set(each.name, { ...each, ...(isHost && { image: current.name }) })
+    }
+    for (const [name, { image, source }] of named) {
+      const ready = await catalog.image(image)
+      const description = list.get(name)?.description ?? describe(source)
+      list.set(name, { name, description, source, ...(ready && { image }) })
+    }
+    return [...list.values()]
+  }
+
+  return {
+    runtimes,
+    resolve,
+    async list() {
+      const all = await runtimes()
+      return (await catalog.images()).map((image) => ({
+        ...image,
+        runtimes: all.filter((each) => each.image === image.name).map(({ name }) => name),
+      }))
+    },
+    async pull() {
+      throw new IsletError('not_supported')
+    },
+    async import(_source, { name }) {
+      checkRuntimeName(name)
+      throw new IsletError('not_supported')
+    },
+    async buildBase() {
+      throw new IsletError('not_supported')
+    },
+    async remove(runtimeOrImage) {
+      await removeAll(await locked(() => takeAway(garbage, runtimeOrImage)))
+    },
+    async collect() {
+      await host().catch(() => {})
+      const { removed, paths } = await locked(() => sweep(garbage))
+      return { removed, freedBytes: await removeAll(paths) }
+    },
+  }
+}
+
+function describe(source: Runtime['source']): string {
+  switch (source.kind) {
+    case 'oci':
+      return `Pulled from ${source.reference}`
+    case 'debian':
+      return `Debian ${source.suite}`
+    case 'host':
+      return "This machine's own programs, read-only"
+    default:
+      return `Imported from ${source.path}`
+  }
+}

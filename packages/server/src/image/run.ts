@@ -1,0 +1,155 @@
+// Runs the programs that images are made with: argv arrays, a small environment, a process group that a cancel ends whole.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { IsletError } from '@islet/contract'
+
+export interface RunOptions {
+  signal?: AbortSignal | undefined
+  cwd?: string
+  env?: Record<string, string>
+  /** Called for every line of stdout and stderr. */
+  onLine?: (line: string) => void
+  /** Written to the program's stdin, which is otherwise /dev/null. */
+  input?: Readable
+  /** The most bytes of stdout that are kept. */
+  maxOutputBytes?: number
+}
+
+export interface RunResult {
+  exitCode: number
+  stdout: string
+  /** The last lines the program said on stderr. */
+  stderr: string
+}
+
+/** What a program inherits from the server's environment: how to reach the network, where to find credentials files. */
+const INHERITED = [
+  'HOME',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  'XDG_RUNTIME_DIR',
+  'REGISTRY_AUTH_FILE',
+  'DOCKER_CONFIG',
+  'TMPDIR',
+]
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+const KEPT_LINES = 40
+/** How long a cancelled program may clean up after itself before it is killed. */
+const TERM_MS = 5000
+
+/** Runs to the end and returns the exit code; a program that cannot be started, or is cancelled, throws. */
+export async function run(
+  argv: readonly [string, ...string[]],
+  options: RunOptions = {},
+): Promise<RunResult> {
+  const { signal, onLine, input, maxOutputBytes = 1 << 20 } = options
+  signal?.throwIfAborted()
+  const env: Record<string, string> = { PATH, LANG: 'C.UTF-8', ...options.env }
+  for (const key of INHERITED) {
+    const value = process.env[key]
+    if (value !== undefined && !(key in env)) env[key] = value
+  }
+  const child = spawn(argv[0], argv.slice(1), {
+    cwd: options.cwd ?? '/',
+    env,
+    detached: true,
+    stdio: [input ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+  })
+  const started = new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve)
+    child.once('error', (error) => reject(notStarted(argv[0], error)))
+  })
+  const closed = new Promise<number>((resolve) => {
+    child.once('close', (code, name) => resolve(code ?? (name ? 128 : 1)))
+  })
+  let stdout = ''
+  const said: string[] = []
+  const lines = (from: Readable | null, take: (line: string) => void) => {
+    if (from) createInterface({ input: from }).on('line', take)
+  }
+  lines(child.stdout, (line) => {
+    if (stdout.length < maxOutputBytes) stdout += `${line}\n`
+    onLine?.(line)
+  })
+  lines(child.stderr, (line) => {
+    said.push(line.slice(0, 1000))
+    if (said.length > KEPT_LINES) said.shift()
+    onLine?.(line)
+  })
+  await started
+  const stop = () => void endGroup(child, closed)
+  signal?.addEventListener('abort', stop, { once: true })
+  if (signal?.aborted) stop()
+  if (input && child.stdin) {
+    // A program that ends early closes its stdin; its exit code says why.
+    child.stdin.on('error', () => input.destroy())
+    input.on('error', stop)
+    input.pipe(child.stdin)
+  }
+  const exitCode = await closed
+  signal?.removeEventListener('abort', stop)
+  input?.destroy()
+  signal?.throwIfAborted()
+  if (input?.errored) throw input.errored
+  return { exitCode, stdout, stderr: said.join('\n') }
+}
+
+/** As `run`, and an exit code other than 0 throws what `explain` makes of it, or `internal`. */
+export async function runOk(
+  argv: readonly [string, ...string[]],
+  options: RunOptions & { explain?: (result: RunResult) => IsletError | undefined } = {},
+): Promise<RunResult> {
+  const result = await run(argv, options)
+  if (result.exitCode === 0) return result
+  if (/no space left on device|disk quota exceeded/i.test(result.stderr)) throw diskFull()
+  throw options.explain?.(result) ?? failed(argv[0], result)
+}
+
+export function failed(program: string, result: RunResult): IsletError {
+  const last = result.stderr.trim().split('\n').at(-1) ?? ''
+  return new IsletError('internal', `${program} ended with code ${result.exitCode}: ${last.slice(0, 500)}`, {
+    details: { program, exitCode: result.exitCode, stderr: result.stderr.slice(-4000) },
+  })
+}
+
+export function diskFull(cause?: unknown): IsletError {
+  return new IsletError('server_disk_full', 'The disk that holds the images is full.', {
+    hint: 'islet image rm, or a larger disk for the data directory, makes room.',
+    cause,
+  })
+}
+
+/** Ends the program and all it started: asked first, killed when it does not listen. */
+async function endGroup(child: ChildProcess, closed: Promise<number>): Promise<void> {
+  signalGroup(child, 'SIGTERM')
+  const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), TERM_MS)
+  await closed
+  clearTimeout(timer)
+  // What it left behind in its group goes too.
+  signalGroup(child, 'SIGKILL')
+}
+
+function signalGroup(child: ChildProcess, name: NodeJS.Signals): void {
+  if (child.pid === undefined) return
+  try {
+    process.kill(-child.pid, name)
+  } catch {
+    // It has ended.
+  }
+}
+
+function notStarted(program: string, error: NodeJS.ErrnoException): IsletError {
+  if (error.code !== 'ENOENT')
+    return new IsletError('internal', `${program} cannot be started`, { cause: error })
+  return new IsletError('not_supported', `The program ${program} is not on this machine.`, {
+    hint: 'scripts/setup, run as root, installs what Islet needs.',
+    cause: error,
+  })
+}

@@ -1,0 +1,106 @@
+// Where images are made before they are there:
+//
+//   <images>/.tmp-<pid>-<start time of the pid>-<random>/   one import, removed when it ends
+//     image/                                                renamed to <images>/<name> when it is whole
+//     claim                                                 the image's name, so that nobody collects it before it is used
+//
+// A directory whose process is gone is what a cut-off import left; collect sweeps it.
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { lstat, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { diskFull, runOk } from './run.ts'
+
+const PREFIX = '.tmp-'
+
+export interface Staging extends AsyncDisposable {
+  path: string
+  /** The image directory in the making. */
+  image: string
+  /** Keeps collect, in whichever process, from removing the image of this name until this import ends. */
+  claim(name: string): Promise<void>
+  /** Publishes `image` under its name; when the name exists already that one stays, for it may be mounted. */
+  commit(name: string): Promise<void>
+}
+
+export async function stage(imagesDir: string): Promise<Staging> {
+  const path = join(imagesDir, tempName())
+  const image = join(path, 'image')
+  await mkdir(image, { recursive: true, mode: 0o700 })
+  const claim = (name: string) => writeFile(join(path, 'claim'), name)
+  return {
+    path,
+    image,
+    claim,
+    async commit(name) {
+      await claim(name)
+      await runOk(['sync', '-f', image])
+      await rename(image, join(imagesDir, name)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+      })
+    },
+    [Symbol.asyncDispose]: () => removeTree(path),
+  }
+}
+
+/** Moves a directory out of sight at once; the caller then removes what it was moved to. */
+export async function discard(imagesDir: string, name: string): Promise<string> {
+  const to = join(imagesDir, tempName())
+  await rename(join(imagesDir, name), to)
+  return to
+}
+
+export async function stagings(
+  imagesDir: string,
+): Promise<{ path: string; alive: boolean; claim?: string }[]> {
+  const names = (await readdir(imagesDir)).filter((name) => name.startsWith(PREFIX))
+  return Promise.all(
+    names.map(async (name) => {
+      const path = join(imagesDir, name)
+      const claim = await readFile(join(path, 'claim'), 'utf8').catch(() => undefined)
+      return { path, alive: isAlive(name), ...(claim && { claim }) }
+    }),
+  )
+}
+
+/** Removes a tree of hostile names and depths, staying on its filesystem. */
+export async function removeTree(path: string): Promise<void> {
+  await runOk(['rm', '-rf', '--one-file-system', '--', path])
+}
+
+export async function treeBytes(path: string): Promise<number> {
+  const { stdout } = await runOk(['du', '-s', '-x', '-B1', '--', path])
+  return Number.parseInt(stdout, 10)
+}
+
+export async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** What a full disk means, whoever met it. */
+export function explainDisk(error: unknown): unknown {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code
+  return code === 'ENOSPC' || code === 'EDQUOT' ? diskFull(error) : error
+}
+
+function tempName(): string {
+  return `${PREFIX}${process.pid}-${startTime(process.pid)}-${randomBytes(6).toString('hex')}`
+}
+
+function isAlive(name: string): boolean {
+  const [pid = '', start = ''] = name.slice(PREFIX.length).split('-')
+  return /^\d+$/.test(pid) && start !== '' && startTime(Number(pid)) === start
+}
+
+/** A pid is used again; with its start time (in ticks since boot) it is not. */
+function startTime(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+  } catch {
+    return undefined
+  }
+}
