@@ -1,0 +1,101 @@
+// The admin key: made at the first start, kept in <data>/key for the clients of the same machine.
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { Log } from './log.ts'
+
+export interface AdminKey {
+  /** Where clients of this machine find it; undefined when it was configured. */
+  path: string | undefined
+  /** Takes as long for a key that is almost right as for one that is all wrong. */
+  keyMatches(candidate: string): boolean
+  /** For whoever must print or use it; never for the log. */
+  reveal(): string
+}
+
+const MIN_CONFIGURED_LENGTH = 16
+const RANDOM_BYTES = 32 // 43 characters of base64url
+
+export interface KeyOptions {
+  /** The key of ISLET_API_KEY: used instead of the file. */
+  configured?: string | undefined
+  log?: Pick<Log, 'warn'> | undefined
+}
+
+export function loadOrCreateKey(dataDir: string, { configured, log }: KeyOptions = {}): AdminKey {
+  if (configured !== undefined) return describe(checkText(configured, 'ISLET_API_KEY'), undefined)
+  const path = join(dataDir, 'key')
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  createOnce(dataDir, path)
+  closeToOthers(path, log)
+  return describe(checkText(readFileSync(path, 'utf8').trim(), path), path)
+}
+
+export function newKey(): string {
+  return `islet_${randomBytes(RANDOM_BYTES).toString('base64url')}`
+}
+
+function describe(key: string, path: string | undefined): AdminKey {
+  const expected = digest(key)
+  return {
+    path,
+    keyMatches: (candidate) => timingSafeEqual(digest(candidate), expected),
+    reveal: () => key,
+  }
+}
+
+/** Equal lengths for the comparison, whatever the candidate is. */
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+/** Whole or not at all, and never over a key that is there: the file is written aside, synced, then linked. */
+function createOnce(dataDir: string, path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })) return
+  const temporary = join(dataDir, `.key.${randomBytes(8).toString('hex')}`)
+  try {
+    const file = openSync(temporary, 'wx', 0o600)
+    try {
+      writeSync(file, `${newKey()}\n`)
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+    linkSync(temporary, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(temporary, { force: true })
+  }
+  const directory = openSync(dataDir, 'r')
+  try {
+    fsyncSync(directory)
+  } finally {
+    closeSync(directory)
+  }
+}
+
+function closeToOthers(path: string, log: KeyOptions['log']): void {
+  const mode = statSync(path).mode & 0o777
+  if ((mode & 0o077) === 0) return
+  chmodSync(path, 0o600)
+  log?.warn({ path, mode: mode.toString(8) }, 'the key file was open to others; its mode is 0600 again')
+}
+
+function checkText(key: string, where: string): string {
+  if (key.length >= MIN_CONFIGURED_LENGTH && /^[\x21-\x7e]+$/.test(key)) return key
+  throw new Error(
+    `The key in ${where} is not usable: a key has at least ${MIN_CONFIGURED_LENGTH} visible ASCII characters.`,
+  )
+}
