@@ -87,8 +87,10 @@ export interface Engine {
   prepare(shell: Shell): Promise<void>
   /** Gives the shell its root, name, limits and network. Fails whole: on an error, destroy the shell. */
   bind(shell: Shell, options: BindOptions): Promise<Bound>
-  /** A shell this engine made before the server was restarted. */
+  /** A shell this engine made before the server was restarted. Listen on its socket again, then call `ownSocket`. */
   adopt(id: string): Promise<Shell>
+  /** Lets the guest, and nobody else, connect to a socket made anew. `prepare` does it by itself. */
+  ownSocket(shell: Shell): Promise<void>
   limit(shell: Shell, limits: Limits): Promise<void>
   freeze(shell: Shell): Promise<void>
   thaw(shell: Shell): Promise<void>

@@ -1,0 +1,134 @@
+// The config.json of a shell: an OCI bundle whose root is almost empty. The warden puts the real root in at bind, so
+// nothing here knows about images, names or limits of a sandbox.
+import { seccompProfile } from './seccomp.ts'
+
+export interface ShellSpec {
+  /** The first host uid and gid of its range. */
+  uidBase: number
+  uidCount: number
+  /** The directory with the mount points of `SKELETON`. */
+  rootDir: string
+  /** Mounted read-only at /.islet. */
+  linkDir: string
+  cgroupsPath: string
+}
+
+/** The mount points a shell's first root needs; all shells share one such directory. */
+export const SKELETON = ['proc', 'dev', 'sys', 'tmp', '.islet']
+
+// What root in a container needs to install packages, switch users, serve low ports and chroot; AUDIT_WRITE is for
+// PAM. Not NET_RAW (forged packets; ping works without), not MKNOD, nothing that reaches past the sandbox.
+export const CAPABILITIES = [
+  'CAP_AUDIT_WRITE',
+  'CAP_CHOWN',
+  'CAP_DAC_OVERRIDE',
+  'CAP_FOWNER',
+  'CAP_FSETID',
+  'CAP_KILL',
+  'CAP_NET_BIND_SERVICE',
+  'CAP_SETFCAP',
+  'CAP_SETGID',
+  'CAP_SETPCAP',
+  'CAP_SETUID',
+  'CAP_SYS_CHROOT',
+]
+
+// Before bind there is only the guest in the shell. bind sets the real limits.
+const UNBOUND_MEMORY_BYTES = 256 * 1024 * 1024
+const UNBOUND_PIDS = 64
+
+const MASKED_PATHS = [
+  '/proc/acpi',
+  '/proc/asound',
+  '/proc/interrupts',
+  '/proc/kcore',
+  '/proc/keys',
+  '/proc/latency_stats',
+  '/proc/scsi',
+  '/proc/sched_debug',
+  '/proc/timer_list',
+  '/proc/timer_stats',
+  '/sys/devices/virtual/powercap',
+  '/sys/firmware',
+]
+const READONLY_PATHS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']
+
+const MOUNTS = [
+  { destination: '/proc', type: 'proc', source: 'proc', options: ['nosuid', 'noexec', 'nodev'] },
+  {
+    destination: '/dev',
+    type: 'tmpfs',
+    source: 'tmpfs',
+    options: ['nosuid', 'noexec', 'strictatime', 'mode=755', 'size=64k'],
+  },
+  {
+    destination: '/dev/pts',
+    type: 'devpts',
+    source: 'devpts',
+    options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5'],
+  },
+  // Its pages count against the sandbox's memory limit; without a size it would be half of the machine's memory.
+  {
+    destination: '/dev/shm',
+    type: 'tmpfs',
+    source: 'shm',
+    options: ['nosuid', 'nodev', 'mode=1777', 'size=512m'],
+  },
+  { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: ['nosuid', 'noexec', 'nodev'] },
+  { destination: '/sys', type: 'sysfs', source: 'sysfs', options: ['nosuid', 'noexec', 'nodev', 'ro'] },
+]
+
+// In the shell's own network namespace: any user may bind low ports and ping; IPv6 stays on the loopback only.
+const SYSCTL = {
+  'net.ipv4.ip_unprivileged_port_start': '0',
+  'net.ipv4.ping_group_range': '0 65535',
+  'net.ipv6.conf.default.disable_ipv6': '1',
+}
+
+// The profile is the same for all and the largest part of the file: print it once.
+const SECCOMP = JSON.stringify(seccompProfile())
+const SECCOMP_PLACE = '"seccomp":null'
+
+export function shellConfig(spec: ShellSpec): string {
+  const range = [{ containerID: 0, hostID: spec.uidBase, size: spec.uidCount }]
+  const config = {
+    ociVersion: '1.0.2',
+    process: {
+      terminal: false,
+      user: { uid: 0, gid: 0 },
+      args: ['/.islet/guest'],
+      env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
+      cwd: '/',
+      capabilities: { bounding: CAPABILITIES, effective: CAPABILITIES, permitted: CAPABILITIES },
+      // sudo inside must work; setuid in a user namespace gives nothing outside it.
+      noNewPrivileges: false,
+    },
+    root: { path: spec.rootDir, readonly: true },
+    hostname: 'islet',
+    mounts: [
+      ...MOUNTS,
+      {
+        destination: '/.islet',
+        type: 'bind',
+        source: spec.linkDir,
+        options: ['bind', 'ro', 'nosuid', 'nodev', 'private'],
+      },
+    ],
+    linux: {
+      namespaces: ['user', 'pid', 'mount', 'ipc', 'uts', 'network', 'cgroup'].map((type) => ({ type })),
+      uidMappings: range,
+      gidMappings: range,
+      cgroupsPath: spec.cgroupsPath,
+      resources: {
+        devices: [{ allow: false, access: 'rwm' }],
+        memory: { limit: UNBOUND_MEMORY_BYTES },
+        pids: { limit: UNBOUND_PIDS },
+      },
+      sysctl: SYSCTL,
+      seccomp: null,
+      maskedPaths: MASKED_PATHS,
+      readonlyPaths: READONLY_PATHS,
+    },
+  }
+  return JSON.stringify(config).replace(SECCOMP_PLACE, () => `"seccomp":${SECCOMP}`)
+}

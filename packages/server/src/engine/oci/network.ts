@@ -1,0 +1,160 @@
+// The way out for sandboxes: one bridge, one firewall table, no rule per sandbox. Ports of the bridge are isolated from
+// each other (the warden does that), so that sandboxes share a wire but do not see one another on it.
+import { spawn } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { isIPv4 } from 'node:net'
+import { IsletError } from '@islet/contract'
+import type { Instance } from '../../instance.ts'
+import type { Warden } from '../../warden/warden.ts'
+import { DnsForwarder, type Upstream } from './dns.ts'
+
+export type NetworkPlan = Pick<Instance, 'bridge' | 'table' | 'subnet' | 'prefix' | 'gateway'>
+
+export interface NetworkOptions {
+  plan: NetworkPlan
+  warden: Warden
+  log: { warn(fields: object, message: string): void }
+  allowRanges?: readonly string[]
+  nameservers?: readonly Upstream[]
+}
+
+const IP_FORWARD = '/proc/sys/net/ipv4/ip_forward'
+
+// Not the internet: this network, private, carrier-grade NAT, loopback, link-local (cloud metadata lives there),
+// protocol assignments, benchmarking, multicast, reserved and broadcast.
+const DENIED = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+]
+
+/** Made when the first sandbox with a network needs it. */
+export class Network {
+  readonly #options: NetworkOptions
+  #made: Promise<void> | undefined
+  #dns: DnsForwarder | undefined
+
+  constructor(options: NetworkOptions) {
+    this.#options = options
+  }
+
+  ensure(): Promise<void> {
+    this.#made ??= this.#make().catch((error) => {
+      this.#made = undefined
+      throw error
+    })
+    return this.#made
+  }
+
+  /** With `all`, the machine's parts too: bridge and firewall. */
+  async close({ all = false } = {}): Promise<void> {
+    await this.#made?.catch(() => {})
+    this.#dns?.close()
+    if (!all) return
+    await this.#options.warden.request('BRIDGE_DELETE', {})
+    await removeFirewall(this.#options.plan)
+  }
+
+  async #make(): Promise<void> {
+    const { plan, warden, log, allowRanges = [], nameservers } = this.#options
+    // First the firewall: no packet passes without it.
+    await installFirewall(plan, allowRanges)
+    await warden.request('BRIDGE_CREATE', { address: plan.gateway, prefix: plan.prefix })
+    try {
+      this.#dns ??= await DnsForwarder.listen({ address: plan.gateway, upstreams: nameservers })
+    } catch (error) {
+      log.warn({ error }, `Sandboxes cannot look up names: port 53 of ${plan.gateway} is taken.`)
+    }
+  }
+}
+
+/**
+ * Traffic from the bridge to this machine ends in `local`, to elsewhere in `out`; traffic to the bridge is only ever an
+ * answer. Addresses of the machine itself need no list: what is meant for them comes through `local`.
+ */
+export function firewallRules(plan: NetworkPlan, allowRanges: readonly string[]): string {
+  const { bridge, table, subnet, prefix, gateway } = plan
+  const allowed =
+    allowRanges.length > 0 ? `ip daddr { ${allowRanges.map(checkRange).join(', ')} } accept` : ''
+  return `table inet ${table} {}
+delete table inet ${table}
+table inet ${table} {
+  chain forward {
+    type filter hook forward priority filter - 1; policy accept;
+    iifname "${bridge}" goto out
+    oifname "${bridge}" goto back
+  }
+  chain out {
+    oifname "${bridge}" drop
+    meta nfproto ipv6 drop
+    ip saddr != ${subnet}/${prefix} drop
+    ct state established,related accept
+    ${allowed}
+    ip daddr { ${DENIED.join(', ')} } reject with icmpx admin-prohibited
+    accept
+  }
+  chain back {
+    ct state established,related accept
+    drop
+  }
+  chain input {
+    type filter hook input priority filter - 1; policy accept;
+    iifname "${bridge}" goto local
+  }
+  chain local {
+    ip saddr != ${subnet}/${prefix} drop
+    ip daddr ${gateway} udp dport 53 accept
+    ip daddr ${gateway} tcp dport 53 accept
+    reject with icmpx admin-prohibited
+  }
+  chain postrouting {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr ${subnet}/${prefix} oifname != "${bridge}" masquerade
+  }
+}
+`
+}
+
+async function installFirewall(plan: NetworkPlan, allowRanges: readonly string[]): Promise<void> {
+  await nft(firewallRules(plan, allowRanges))
+  if ((await readFile(IP_FORWARD, 'utf8')).trim() !== '1') await writeFile(IP_FORWARD, '1')
+}
+
+async function removeFirewall(plan: NetworkPlan): Promise<void> {
+  await nft(`table inet ${plan.table} {}\ndelete table inet ${plan.table}\n`)
+}
+
+/** One transaction: all of it or nothing, so that there is no instant with half a firewall. */
+async function nft(script: string): Promise<void> {
+  const child = spawn('nft', ['-f', '-'], { stdio: ['pipe', 'ignore', 'pipe'] })
+  const { promise, resolve, reject } = Promise.withResolvers<number | null>()
+  let talk = ''
+  child.stderr.on('data', (chunk) => {
+    talk += chunk
+  })
+  child.once('error', reject).once('close', resolve)
+  child.stdin.on('error', () => {}).end(script)
+  const code = await promise.catch((cause) => {
+    throw new IsletError('engine_unavailable', `nft could not be executed: ${cause.message}.`, {
+      hint: 'Install nftables; islet setup does.',
+      cause,
+    })
+  })
+  if (code !== 0) throw new IsletError('engine_unavailable', `nft refused the firewall: ${talk.trim()}`)
+}
+
+function checkRange(range: string): string {
+  const [address = '', bits = '32', ...rest] = range.split('/')
+  if (!isIPv4(address) || !/^\d{1,2}$/.test(bits) || Number(bits) > 32 || rest.length > 0) {
+    throw new IsletError('bad_request', `"${range}" is not an IPv4 range such as 10.1.0.0/16.`)
+  }
+  return range
+}

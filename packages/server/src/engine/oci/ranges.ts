@@ -1,0 +1,50 @@
+// Which of the instance's uid ranges are taken. A range also decides the shell's address, so both are unique while it
+// lives. Ranges are given out in turn: the longest unused first, so that a new shell does not meet what the network
+// still remembers of the last one.
+import { IsletError } from '@islet/contract'
+import { type Instance, UIDS_PER_SHELL } from '../../instance.ts'
+
+// .0 is the network, .1 the gateway.
+const FIRST_HOST = 2
+
+export class Ranges {
+  readonly #instance: Instance
+  readonly #taken = new Set<number>()
+  #next = 0
+
+  constructor(instance: Instance) {
+    this.#instance = instance
+  }
+
+  take(): number {
+    for (let i = 0; i < this.#instance.uidRanges; i++) {
+      const index = (this.#next + i) % this.#instance.uidRanges
+      if (this.#taken.has(index)) continue
+      this.#taken.add(index)
+      this.#next = index + 1
+      return index
+    }
+    throw new IsletError(
+      'too_many_requests',
+      `There are ${this.#taken.size} sandboxes, the most one server can have.`,
+    )
+  }
+
+  /** Of a shell that was there before this process. */
+  hold(index: number): void {
+    this.#taken.add(index)
+  }
+
+  free(index: number): void {
+    this.#taken.delete(index)
+  }
+
+  uidBase(index: number): number {
+    return this.#instance.uidStart + index * UIDS_PER_SHELL
+  }
+
+  address(index: number): string {
+    const host = index + FIRST_HOST
+    return this.#instance.subnet.replace(/0\.0$/, `${host >> 8}.${host & 255}`)
+  }
+}

@@ -1,0 +1,41 @@
+// Takes away what an earlier server of this instance left: half-made shells, and whatever of a shell outlived it.
+import { readFile } from 'node:fs/promises'
+import type { Warden } from '../../warden/warden.ts'
+import { isRunning, type ProcessIdentity } from '../proc.ts'
+import type { Shells } from '../shells.ts'
+
+export interface SweepOptions {
+  warden: Warden
+  shells: Shells
+  /** Ids of living shells. */
+  keep: ReadonlySet<string>
+  /** The veths those may have. */
+  veths: readonly string[]
+}
+
+export async function sweep({ warden, shells, keep, veths }: SweepOptions): Promise<void> {
+  for (const cgroup of await names(warden, 'CGROUP_LIST')) {
+    if (keep.has(cgroup)) continue
+    await warden.request('CGROUP_KILL', { cgroup })
+    await warden.request('CGROUP_DELETE', { cgroup })
+  }
+  for (const veth of await names(warden, 'VETH_LIST')) {
+    if (!veths.includes(veth)) await warden.request('VETH_DELETE', { veth })
+  }
+  for (const id of await shells.list()) if (!keep.has(id)) await shells.remove(id)
+}
+
+/** Whether the recorded process lives and has the uid range that the record says. */
+export async function isShellProcess(
+  process: ProcessIdentity | undefined,
+  uidBase: number,
+): Promise<boolean> {
+  if (!process || !(await isRunning(process))) return false
+  const map = await readFile(`/proc/${process.pid}/uid_map`, 'utf8').catch(() => '')
+  const [inside, outside] = map.trim().split(/\s+/)
+  return inside === '0' && outside === String(uidBase)
+}
+
+async function names(warden: Warden, list: 'CGROUP_LIST' | 'VETH_LIST'): Promise<string[]> {
+  return ((await warden.request(list, {})).name ?? []) as string[]
+}

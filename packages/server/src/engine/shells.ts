@@ -1,0 +1,127 @@
+// What an engine remembers of its shells, on disk, so that a restarted server finds them again.
+//
+//   <runDir>/s/<id>/shell.json    the record; root's
+//   <runDir>/s/<id>/link/         link.sock and the guest; the sandbox sees it read-only at /.islet
+import {
+  chmod,
+  copyFile,
+  link,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
+import { join } from 'node:path'
+import { IsletError } from '@islet/contract'
+import type { Shell } from './engine.ts'
+import type { ProcessIdentity } from './proc.ts'
+
+export interface ShellRecord {
+  id: string
+  /** Which uid range and address of the instance it has; engine `oci`. */
+  index?: number
+  /** Whether it may have a veth. */
+  network?: true
+  /** Its first process, once started. */
+  process?: ProcessIdentity
+  /** The layer its workspace is made of; engine `process`. */
+  layer?: string
+  createdAt: string
+}
+
+// The same as the warden's and storage's names.
+const ID = /^[a-z0-9][a-z0-9-]{0,62}$/
+// sockaddr_un.sun_path, with its NUL.
+const MAX_SOCKET_PATH = 108
+
+export class Shells {
+  readonly #directory: string
+  readonly #runDir: string
+
+  constructor(runDir: string) {
+    this.#runDir = runDir
+    this.#directory = join(runDir, 's')
+  }
+
+  directory(id: string): string {
+    if (!ID.test(id)) throw new IsletError('internal', `"${id}" cannot name a shell.`)
+    return join(this.#directory, id)
+  }
+
+  linkDir(id: string): string {
+    return join(this.directory(id), 'link')
+  }
+
+  socket(id: string): string {
+    return join(this.linkDir(id), 'link.sock')
+  }
+
+  async create(record: ShellRecord, guest: string): Promise<Shell> {
+    if (this.socket(record.id).length >= MAX_SOCKET_PATH) {
+      throw new IsletError('engine_unavailable', `${this.socket(record.id)} is too long for a unix socket.`, {
+        hint: 'Use a data directory with a shorter path.',
+      })
+    }
+    await this.#makeDirectory(this.#directory, true)
+    if (!(await this.#makeDirectory(this.directory(record.id), false))) {
+      throw new IsletError('conflict', `There is a shell ${record.id} already.`)
+    }
+    await mkdir(this.linkDir(record.id))
+    await link(await this.#sharedGuest(guest), join(this.linkDir(record.id), 'guest'))
+    await this.write(record)
+    return { id: record.id, linkDir: this.linkDir(record.id) }
+  }
+
+  async write(record: ShellRecord): Promise<void> {
+    const path = join(this.directory(record.id), 'shell.json')
+    await writeFile(`${path}.new`, JSON.stringify(record), { mode: 0o600 })
+    await rename(`${path}.new`, path)
+  }
+
+  /** Undefined when there is none, or its making was cut off. */
+  async read(id: string): Promise<ShellRecord | undefined> {
+    try {
+      return JSON.parse(await readFile(join(this.directory(id), 'shell.json'), 'utf8'))
+    } catch {
+      return undefined
+    }
+  }
+
+  async list(): Promise<string[]> {
+    const entries = await readdir(this.#directory).catch(() => [])
+    return entries.filter((entry) => ID.test(entry))
+  }
+
+  async remove(id: string): Promise<void> {
+    await rm(this.directory(id), { recursive: true, force: true })
+  }
+
+  async #makeDirectory(path: string, mayExist: boolean): Promise<boolean> {
+    try {
+      await mkdir(path)
+      await chmod(path, 0o711)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      return mayExist
+    }
+    return true
+  }
+
+  /**
+   * One copy of the guest in the run directory, which all shells link to: one inode, one set of pages in memory. A
+   * newer guest gets another name, so that a running one is never written to.
+   */
+  async #sharedGuest(guest: string): Promise<string> {
+    const { mtimeMs, size } = await stat(guest)
+    const shared = join(this.#runDir, `guest-${Math.trunc(mtimeMs)}-${size}`)
+    if (await stat(shared).catch(() => undefined)) return shared
+    const temporary = `${shared}.${process.pid}`
+    await copyFile(guest, temporary)
+    await chmod(temporary, 0o755)
+    await rename(temporary, shared)
+    return shared
+  }
+}

@@ -1,0 +1,152 @@
+// Takes away all that a server had on this machine, without its warden: for servers that died. Slow and thorough.
+import { execFile } from 'node:child_process'
+import { readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { isRunning, type ProcessIdentity, signal } from './proc.ts'
+
+const run = promisify(execFile)
+
+export interface Remains {
+  /** Of its bridge, firewall table and cgroup; undefined when it has none. */
+  name: string | undefined
+  runDir: string
+  /** Mounts below it are unmounted, loop devices on its files detached. The directory itself stays. */
+  dataDir?: string
+}
+
+const KILL_TRIES = 100
+const KILL_PAUSE_MS = 20
+
+/** Whether a process of one of its shells lives. */
+export async function hasLife(remains: Pick<Remains, 'name' | 'runDir'>): Promise<boolean> {
+  for (const cgroup of await cgroupsOf(remains.name)) {
+    if ((await processesIn(cgroup)).length > 0) return true
+  }
+  for (const process of await recordedProcesses(remains.runDir)) {
+    if (await isRunning(process)) return true
+  }
+  return false
+}
+
+export async function tearDown({ name, runDir, dataDir }: Remains): Promise<void> {
+  await killRuntimes(runDir)
+  await killAll(name, runDir)
+  for (const cgroup of await cgroupsOf(name)) await rmdir(cgroup).catch(() => {})
+  if (name) await removeNetwork(name)
+  for (const directory of [runDir, dataDir]) {
+    if (directory) await unmountBelow(directory)
+  }
+  if (dataDir) await detachLoops(dataDir)
+}
+
+/** A runtime that outlived its server would go on to start a shell nobody knows. */
+export async function killRuntimes(runDir: string): Promise<void> {
+  for (const entry of await readdir('/proc')) {
+    if (!/^\d+$/.test(entry)) continue
+    const argv = await readFile(`/proc/${entry}/cmdline`, 'utf8').catch(() => '')
+    const words = argv.split('\0')
+    if (words[1] === '--root' && words[2] === join(runDir, 'runc')) signal(Number(entry), 'SIGKILL')
+  }
+}
+
+async function killAll(name: string | undefined, runDir: string): Promise<void> {
+  for (let i = 0; i < KILL_TRIES; i++) {
+    let found = 0
+    for (const process of await recordedProcesses(runDir)) {
+      if (!(await isRunning(process))) continue
+      signal(process.pid, 'SIGKILL')
+      found++
+    }
+    for (const cgroup of await cgroupsOf(name)) {
+      const pids = await processesIn(cgroup)
+      if (pids.length === 0) continue
+      await writeFile(join(cgroup, 'cgroup.kill'), '1').catch(() => {})
+      for (const pid of pids) signal(pid, 'SIGKILL')
+      // A frozen process of cgroup v1 dies only once it is thawed.
+      await writeFile(join(cgroup, 'freezer.state'), 'THAWED').catch(() => {})
+      found += pids.length
+    }
+    if (found === 0) return
+    await sleep(KILL_PAUSE_MS)
+  }
+  throw new Error(`processes of ${runDir} do not die`)
+}
+
+async function recordedProcesses(runDir: string): Promise<ProcessIdentity[]> {
+  const shells = await readdir(join(runDir, 's')).catch(() => [])
+  const found: ProcessIdentity[] = []
+  for (const shell of shells) {
+    const text = await readFile(join(runDir, 's', shell, 'shell.json'), 'utf8').catch(() => '{}')
+    try {
+      const { process } = JSON.parse(text)
+      if (process) found.push(process)
+    } catch {
+      // Not written completely: its process was never recorded; its cgroup tells.
+    }
+  }
+  return found
+}
+
+/** The directories of a cgroup in every hierarchy, deepest first. */
+async function cgroupsOf(name: string | undefined): Promise<string[]> {
+  if (!name) return []
+  const found: string[] = []
+  for (const mount of await mounts()) {
+    if (mount.type !== 'cgroup' && mount.type !== 'cgroup2') continue
+    await collect(join(mount.at, name), found)
+  }
+  return found
+}
+
+async function collect(directory: string, into: string[]): Promise<void> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => undefined)
+  if (!entries) return
+  for (const entry of entries) if (entry.isDirectory()) await collect(join(directory, entry.name), into)
+  into.push(directory)
+}
+
+async function processesIn(cgroup: string): Promise<number[]> {
+  const text = await readFile(join(cgroup, 'cgroup.procs'), 'utf8').catch(() => '')
+  return text.split('\n').filter(Boolean).map(Number)
+}
+
+async function removeNetwork(name: string): Promise<void> {
+  await run('nft', ['delete', 'table', 'inet', name]).catch(() => {})
+  const ports = await readdir(`/sys/class/net/${name}/brif`).catch(() => [])
+  for (const device of [...ports, name]) await run('ip', ['link', 'delete', device]).catch(() => {})
+}
+
+async function unmountBelow(directory: string): Promise<void> {
+  const below = (await mounts()).filter(
+    (mount) => mount.at.startsWith(`${directory}/`) || mount.at === directory,
+  )
+  // Later mounts may lie on earlier ones.
+  for (const mount of below.reverse()) {
+    await run('umount', [mount.at]).catch(() => run('umount', ['--lazy', mount.at]))
+  }
+}
+
+async function detachLoops(directory: string): Promise<void> {
+  for (const device of await readdir('/sys/block').catch(() => [])) {
+    const file = await readFile(`/sys/block/${device}/loop/backing_file`, 'utf8').catch(() => '')
+    if (file.startsWith(`${directory}/`)) await run('losetup', ['--detach', `/dev/${device}`]).catch(() => {})
+  }
+}
+
+async function mounts(): Promise<{ at: string; type: string }[]> {
+  const text = await readFile('/proc/self/mountinfo', 'utf8')
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => {
+      const [left = '', right = ''] = line.split(' - ')
+      return { at: plain(left.split(' ')[4]!), type: right.split(' ')[0]! }
+    })
+}
+
+/** mountinfo writes space, tab, newline and backslash as octal. */
+function plain(path: string): string {
+  return path.replace(/\\([0-7]{3})/g, (_, digits) => String.fromCharCode(Number.parseInt(digits, 8)))
+}
