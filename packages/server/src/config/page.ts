@@ -1,0 +1,36 @@
+import { fileKey, OTHER_VARIABLES, SETTING_NAMES, type SettingName, settingOf } from './settings.ts'
+
+/** docs/reference/configuration.md, printed from the table. */
+export function configurationPage(): string {
+  return `<!-- Printed from packages/server/src/config/settings.ts: UPDATE=1 node --test packages/server/src/config.test.ts -->
+# Configuration
+
+A setting is taken from the command line, else from the environment, else from the config file, else it has its default.
+The server refuses to start on a variable or key it does not know and on a value it cannot read, and names all of them at once.
+
+| variable | in the config file | default | meaning |
+|---|---|---|---|
+${SETTING_NAMES.map(row).join('\n')}
+
+Also known:
+
+| variable | meaning |
+|---|---|
+${Object.entries(OTHER_VARIABLES)
+  .map(([name, help]) => `| \`${name}\` | ${help} |`)
+  .join('\n')}
+| \`ISLET_TEST_*\` | Read by the tests. |
+
+The config file is a JSON object:
+
+\`\`\`json
+{ "host": "0.0.0.0", "port": 7400, "maxSandboxes": 200, "networkAllow": ["10.1.0.0/16"], "drainTimeout": "30s" }
+\`\`\`
+`
+}
+
+function row(name: SettingName): string {
+  const { env, envOnly, default: value, defaultText, help } = settingOf(name)
+  const shown = defaultText ?? (typeof value === 'string' && value !== '' ? `\`${value}\`` : 'none')
+  return `| \`${env}\` | ${envOnly ? '' : `\`${fileKey(name)}\``} | ${shown} | ${help} |`
+}

@@ -1,0 +1,162 @@
+// Every setting of the server, once: environment variable, key in the config file, parser, default and a sentence.
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import { DEFAULTS } from '@islet/contract'
+import { LOG_FORMATS, LOG_LEVELS } from '../log.ts'
+import { address, cidr, duration, host, integer, list, oneOf, type Parse, path, size, text } from './parse.ts'
+
+export interface Setting<T> {
+  env: string
+  parse: Parse<T>
+  /** How the default is written, as the environment would say it; undefined: there is none. */
+  default?: string | ((known: { dataDir: string; env: Env; isRoot: boolean }) => string)
+  /** How docs show a default that depends on the machine. */
+  defaultText?: string
+  help: string
+  /** Only the environment may set it. */
+  envOnly?: true
+}
+
+export type Env = Record<string, string | undefined>
+
+const setting = <T>(value: Setting<T>): Setting<T> => value
+
+/** The key is the name in the config file and in `Config`. */
+export const SETTINGS = {
+  dataDir: setting({
+    env: 'ISLET_DATA_DIR',
+    parse: path,
+    default: ({ env, isRoot }) => defaultDataDir(env, isRoot),
+    defaultText: '`/var/lib/islet` as root, else `$XDG_DATA_HOME/islet` or `~/.local/share/islet`',
+    help: 'Where everything is kept.',
+    envOnly: true,
+  }),
+  host: setting({
+    env: 'ISLET_HOST',
+    parse: host,
+    default: DEFAULTS.host,
+    help: 'The address to listen on. Anything but loopback lets the network in: put TLS in front.',
+  }),
+  port: setting({
+    env: 'ISLET_PORT',
+    parse: integer(0, 65_535),
+    default: String(DEFAULTS.port),
+    help: 'The port to listen on; 0 takes any free one.',
+  }),
+  apiKey: setting<string | undefined>({
+    env: 'ISLET_API_KEY',
+    parse: text,
+    help: 'The admin key, instead of the one in `<data>/key`. Clients read the same variable.',
+    envOnly: true,
+  }),
+  engine: setting({
+    env: 'ISLET_ENGINE',
+    parse: oneOf(['oci', 'process'] as const),
+    default: 'oci',
+    help: 'What runs sandboxes. `process` has no wall: for development only.',
+  }),
+  runtimeBinary: setting({
+    env: 'ISLET_RUNTIME_BINARY',
+    parse: text,
+    default: 'runc',
+    help: 'The OCI runtime: `runc`, `crun`, or a path to one.',
+  }),
+  storage: setting({
+    env: 'ISLET_STORAGE',
+    parse: oneOf(['auto', 'btrfs', 'reflink', 'copy'] as const),
+    default: 'auto',
+    help: 'How layers are cloned. `auto` takes the best this machine can do.',
+  }),
+  poolSizeBytes: setting({
+    env: 'ISLET_POOL_SIZE',
+    parse: size,
+    default: '50Gi',
+    help: 'How large the sparse btrfs pool file may grow.',
+  }),
+  logLevel: setting({
+    env: 'ISLET_LOG_LEVEL',
+    parse: oneOf(LOG_LEVELS),
+    default: 'info',
+    help: 'The least important lines that are logged.',
+  }),
+  logFormat: setting({
+    env: 'ISLET_LOG_FORMAT',
+    parse: oneOf(LOG_FORMATS),
+    default: 'json',
+    help: 'Lines for machines or for people.',
+  }),
+  networkAllow: setting({
+    env: 'ISLET_NETWORK_ALLOW',
+    parse: list(cidr),
+    default: '',
+    help: 'Private ranges that sandboxes with a network may reach nevertheless, like `10.1.0.0/16,192.168.1.5/32`.',
+  }),
+  dns: setting({
+    env: 'ISLET_DNS',
+    parse: list(address),
+    default: '',
+    defaultText: "the machine's own",
+    help: 'Name servers of sandboxes with a network.',
+  }),
+  maxSandboxes: setting({
+    env: 'ISLET_MAX_SANDBOXES',
+    parse: integer(1, 100_000),
+    default: '1000',
+    help: 'How many sandboxes may live at once.',
+  }),
+  defaultRuntime: setting({
+    env: 'ISLET_DEFAULT_RUNTIME',
+    parse: text,
+    default: DEFAULTS.runtime,
+    help: 'The runtime of a sandbox that names none.',
+  }),
+  imageDir: setting({
+    env: 'ISLET_IMAGE_DIR',
+    parse: path,
+    default: ({ dataDir }) => join(dataDir, 'images'),
+    defaultText: '`<data>/images`',
+    help: 'Where images are kept; several servers may share it.',
+  }),
+  drainTimeoutMs: setting({
+    env: 'ISLET_DRAIN_TIMEOUT',
+    parse: duration,
+    default: '10s',
+    help: 'How long running requests may take to end when the server stops.',
+  }),
+  guestBinary: setting<string | undefined>({
+    env: 'ISLET_GUEST_BINARY',
+    parse: path,
+    help: 'The guest program, instead of the one that belongs to this server.',
+    envOnly: true,
+  }),
+  wardenBinary: setting<string | undefined>({
+    env: 'ISLET_WARDEN_BINARY',
+    parse: path,
+    help: 'The warden program, instead of the one that belongs to this server.',
+    envOnly: true,
+  }),
+}
+
+/** Variables that are read elsewhere. */
+export const OTHER_VARIABLES: Record<string, string> = {
+  ISLET_CONFIG: 'The config file, a JSON object. Default: `<data>/config.json` if it exists.',
+  ISLET_URL: 'Where clients find the server. The server itself does not read it.',
+}
+export const OTHER_PREFIXES = ['ISLET_TEST_']
+
+export type SettingName = keyof typeof SETTINGS
+export type Config = { [Name in SettingName]: ReturnType<(typeof SETTINGS)[Name]['parse']> }
+export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[]
+/** A setting whatever its type. */
+export const settingOf = (name: SettingName): Setting<unknown> => SETTINGS[name]
+
+/** The name of a setting in the config file: how it is typed in, so without the unit its value has in `Config`. */
+export function fileKey(name: SettingName): string {
+  return name.replace(/(Ms|Bytes)$/, '')
+}
+
+function defaultDataDir(env: Env, isRoot: boolean): string {
+  if (isRoot) return '/var/lib/islet'
+  const base = env.XDG_DATA_HOME
+  return join(base && isAbsolute(base) ? base : join(env.HOME || homedir(), '.local', 'share'), 'islet')
+}
