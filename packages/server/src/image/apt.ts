@@ -57,29 +57,78 @@ function hasPassword(content: string): boolean {
   return /:\/\/[^/\s]*@/.test(content)
 }
 
-/** The suite the sources are about: the one named most often without a suffix such as -updates. */
+/** The suite the sources are about: the one named most often, without a suffix such as -updates. */
 export function suiteOf(sources: readonly AptSource[]): string | undefined {
   const seen = new Map<string, number>()
-  for (const part of sources.flatMap((source) => stanzas(source.content))) {
-    const line = /^deb\s+(?:\[[^\]]*\]\s+)?\S+\s+(\S+)/.exec(part)?.[1]
-    const field = /^Suites:\s*(.+)$/im.exec(part)?.[1]
-    for (const suite of (line ?? field ?? '').split(/\s+/)) {
-      const plain = /^([a-z]+)(?:-(?:updates|security|backports))?$/.exec(suite)?.[1]
-      if (plain) seen.set(plain, (seen.get(plain) ?? 0) + 1)
-    }
+  for (const suite of sources.flatMap(({ content }) =>
+    stanzas(content).flatMap((part) => parse(part).suites),
+  )) {
+    const plain = /^([a-z]+)(?:-(?:updates|security))?$/.exec(suite)?.[1]
+    if (plain) seen.set(plain, (seen.get(plain) ?? 0) + 1)
   }
   return [...seen].sort(([, a], [, b]) => b - a)[0]?.[0]
 }
 
-/** The harmless part of the machine's apt.conf, as `Key "value";` lines. */
-export async function aptOptions(): Promise<string[]> {
+/** Only what belongs to the distribution itself: a vendor's archive may hold other builds of the same packages. */
+export function archiveOf(sources: readonly AptSource[], suite: string): AptSource[] {
+  const own = [suite, `${suite}-updates`, `${suite}-security`]
+  const kept = sources.map(({ path, content }) => {
+    const parts = stanzas(content).filter((part) => {
+      const { type, uris, suites, components } = parse(part)
+      const isRemote = uris.length > 0 && uris.every((uri) => !/^(cdrom|file|copy):/.test(uri))
+      return (
+        type === 'deb' &&
+        isRemote &&
+        components.includes('main') &&
+        suites.length > 0 &&
+        suites.every((each) => own.includes(each))
+      )
+    })
+    return { path, content: parts.map((part) => `${part}\n`).join(path.endsWith('.sources') ? '\n' : '') }
+  })
+  return kept.filter(({ content }) => content !== '')
+}
+
+/** The first mirror and the key files that the sources name. */
+export function mirrorOf(sources: readonly AptSource[]): string | undefined {
+  return sources.flatMap(({ content }) => stanzas(content).flatMap((part) => parse(part).uris))[0]
+}
+
+export function keyringsOf(sources: readonly AptSource[]): string[] {
+  const files = sources.flatMap(({ content }) => content.match(/signed-by[:=]\s*(\/[^\s\]]+)/gi) ?? [])
+  return [...new Set(files.map((text) => text.slice(text.indexOf('/'))))]
+}
+
+/** A line `deb [options] uri suite component…`, or a paragraph of `Field: values`. */
+function parse(stanza: string): { type: string; uris: string[]; suites: string[]; components: string[] } {
+  const line = /^(deb(?:-src)?)\s+(?:\[[^\]]*\]\s+)?(\S+)\s+(\S+)(.*)$/.exec(stanza)
+  if (line) return { type: line[1]!, uris: [line[2]!], suites: [line[3]!], components: words(line[4]!) }
+  const field = (name: string) =>
+    words(new RegExp(`^${name}:(.*(?:\\n[ \\t].*)*)`, 'im').exec(stanza)?.[1] ?? '')
+  const types = field('Types')
+  return {
+    type: types.includes('deb') ? 'deb' : (types[0] ?? ''),
+    uris: field('URIs'),
+    suites: field('Suites'),
+    components: field('Components'),
+  }
+}
+
+function words(text: string): string[] {
+  return text.split(/\s+/).filter((word) => word !== '')
+}
+
+/** The harmless part of the machine's apt.conf, as `Key "value";` lines; `onHost` for programs that run outside of sandboxes. */
+export async function aptOptions({ onHost = false } = {}): Promise<string[]> {
   const dump = await run(['apt-config', 'dump']).catch(() => undefined)
   const lines = (dump?.exitCode === 0 ? dump.stdout : '').split('\n')
   return lines.filter((line) => {
     const [key = '', value = ''] = line.split(/\s+(.*)/)
     const named = HARMLESS.some((prefix) => key === prefix || key.startsWith(`${prefix}::`))
+    const isSecret = value.includes('@')
     // A proxy on this machine's loopback is none inside a sandbox.
-    return named && value !== '"";' && !value.includes('@') && !/\/\/(127\.|localhost|\[::1\])/.test(value)
+    const isLocal = /\/\/(127\.|localhost|\[::1\])/.test(value)
+    return named && value !== '"";' && (onHost || !(isSecret || isLocal))
   })
 }
 

@@ -20,7 +20,10 @@ const UNUSED = ['modules', 'firmware']
 export const HOST_DEFAULTS: ImageDefaults = {
   user: USER.name,
   workdir: USER.home,
-  env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'C.UTF-8' },
+  env: {
+    PATH: `${USER.home}/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
+    LANG: 'C.UTF-8',
+  },
 }
 
 export function hostTrees(name: string): Tree[] {
@@ -163,6 +166,8 @@ async function systemFiles(tree: TreeWriter): Promise<void> {
     environment: '',
     subuid: '',
     subgid: '',
+    // pip installs into the user's home or the whole sandbox; there is no other owner of the system to protect.
+    'pip.conf': '[global]\nbreak-system-packages = true\n',
     'nsswitch.conf':
       'passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n',
   }

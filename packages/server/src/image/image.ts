@@ -59,15 +59,15 @@ export interface Progress {
 export interface Images {
   /** The catalog: built-in names, and those that pull and build added. */
   runtimes(): Promise<Runtime[]>
-  /** The image of a runtime, ready to mount. Code `runtime_not_found`, or `runtime_not_ready` when it must be pulled or built first. */
+  /** The image of a runtime (or the image of that name), ready to mount. Code `runtime_not_found`, or `runtime_not_ready` when it must be pulled or built first. */
   resolve(runtime: string): Promise<Image>
   list(): Promise<(Image & { runtimes: string[] })[]>
   /** Pulls an OCI reference and gives it a catalog name (the reference itself unless named). */
   pull(reference: string, options?: ImportOptions): Promise<Image>
   /** A directory or tar (plain, gzip, zstd, xz) as an image. */
   import(source: ImageSource, options: ImportOptions & { name: string }): Promise<Image>
-  /** The Debian base: the runtime `base`. */
-  buildBase(options?: ImportOptions): Promise<Image>
+  /** The Debian base: the runtime `base`. Made from the same inputs already, that one is returned unless forced. */
+  buildBase(options?: BaseOptions): Promise<Image>
   /** Takes a runtime name away, and its image when nothing else names it. Code `image_in_use` when a sandbox or snapshot needs it. */
   remove(runtimeOrImage: string): Promise<void>
   /** Removes images that no runtime names and `inUse` does not hold, and what cut-off imports left. */
@@ -80,4 +80,11 @@ export interface ImportOptions {
   signal?: AbortSignal
   /** OCI: allow a registry without TLS. */
   insecure?: boolean
+}
+
+export interface BaseOptions extends ImportOptions {
+  /** Build anew, for newer packages. */
+  force?: boolean
+  /** Debian packages beside the standard ones, such as `build-essential`. */
+  packages?: readonly string[]
 }

@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { BUILT_IN, checkRuntimeName, IMAGE_NAME, imageName, openCatalog } from './catalog.ts'
+import { buildBase } from './debian.ts'
 import { allowedPaths } from './etc.ts'
 import { type Garbage, removeAll, sweep, takeAway } from './gc.ts'
 import { buildHostRoot, HOST_DEFAULTS, hostFingerprint, hostGaps, hostTrees } from './host.ts'
@@ -134,8 +135,13 @@ export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' 
       checkRuntimeName(name)
       throw new IsletError('not_supported')
     },
-    async buildBase() {
-      throw new IsletError('not_supported')
+    async buildBase(options = {}) {
+      const { force = false, packages = [] } = options
+      const named = (await catalog.named()).get('base')
+      const image = named && (await catalog.image(named.image))
+      const current = image && { image, path: join(imagesDir, image.name) }
+      const key = `debian ${force} ${packages.join(' ')}`
+      return make(key, { name: 'base', ...options }, (job) => buildBase({ ...job, packages, force, current }))
     },
     async remove(runtimeOrImage) {
       await removeAll(await locked(() => takeAway(garbage, runtimeOrImage)))

@@ -12,9 +12,13 @@ export interface RunOptions {
   onLine?: (line: string) => void
   /** Written to the program's stdin, which is otherwise /dev/null. */
   input?: Readable
+  /** Ends with the server, even when that is killed. For programs that run for long. */
+  tied?: boolean
   /** The most bytes of stdout that are kept. */
   maxOutputBytes?: number
 }
+
+export type Argv = readonly [string, ...string[]]
 
 export interface RunResult {
   exitCode: number
@@ -56,7 +60,8 @@ export async function run(
     const value = process.env[key]
     if (value !== undefined && !(key in env)) env[key] = value
   }
-  const child = spawn(argv[0], argv.slice(1), {
+  const [program, ...args] = options.tied ? (['setpriv', '--pdeathsig', 'KILL', ...argv] as const) : argv
+  const child = spawn(program, args, {
     cwd: options.cwd ?? '/',
     env,
     detached: true,
@@ -98,12 +103,14 @@ export async function run(
   input?.destroy()
   signal?.throwIfAborted()
   if (input?.errored) throw input.errored
+  if (options.tied && exitCode === 127)
+    throw notStarted(argv[0], { name: '', message: said.join('\n'), code: 'ENOENT' })
   return { exitCode, stdout, stderr: said.join('\n') }
 }
 
 /** As `run`, and an exit code other than 0 throws what `explain` makes of it, or `internal`. */
 export async function runOk(
-  argv: readonly [string, ...string[]],
+  argv: Argv,
   options: RunOptions & { explain?: (result: RunResult) => IsletError | undefined } = {},
 ): Promise<RunResult> {
   const result = await run(argv, options)

@@ -1,0 +1,283 @@
+// The runtime `base`: a Debian (or Ubuntu) with the usual tools, made by mmdebstrap from the archive that this machine itself uses.
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { IsletError } from '@islet/contract'
+import { SUDOERS_USER, USER, withUser } from './accounts.ts'
+import {
+  type AptSettings,
+  aptOptions,
+  aptSources,
+  archiveOf,
+  keyringsOf,
+  mirrorOf,
+  suiteOf,
+  writeAptSettings,
+} from './apt.ts'
+import type { Image, ImageDefaults } from './image.ts'
+import { type Job, publish } from './job.ts'
+import { type Argv, type RunResult, runOk } from './run.ts'
+import { exists, removeTree } from './staging.ts'
+import { type TreeWriter, treeWriter } from './tree.ts'
+
+/** Raise it when this file makes another base from the same archive. */
+const GENERATION = 1
+const PACKAGES = [
+  ...[
+    'python3',
+    'python3-pip',
+    'python3-venv',
+    'nodejs',
+    'npm',
+    'git',
+    'curl',
+    'jq',
+    'sudo',
+    'bash',
+    'ca-certificates',
+  ],
+  ...['procps', 'iproute2', 'iputils-ping', 'less', 'vim-tiny', 'xz-utils', 'zstd', 'unzip'],
+]
+/** Kept in the image, for packages that are installed later. */
+const DPKG_OPTIONS = [
+  'force-unsafe-io',
+  'path-exclude=/usr/share/doc/*',
+  'path-include=/usr/share/doc/*/copyright',
+  'path-exclude=/usr/share/man/*',
+  'path-exclude=/usr/share/info/*',
+  'path-exclude=/usr/share/locale/*',
+]
+
+export const BASE_DEFAULTS: ImageDefaults = {
+  user: USER.name,
+  workdir: USER.home,
+  env: {
+    PATH: `${USER.home}/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
+    LANG: 'C.UTF-8',
+  },
+}
+
+export interface BaseJob extends Job {
+  packages: readonly string[]
+  force: boolean
+  /** The directory of the base there is now, if there is one. */
+  current: { image: Image; path: string } | undefined
+}
+
+export async function buildBase(job: BaseJob): Promise<Image> {
+  const { staging, onProgress } = job
+  onProgress({ stage: 'resolve', message: 'Reading the package sources of this machine' })
+  const all = await aptSources()
+  const suite = suiteOf(all) ?? 'bookworm'
+  const settings: AptSettings = { sources: archiveOf(all, suite), options: await aptOptions() }
+  if (settings.sources.length === 0) {
+    throw new IsletError(
+      'not_supported',
+      'This machine has no Debian or Ubuntu package sources to build the base from.',
+      {
+        hint: 'Add them below /etc/apt, or import a root filesystem: islet image import.',
+      },
+    )
+  }
+  const packages = [...new Set([...PACKAGES, ...job.packages])]
+  for (const name of packages) {
+    if (!/^[a-z0-9][a-z0-9+.-]+$/.test(name))
+      throw new IsletError('bad_request', `${JSON.stringify(name)} is not the name of a package.`)
+  }
+  const inputs = digestOf([GENERATION, suite, process.arch, packages, settings])
+  if (!job.force) {
+    const found = (await sameInputs(job, inputs)) ?? (await job.find(inputs))
+    if (found) return found
+  }
+  const root = join(staging.image, 'root')
+  await bootstrap(job, { suite, packages, settings, root })
+  onProgress({ stage: 'finish', message: 'Adding the user and cleaning up', fraction: 0.96 })
+  await finish(root, settings)
+  await writeFile(join(staging.image, 'inputs'), inputs)
+  return publish(staging, {
+    digest: job.force ? digestOf([inputs, Date.now()]) : inputs,
+    source: { kind: 'debian', suite },
+    defaults: BASE_DEFAULTS,
+    trees: (name) => [{ tree: 'root', at: '/', lowers: [{ kind: 'image', name, tree: 'root' }] }],
+  })
+}
+
+async function sameInputs({ current }: BaseJob, inputs: string): Promise<Image | undefined> {
+  const made = current && (await readFile(join(current.path, 'inputs'), 'utf8').catch(() => undefined))
+  return made === inputs ? current?.image : undefined
+}
+
+interface Plan {
+  suite: string
+  packages: readonly string[]
+  settings: AptSettings
+  root: string
+}
+
+async function bootstrap(job: BaseJob, plan: Plan): Promise<void> {
+  const argv = (await exists('/usr/bin/mmdebstrap')) ? await mmdebstrap(job, plan) : debootstrap(plan)
+  const { signal } = job
+  // In a mount namespace of its own, its mounts go with it; in a process namespace, so do all it started.
+  const inside = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', ...argv] as const
+  const env = { DEBIAN_FRONTEND: 'noninteractive', TMPDIR: job.staging.path }
+  await runOk(inside, { signal, tied: true, env, onLine: progressOf(job), explain })
+}
+
+async function mmdebstrap({ staging }: BaseJob, { suite, packages, settings, root }: Plan): Promise<Argv> {
+  const sourcesDir = join(staging.path, 'sources')
+  const conf = join(staging.path, 'apt.conf')
+  await mkdir(sourcesDir)
+  const files: string[] = []
+  for (const { path, content } of settings.sources) {
+    const file = join(sourcesDir, path.replaceAll('/', '-'))
+    await writeFile(file, content)
+    files.push(file)
+  }
+  // A file, because a proxy may carry a password; mmdebstrap leaves a copy in the root, which `finish` removes.
+  const options = [
+    ...(await aptOptions({ onHost: true })),
+    'APT::Install-Recommends "false";',
+    'Acquire::Languages "none";',
+  ]
+  await writeFile(conf, options.map((line) => `${line}\n`).join(''), { mode: 0o600 })
+  return [
+    'mmdebstrap',
+    '--mode=root',
+    '--variant=minbase',
+    '--format=directory',
+    '--verbose',
+    `--aptopt=${conf}`,
+    ...DPKG_OPTIONS.map((option) => `--dpkgopt=${option}`),
+    `--include=${packages.join(',')}`,
+    suite,
+    root,
+    ...files,
+  ]
+}
+
+function debootstrap({ suite, packages, settings, root }: Plan): Argv {
+  const keyring = keyringsOf(settings.sources)[0]
+  const include = `--include=${packages.join(',')}`
+  return [
+    'debootstrap',
+    '--variant=minbase',
+    include,
+    ...(keyring ? [`--keyring=${keyring}`] : []),
+    suite,
+    root,
+    mirrorOf(settings.sources)!,
+  ]
+}
+
+/** The essential packages come first, then the rest; each package is unpacked and set up. */
+function progressOf({ onProgress }: Job): (line: string) => void {
+  const phases = [
+    { from: 0.1, to: 0.1 },
+    { from: 0.1, to: 0.2 },
+    { from: 0.2, to: 0.95 },
+  ]
+  let phase = phases[0]!
+  let total = 1
+  let seen = 0
+  return (line) => {
+    const step = /^I: (.+?)(?:\.\.\.)?$/.exec(line)?.[1]
+    const planned = /(\d+) newly installed/.exec(line)?.[1]
+    const name = /^(?:I: )?(?:Unpacking|Setting up|Configuring) ([^\s:(]+)/.exec(line)?.[1]
+    if (planned) {
+      phase = phases[phases.indexOf(phase) + 1] ?? phase
+      total = Math.max(1, 2 * Number(planned))
+      seen = 0
+    }
+    if (name) seen++
+    const fraction = phase.from + (phase.to - phase.from) * Math.min(1, seen / total)
+    if (name) onProgress({ stage: 'build', message: `Installing ${name}`, fraction })
+    else if (step) onProgress({ stage: 'build', message: step, fraction })
+  }
+}
+
+function explain({ stderr }: RunResult): IsletError | undefined {
+  const line =
+    stderr.split('\n').find((each) => /^(E|Err|W: GPG)/.test(each)) ?? stderr.split('\n').at(-1) ?? ''
+  const isNetwork =
+    /could not resolve|connection (failed|refused|timed out)|failed to fetch|temporary failure|unable to connect/i.test(
+      stderr,
+    )
+  return new IsletError('internal', `The Debian base could not be built: ${line.slice(0, 300)}`, {
+    hint: isNetwork
+      ? 'The package mirror of this machine did not answer: apt-get update must work first.'
+      : 'apt-get update must work on this machine; the details hold the end of the output.',
+    details: { stderr: stderr.slice(-4000) },
+  })
+}
+
+/** From a bootstrapped root to what a sandbox expects; nothing of this machine may stay in it. */
+async function finish(root: string, settings: AptSettings): Promise<void> {
+  const tree = treeWriter(root)
+  for (const path of [
+    'dev',
+    'run',
+    'tmp',
+    'var/cache/apt',
+    'var/lib/apt/lists',
+    'var/log',
+    'etc/apt/sources.list.d',
+    'etc/apt/sources.list',
+  ]) {
+    await removeTree(join(root, path))
+  }
+  for (const path of ['etc/apt/apt.conf.d/99mmdebstrap', 'etc/dpkg/dpkg.cfg.d/99mmdebstrap'])
+    await rm(join(root, path), { force: true })
+  const dirs = [
+    'dev',
+    'run',
+    'proc',
+    'sys',
+    '.islet',
+    'var/cache/apt/archives/partial',
+    'var/lib/apt/lists/partial',
+    'var/log/apt',
+  ]
+  for (const path of dirs) await tree.dir(path, 0o755)
+  for (const path of ['tmp', 'var/tmp', 'run/lock']) await tree.dir(path, 0o1777)
+  await writeAptSettings(tree, { ...settings, options: [...settings.options, 'Acquire::Languages "none";'] })
+  for (const path of keyringsOf(settings.sources)) {
+    if (!(await exists(join(root, path)))) await tree.file(path.slice(1), await readFile(path), 0o644)
+  }
+  await tree.file('etc/dpkg/dpkg.cfg.d/islet', DPKG_OPTIONS.map((line) => `${line}\n`).join(''), 0o644)
+  await tree.file('etc/hostname', 'islet\n', 0o644)
+  await tree.file('etc/hosts', '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n', 0o644)
+  await rm(join(root, 'etc/resolv.conf'), { force: true })
+  await tree.file('etc/resolv.conf', '', 0o644)
+  await tree.file('etc/machine-id', '', 0o444)
+  await account(root, tree)
+}
+
+async function account(root: string, tree: TreeWriter): Promise<void> {
+  const read = (name: string) => readFile(join(root, 'etc', name), 'utf8').catch(() => '')
+  const files = withUser(
+    {
+      passwd: await read('passwd'),
+      group: await read('group'),
+      shadow: await read('shadow'),
+      gshadow: await read('gshadow'),
+    },
+    '/bin/bash',
+  )
+  const shadow = { uid: 0, gid: Number(/^shadow:[^:]*:(\d+):/m.exec(files.group)?.[1] ?? 0) }
+  await tree.file('etc/passwd', files.passwd, 0o644)
+  await tree.file('etc/group', files.group, 0o644)
+  await tree.file('etc/shadow', files.shadow, 0o640, shadow)
+  await tree.file('etc/gshadow', files.gshadow, 0o640, shadow)
+  await tree.file('etc/sudoers.d/islet', SUDOERS_USER, 0o440)
+  // pip installs into the user's home or the whole sandbox; there is no other owner of the system to protect.
+  await tree.file('etc/pip.conf', '[global]\nbreak-system-packages = true\n', 0o644)
+  await tree.dir('home/user', 0o755, USER)
+  await tree.dir('workspace', 0o777, USER)
+  const skel = join(root, 'etc/skel')
+  for (const name of await readdir(skel))
+    await tree.file(`home/user/${name}`, await readFile(join(skel, name)), 0o644, USER)
+}
+
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex')
+}
