@@ -136,6 +136,8 @@ export interface Entry {
 export interface WriteOptions {
   mode?: number
   owner?: string
+  /** Without `owner`: whose a file is that was not there before, and directories made on the way. */
+  newOwner?: string
   parents?: boolean
   exclusive?: boolean
   signal?: AbortSignal

@@ -340,6 +340,7 @@ export type WriteFields = {
   owner?: string
   parents?: number
   exclusive?: number
+  newOwner?: string
 }
 
 export type MkdirFields = {
@@ -525,6 +526,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 3, name: 'owner', kind: 'str' },
     { tag: 4, name: 'parents', kind: 'u32' },
     { tag: 5, name: 'exclusive', kind: 'u32' },
+    { tag: 6, name: 'newOwner', kind: 'str' },
   ],
   MKDIR: [
     { tag: 1, name: 'path', kind: 'str' },

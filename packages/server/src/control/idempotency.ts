@@ -1,0 +1,42 @@
+// The same Idempotency-Key with the same request makes one sandbox, also across restarts of the server.
+import { createHash } from 'node:crypto'
+import { IsletError, LIMITS, type Sandbox } from '@islet/contract'
+import type { Db } from '../db/db.ts'
+import { IdempotencyTable } from '../db/idempotency.ts'
+
+export class Idempotency {
+  readonly #table: IdempotencyTable
+  readonly #running = new Map<string, { fingerprint: string; result: Promise<Sandbox> }>()
+
+  constructor(db: Db) {
+    this.#table = new IdempotencyTable(db)
+  }
+
+  /** `make` calls `commit` in the transaction that acknowledges the sandbox: key and sandbox become durable together. */
+  async once(
+    key: string,
+    input: unknown,
+    make: (commit: (sandboxId: string) => void) => Promise<Sandbox>,
+    find: (id: string) => Sandbox,
+  ): Promise<Sandbox> {
+    if (!/^[\x21-\x7e]+$/.test(key) || key.length > LIMITS.idempotencyKeyLength) {
+      throw new IsletError(
+        'invalid_header',
+        `Idempotency-Key has 1 to ${LIMITS.idempotencyKeyLength} visible ASCII characters.`,
+      )
+    }
+    const fingerprint = createHash('sha256').update(JSON.stringify(input)).digest('hex')
+    const running = this.#running.get(key)
+    const known = running ?? this.#table.find(key)
+    if (known && known.fingerprint !== fingerprint) throw new IsletError('idempotency_mismatch')
+    if (running) return running.result
+    if (known && 'sandboxId' in known) return find(known.sandboxId)
+    const result = make((sandboxId) => this.#table.save(key, fingerprint, sandboxId))
+    this.#running.set(key, { fingerprint, result })
+    try {
+      return await result
+    } finally {
+      this.#running.delete(key)
+    }
+  }
+}

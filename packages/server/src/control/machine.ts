@@ -1,0 +1,147 @@
+// One live sandbox: its shell, its layer and its link, made and taken away together.
+import { createHash } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join, posix } from 'node:path'
+import { type CreateSandboxParsed, IsletError } from '@islet/contract'
+import type { SandboxRecord } from '../db/sandboxes.ts'
+import type { Bound, Engine, Shell } from '../engine/engine.ts'
+import type { Guest, SetupFile } from '../guest/guest.ts'
+import { type Link, listenLink } from '../guest/link.ts'
+import type { Log } from '../log.ts'
+import type { Storage } from '../storage/storage.ts'
+
+/** How long a started guest may take to dial. Ordinary is a few milliseconds; a loaded machine may need seconds. */
+const CONNECT_TIMEOUT_MS = 20_000
+
+export interface MachineParts {
+  engine: Engine
+  storage: Storage
+  log: Log
+}
+
+export interface Machine {
+  shell: Shell
+  guest: Guest
+  link: Link
+  bound: Bound
+  /** Kills by the memory limit that have been reported already. */
+  oomKillsSeen: number
+}
+
+/** Starts a shell, makes its layer unless it exists, gives it its root. On an error nothing of it is left. */
+export async function startMachine(
+  parts: MachineParts,
+  record: SandboxRecord,
+  options: { newLayer: boolean },
+): Promise<Machine> {
+  const { engine, storage } = parts
+  const layer = options.newLayer
+    ? storage.create(record.root.layer, { limitBytes: record.resources.diskBytes })
+    : undefined
+  // Awaited below, after the shell; a rejection in the meantime is not unhandled.
+  layer?.catch(() => {})
+  const shell = await engine.allocate(record.shell)
+  let link: Link | undefined
+  try {
+    link = await listen(parts, shell)
+    await engine.prepare(shell)
+    await layer
+    const bound = await engine.bind(shell, {
+      root: record.root,
+      hostname: record.id,
+      limits: record.resources,
+      network: record.network,
+    })
+    await link.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
+    if (engine.capabilities.wall === true) await link.setup(machineFiles(record, bound))
+    return { shell, guest: link, link, bound, oomKillsSeen: 0 }
+  } catch (error) {
+    await layer?.catch(() => {})
+    await stopMachine(parts, { shell, link })
+    if (options.newLayer)
+      await storage
+        .delete(record.root.layer)
+        .catch((cause) => parts.log.error({ cause }, 'layer not deleted'))
+    throw error
+  }
+}
+
+/** Takes the place of the server that made this machine; the guest redials by itself. */
+export async function adoptMachine(parts: MachineParts, record: SandboxRecord): Promise<Machine> {
+  const shell = await parts.engine.adopt(record.shell)
+  const link = await listen(parts, shell)
+  const { oomKills } = await parts.engine.usage(shell).catch(() => ({ oomKills: 0 }))
+  return { shell, guest: link, link, bound: {}, oomKillsSeen: oomKills }
+}
+
+/** The layer stays. */
+export async function stopMachine(
+  parts: MachineParts,
+  machine: { shell: Shell; link?: Link },
+): Promise<void> {
+  machine.link?.lost('The sandbox was stopped.')
+  await machine.link?.close()
+  await parts.engine.destroy(machine.shell)
+}
+
+/** The caller's directory and files; answers with the absolute working directory. */
+export async function settleMachine(
+  machine: Machine,
+  record: SandboxRecord,
+  input: CreateSandboxParsed,
+): Promise<string> {
+  const { guest, bound } = machine
+  const home = bound.workspace ?? '/'
+  const workdir = posix.resolve(home, record.workdir || home)
+  const owner = record.user || undefined
+  if (input.workdir !== undefined) await guest.mkdir(workdir, { parents: true, owner })
+  for (const file of input.files ?? []) {
+    const content = Buffer.from(file.content, file.encoding)
+    const options = { mode: file.mode, owner: file.owner ?? owner, parents: true }
+    await guest.write(posix.resolve(workdir, file.path), chunks(content), options)
+  }
+  return workdir
+}
+
+async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {
+  const size = 256 * 1024
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+async function listen(parts: MachineParts, shell: Shell): Promise<Link> {
+  const socketPath = join(shell.linkDir, 'link.sock')
+  await rm(socketPath, { force: true })
+  return listenLink({ socketPath, log: parts.log })
+}
+
+/** What a root must hold before the first command: who and where it is. */
+function machineFiles(record: SandboxRecord, bound: Bound): SetupFile[] {
+  const hosts = [
+    '127.0.0.1 localhost',
+    '::1 localhost ip6-localhost',
+    `${bound.address ?? '127.0.1.1'} ${record.id}`,
+  ]
+  const machineId = createHash('sha256').update(record.id).digest('hex').slice(0, 32)
+  const file = (path: string, content: string): SetupFile => ({ path, content, mode: 0o644, owner: '0:0' })
+  return [
+    file('/etc/hostname', `${record.id}\n`),
+    file('/etc/hosts', `${hosts.join('\n')}\n`),
+    file('/etc/machine-id', `${machineId}\n`),
+    file(
+      '/etc/resolv.conf',
+      bound.nameserver ? `nameserver ${bound.nameserver}\noptions timeout:2 attempts:2\n` : '',
+    ),
+  ]
+}
+
+/** An engine's or storage's failure as callers should see it. */
+export function asStartError(error: unknown): IsletError {
+  if (error instanceof IsletError) return error
+  const cause = error as { message?: string; kind?: string }
+  if (cause?.kind === 'NO_SPACE') return new IsletError('server_disk_full', undefined, { cause: error })
+  return new IsletError(
+    'engine_unavailable',
+    `The sandbox could not be started: ${cause?.message ?? error}`,
+    { cause: error },
+  )
+}

@@ -1,0 +1,105 @@
+// One client of a process: what is kept of its output, a mark, then what it prints, then its end.
+import { IsletError } from '@islet/contract'
+import type { OutputChannel, TerminalSize } from '../guest/guest.ts'
+import type { AttachEvent, Attachment } from './data.ts'
+import type { OutputPiece } from './output-log.ts'
+import { type OutputListener, type TrackedProcess, toProcessInfo } from './tracked.ts'
+
+/** What waits for a client that does not read; beyond it the program waits. */
+const QUEUE_BYTES = 1024 * 1024
+
+interface Controls {
+  resize(size: TerminalSize): Promise<void>
+  signal(signal: number): Promise<void>
+}
+
+export function attachTo(
+  tracked: TrackedProcess,
+  replay: { pieces: OutputPiece[]; truncated: boolean },
+  controls: Controls,
+): Attachment {
+  const queue = new OutputQueue()
+  tracked.listeners.add(queue)
+  const close = () => {
+    tracked.listeners.delete(queue)
+    queue.close()
+  }
+  void tracked.ended.then(() => queue.finish())
+  const stdin = () => {
+    if (!tracked.guest) throw new IsletError('process_not_found', 'The process does not take input any more.')
+    return tracked.guest
+  }
+  async function* events(): AsyncGenerator<AttachEvent> {
+    try {
+      for (const piece of replay.pieces) yield { type: 'output', ...piece }
+      yield { type: 'replay-end' }
+      for await (const piece of queue) yield { type: 'output', ...piece }
+      if (queue.closed) return
+      const { result } = await tracked.ended
+      if (!result) throw new IsletError('sandbox_lost', 'The sandbox ended before the process did.')
+      yield { type: 'exit', result }
+    } finally {
+      close()
+    }
+  }
+  return {
+    process: toProcessInfo(tracked.record),
+    truncated: replay.truncated,
+    writeStdin: async (bytes) => stdin().writeStdin(bytes),
+    endStdin: async () => stdin().endStdin(),
+    ...controls,
+    close,
+    [Symbol.asyncIterator]: events,
+  }
+}
+
+class OutputQueue implements OutputListener {
+  closed = false
+  #finished = false
+  #pieces: OutputPiece[] = []
+  #bytes = 0
+  #wakeReader: (() => void) | undefined
+  #wakeWriters: (() => void)[] = []
+
+  output(channel: OutputChannel, bytes: Buffer): void | Promise<void> {
+    if (this.closed) return
+    // The bytes belong to the caller once this returns.
+    this.#pieces.push({ channel, bytes: Buffer.from(bytes) })
+    this.#bytes += bytes.length
+    this.#wakeReader?.()
+    if (this.#bytes > QUEUE_BYTES) return new Promise((resolve) => this.#wakeWriters.push(resolve))
+  }
+
+  finish(): void {
+    this.#finished = true
+    this.#wakeReader?.()
+  }
+
+  close(): void {
+    this.closed = true
+    this.#pieces = []
+    this.#release()
+    this.#wakeReader?.()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<OutputPiece> {
+    while (!this.closed) {
+      const piece = this.#pieces.shift()
+      if (piece) {
+        this.#bytes -= piece.bytes.length
+        if (this.#bytes <= QUEUE_BYTES) this.#release()
+        yield piece
+      } else if (this.#finished) {
+        return
+      } else {
+        await new Promise<void>((resolve) => {
+          this.#wakeReader = resolve
+        })
+      }
+    }
+  }
+
+  #release(): void {
+    for (const wake of this.#wakeWriters.splice(0)) wake()
+  }
+}

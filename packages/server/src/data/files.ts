@@ -1,0 +1,174 @@
+// Files of a sandbox, through its guest. Paths mean what they mean inside; no path of the host is ever made from them.
+import { posix } from 'node:path'
+import { type FileEntry, type FileList, IsletError } from '@islet/contract'
+import type { Sandboxes } from '../control/sandboxes.ts'
+import type { SandboxRecord } from '../db/sandboxes.ts'
+import type { Entry, Guest } from '../guest/guest.ts'
+import type { FileService } from './data.ts'
+
+const GUEST_WAIT_MS = 10_000
+
+export class Files implements FileService {
+  readonly #sandboxes: Sandboxes
+
+  constructor(sandboxes: Sandboxes) {
+    this.#sandboxes = sandboxes
+  }
+
+  async stat(sandboxId: string, path: string, options: { follow: boolean }): Promise<FileEntry> {
+    const { guest, resolve } = await this.#in(sandboxId)
+    return toFileEntry(resolve(path), await guest.stat(resolve(path), options))
+  }
+
+  async list(
+    sandboxId: string,
+    path: string | undefined,
+    options: { depth: number; limit: number; signal?: AbortSignal },
+  ): Promise<FileList> {
+    const { guest, resolve } = await this.#in(sandboxId)
+    const directory = resolve(path ?? '.')
+    const { entries, truncated } = await guest.list(directory, options)
+    const seen = entries.map((entry) => toFileEntry(posix.join(directory, entry.path), entry))
+    seen.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
+    return { path: directory, entries: seen, truncated }
+  }
+
+  async read(
+    sandboxId: string,
+    path: string,
+    options: { start?: number; end?: number; signal?: AbortSignal } = {},
+  ) {
+    const { guest, resolve } = await this.#in(sandboxId)
+    const absolute = resolve(path)
+    let { start = 0 } = options
+    const { end, signal } = options
+    if (start < 0) start = Math.max(0, (await guest.stat(absolute, { follow: true })).sizeBytes + start)
+    const wanted = end === undefined ? undefined : end - start + 1
+    const { entry, body } = await guest.read(absolute, { offset: start, length: wanted, signal })
+    const length = Math.min(wanted ?? Number.MAX_SAFE_INTEGER, Math.max(0, entry.sizeBytes - start))
+    if (length === 0 && (start > 0 || wanted !== undefined)) {
+      await body[Symbol.asyncIterator]().return?.()
+      throw new IsletError('range_not_satisfiable', `${absolute} has ${entry.sizeBytes} bytes.`, {
+        details: { sizeBytes: entry.sizeBytes },
+      })
+    }
+    return { entry: toFileEntry(absolute, entry), start, length, body: exactly(body, length) }
+  }
+
+  async write(
+    sandboxId: string,
+    path: string,
+    body: AsyncIterable<Uint8Array>,
+    options: Parameters<FileService['write']>[3] = {},
+  ) {
+    const { guest, resolve, record } = await this.#in(sandboxId)
+    const { owner, parents = true, ...rest } = options
+    const absolute = resolve(path)
+    const entry = await guest.write(absolute, body, {
+      ...rest,
+      parents,
+      owner,
+      newOwner: record.user || undefined,
+    })
+    return toFileEntry(absolute, entry)
+  }
+
+  async remove(
+    sandboxId: string,
+    path: string,
+    options: { recursive: boolean; signal?: AbortSignal },
+  ): Promise<void> {
+    const { guest, resolve } = await this.#in(sandboxId)
+    const absolute = resolve(path)
+    if (absolute === '/') throw new IsletError('invalid_path', 'The root directory cannot be removed.')
+    await guest.remove(absolute, options)
+  }
+
+  async mkdir(
+    sandboxId: string,
+    path: string,
+    options: { parents: boolean; mode?: number; owner?: string },
+  ): Promise<FileEntry> {
+    const { guest, resolve, record } = await this.#in(sandboxId)
+    const absolute = resolve(path)
+    await guest.mkdir(absolute, { ...options, owner: options.owner ?? (record.user || undefined) })
+    return toFileEntry(absolute, await guest.stat(absolute, { follow: true }))
+  }
+
+  async move(
+    sandboxId: string,
+    from: string,
+    to: string,
+    options: { overwrite: boolean },
+  ): Promise<FileEntry> {
+    const { guest, resolve } = await this.#in(sandboxId)
+    await guest.move(resolve(from), resolve(to), options)
+    return toFileEntry(resolve(to), await guest.stat(resolve(to), { follow: false }))
+  }
+
+  async copy(
+    sandboxId: string,
+    from: string,
+    to: string,
+    options: { recursive: boolean; overwrite: boolean; signal?: AbortSignal },
+  ): Promise<FileEntry> {
+    const { guest, resolve } = await this.#in(sandboxId)
+    await guest.copy(resolve(from), resolve(to), options)
+    return toFileEntry(resolve(to), await guest.stat(resolve(to), { follow: false }))
+  }
+
+  async archive(
+    sandboxId: string,
+    path: string,
+    options: { signal?: AbortSignal } = {},
+  ): Promise<AsyncIterable<Buffer>> {
+    const { guest, resolve } = await this.#in(sandboxId)
+    return guest.tarOut(resolve(path), options)
+  }
+
+  async extract(
+    sandboxId: string,
+    path: string,
+    body: AsyncIterable<Uint8Array>,
+    options: { owner?: string; signal?: AbortSignal } = {},
+  ): Promise<{ count: number }> {
+    const { guest, resolve, record } = await this.#in(sandboxId)
+    const owner = options.owner ?? (record.user || undefined)
+    await guest.mkdir(resolve(path), { parents: true, owner })
+    return guest.tarIn(resolve(path), body, { ...options, owner })
+  }
+
+  async #in(
+    sandboxId: string,
+  ): Promise<{ guest: Guest; record: SandboxRecord; resolve: (path: string) => string }> {
+    const { machine, record } = await this.#sandboxes.running(sandboxId)
+    if (!machine.guest.connected) await machine.guest.ready({ timeoutMs: GUEST_WAIT_MS })
+    return { guest: machine.guest, record, resolve: (path) => posix.resolve(record.workdir, path) }
+  }
+}
+
+function toFileEntry(path: string, entry: Entry): FileEntry {
+  return {
+    name: posix.basename(path),
+    path,
+    type: entry.type,
+    sizeBytes: entry.sizeBytes,
+    mode: entry.mode.toString(8).padStart(4, '0'),
+    uid: entry.uid,
+    gid: entry.gid,
+    modifiedAt: new Date(entry.mtimeMs).toISOString(),
+    ...(entry.target !== undefined && { target: entry.target }),
+  }
+}
+
+/** A file that grows while it is read ends where it was announced to; one that shrinks is an error, not a short answer. */
+async function* exactly(body: AsyncIterable<Buffer>, length: number): AsyncGenerator<Buffer> {
+  let left = length
+  for await (const chunk of body) {
+    const piece = chunk.length > left ? chunk.subarray(0, left) : chunk
+    left -= piece.length
+    if (piece.length > 0) yield piece
+    if (left === 0) return
+  }
+  if (left > 0) throw new IsletError('conflict', 'The file became shorter while it was read.')
+}

@@ -1,0 +1,30 @@
+// What a caller's command means in a given sandbox: program, directory, user, environment.
+import { posix } from 'node:path'
+import type { ExecParsed } from '@islet/contract'
+import type { SandboxRecord } from '../db/sandboxes.ts'
+import type { SpawnSpec } from '../guest/guest.ts'
+
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+/** The guest adds HOME, USER, LOGNAME and SHELL of the user where they are missing. */
+export function toSpawn(
+  id: string,
+  input: Pick<ExecParsed, 'command' | 'cwd' | 'env' | 'user' | 'timeout'>,
+  sandbox: SandboxRecord,
+): Omit<SpawnSpec, 'stdin'> {
+  return {
+    id,
+    argv: typeof input.command === 'string' ? ['/bin/sh', '-c', input.command] : input.command,
+    env: {
+      PATH,
+      LANG: 'C.UTF-8',
+      TERM: 'xterm-256color',
+      ISLET_SANDBOX_ID: sandbox.id,
+      ...sandbox.env,
+      ...input.env,
+    },
+    cwd: posix.resolve(sandbox.workdir, input.cwd ?? ''),
+    user: input.user ?? sandbox.user,
+    timeoutMs: input.timeout,
+  }
+}

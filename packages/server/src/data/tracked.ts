@@ -1,0 +1,74 @@
+// One process the server follows: its output goes to the log and to everybody attached; its end is one promise.
+import { constants } from 'node:os'
+import type { ProcessInfo } from '@islet/contract'
+import type { ProcessRecord } from '../db/processes.ts'
+import type { GuestExit, GuestProcess, OutputChannel, OutputSink } from '../guest/guest.ts'
+import type { OutputLog } from './output-log.ts'
+
+export type ProcessResult = NonNullable<ProcessInfo['result']>
+
+/** Takes output as it comes; a promise says "wait for me before you send more". */
+export interface OutputListener {
+  output(channel: OutputChannel, bytes: Buffer): void | Promise<void>
+}
+
+const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
+
+export class TrackedProcess implements OutputSink {
+  readonly record: ProcessRecord
+  readonly log: OutputLog
+  readonly listeners = new Set<OutputListener>()
+  readonly ended: Promise<ProcessRecord>
+  /** Set once the guest has started or found it. */
+  guest: GuestProcess | undefined
+  #settle!: (record: ProcessRecord) => void
+
+  constructor(record: ProcessRecord, log: OutputLog) {
+    this.record = record
+    this.log = log
+    this.ended = new Promise((resolve) => {
+      this.#settle = resolve
+    })
+  }
+
+  /** The slowest listener sets the pace. */
+  write(channel: OutputChannel, bytes: Buffer): void | Promise<void> {
+    this.log.append(channel, bytes)
+    this.record.outputBytes = this.log.end
+    let waits: Promise<void>[] | undefined
+    for (const listener of this.listeners) {
+      const wait = listener.output(channel, bytes)
+      if (wait) {
+        waits ??= []
+        waits.push(wait)
+      }
+    }
+    if (waits) return Promise.all(waits).then(() => {})
+  }
+
+  end(status: 'exited' | 'lost', result: ProcessResult | null): void {
+    Object.assign(this.record, { status, result, endedAt: Date.now(), outputBytes: this.log.end })
+    this.log.close()
+    this.#settle(this.record)
+  }
+}
+
+export function toResult(exit: GuestExit, oom: boolean): ProcessResult {
+  const { code, signal, timedOut, durationMs } = exit
+  return {
+    exitCode: timedOut ? 124 : signal ? 128 + signal : code,
+    signal: signal ? (SIGNAL_NAMES.get(signal) ?? `SIG${signal}`) : null,
+    timedOut,
+    oom,
+    durationMs,
+  }
+}
+
+export function toProcessInfo(record: ProcessRecord): ProcessInfo {
+  const { startedAt, endedAt, ...same } = record
+  return {
+    ...same,
+    startedAt: new Date(startedAt).toISOString(),
+    endedAt: endedAt === null ? null : new Date(endedAt).toISOString(),
+  }
+}

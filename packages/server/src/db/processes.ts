@@ -1,0 +1,133 @@
+import type { ProcessInfo } from '@islet/contract'
+import type { Db } from './db.ts'
+
+export interface ProcessRecord {
+  id: string
+  sandboxId: string
+  command: string | string[]
+  status: ProcessInfo['status']
+  pid: number | null
+  cwd: string
+  user: string
+  terminal: boolean
+  startedAt: number
+  endedAt: number | null
+  outputBytes: number
+  result: ProcessInfo['result']
+}
+
+interface Row {
+  id: string
+  sandbox_id: string
+  command: string
+  status: ProcessInfo['status']
+  pid: number | null
+  cwd: string
+  user: string
+  terminal: number
+  started_at: number
+  ended_at: number | null
+  output_bytes: number
+  result: string | null
+}
+
+export class ProcessTable {
+  readonly #db: Db
+
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  insert(record: ProcessRecord): void {
+    this.#db.run(
+      `INSERT INTO processes (id, sandbox_id, command, status, pid, cwd, user, terminal, started_at, ended_at, output_bytes, result)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      record.id,
+      record.sandboxId,
+      JSON.stringify(record.command),
+      record.status,
+      record.pid,
+      record.cwd,
+      record.user,
+      record.terminal ? 1 : 0,
+      record.startedAt,
+      record.endedAt,
+      record.outputBytes,
+      record.result && JSON.stringify(record.result),
+    )
+  }
+
+  started(id: string, pid: number): void {
+    this.#db.run('UPDATE processes SET pid = ? WHERE id = ?', pid, id)
+  }
+
+  ended(id: string, end: Pick<ProcessRecord, 'status' | 'endedAt' | 'outputBytes' | 'result'>): void {
+    this.#db.run(
+      'UPDATE processes SET status = ?, ended_at = ?, output_bytes = ?, result = ? WHERE id = ?',
+      end.status,
+      end.endedAt,
+      end.outputBytes,
+      end.result && JSON.stringify(end.result),
+      id,
+    )
+  }
+
+  remove(id: string): void {
+    this.#db.run('DELETE FROM processes WHERE id = ?', id)
+  }
+
+  get(sandboxId: string, id: string): ProcessRecord | undefined {
+    const row = this.#db.get<Row>('SELECT * FROM processes WHERE sandbox_id = ? AND id = ?', sandboxId, id)
+    return row && fromRow(row)
+  }
+
+  list(sandboxId: string, options: { status?: ProcessRecord['status']; limit: number }): ProcessRecord[] {
+    const { status, limit } = options
+    const rows = status
+      ? this.#db.all<Row>(
+          'SELECT * FROM processes WHERE sandbox_id = ? AND status = ? ORDER BY started_at DESC, id DESC LIMIT ?',
+          sandboxId,
+          status,
+          limit,
+        )
+      : this.#db.all<Row>(
+          'SELECT * FROM processes WHERE sandbox_id = ? ORDER BY started_at DESC, id DESC LIMIT ?',
+          sandboxId,
+          limit,
+        )
+    return rows.map(fromRow)
+  }
+
+  /** Every process still marked running, of one sandbox. */
+  running(sandboxId: string): ProcessRecord[] {
+    return this.list(sandboxId, { status: 'running', limit: -1 })
+  }
+
+  /** Ids of ended processes beyond the newest `keep` of a sandbox. */
+  old(sandboxId: string, keep: number): string[] {
+    return this.#db
+      .all<{ id: string }>(
+        `SELECT id FROM processes WHERE sandbox_id = ? AND status != 'running' ORDER BY started_at DESC, id DESC LIMIT -1 OFFSET ?`,
+        sandboxId,
+        keep,
+      )
+      .map((row) => row.id)
+  }
+}
+
+function fromRow(row: Row): ProcessRecord {
+  return {
+    id: row.id,
+    sandboxId: row.sandbox_id,
+    command: JSON.parse(row.command),
+    status: row.status,
+    pid: row.pid,
+    cwd: row.cwd,
+    user: row.user,
+    terminal: row.terminal === 1,
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    outputBytes: row.output_bytes,
+    result: row.result === null ? null : JSON.parse(row.result),
+  }
+}

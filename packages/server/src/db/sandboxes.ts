@@ -1,0 +1,161 @@
+import type { ListSandboxesParsed, Sandbox, SandboxStatus } from '@islet/contract'
+import { IsletError } from '@islet/contract'
+import type { Root } from '../engine/engine.ts'
+import type { Db } from './db.ts'
+
+/** A sandbox as the server keeps it: what callers see, and what the engine needs. */
+export interface SandboxRecord {
+  id: string
+  name: string | null
+  description: string | null
+  project: string | null
+  status: SandboxStatus
+  reason: string | null
+  runtime: string
+  image: string | null
+  engine: string
+  isolation: string
+  metadata: Sandbox['metadata']
+  env: Record<string, string>
+  resources: Sandbox['resources']
+  network: Sandbox['network']
+  user: string
+  workdir: string
+  root: Root
+  shell: string
+  createdAt: number
+  updatedAt: number
+  stoppedAt: number | null
+}
+
+type Row = Record<keyof typeof COLUMNS, string | number | null>
+
+// Column → field; the JSON ones are stored as text.
+const COLUMNS = {
+  id: 'id',
+  name: 'name',
+  description: 'description',
+  project: 'project',
+  status: 'status',
+  reason: 'reason',
+  runtime: 'runtime',
+  image: 'image',
+  engine: 'engine',
+  isolation: 'isolation',
+  metadata: 'metadata',
+  env: 'env',
+  resources: 'resources',
+  network: 'network',
+  user: 'user',
+  workdir: 'workdir',
+  root: 'root',
+  shell: 'shell',
+  created_at: 'createdAt',
+  updated_at: 'updatedAt',
+  stopped_at: 'stoppedAt',
+} as const
+const JSON_FIELDS = new Set<string>(['metadata', 'env', 'resources', 'network', 'root'])
+const NAMES = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
+const SAVE = `INSERT INTO sandboxes (${NAMES.join(', ')}) VALUES (${NAMES.map(() => '?').join(', ')})
+  ON CONFLICT (id) DO UPDATE SET ${NAMES.slice(1)
+    .map((name) => `${name} = excluded.${name}`)
+    .join(', ')}`
+
+/** Statuses of sandboxes that have a shell, or could have one again. */
+const LIVE = "('creating', 'running', 'paused', 'hibernated')"
+
+export class SandboxTable {
+  readonly #db: Db
+
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  save(record: SandboxRecord): void {
+    const values = NAMES.map((name) => {
+      const value = record[COLUMNS[name]]
+      return JSON_FIELDS.has(name) ? JSON.stringify(value) : (value as string | number | null)
+    })
+    this.#db.run(SAVE, ...values)
+  }
+
+  get(id: string): SandboxRecord | undefined {
+    const row = this.#db.get<Row>('SELECT * FROM sandboxes WHERE id = ?', id)
+    return row && fromRow(row)
+  }
+
+  live(): SandboxRecord[] {
+    return this.#db.all<Row>(`SELECT * FROM sandboxes WHERE status IN ${LIVE}`).map(fromRow)
+  }
+
+  /** Those whose layer and image must stay: all that were not deleted. */
+  holding(): SandboxRecord[] {
+    return this.#db.all<Row>("SELECT * FROM sandboxes WHERE status != 'stopped'").map(fromRow)
+  }
+
+  countLive(): number {
+    return this.#db.get<{ n: number }>(`SELECT count(*) AS n FROM sandboxes WHERE status IN ${LIVE}`)!.n
+  }
+
+  remove(id: string): void {
+    this.#db.run('DELETE FROM sandboxes WHERE id = ?', id)
+  }
+
+  list(query: ListSandboxesParsed): { records: SandboxRecord[]; total: number; cursor?: string } {
+    const { where, values } = filter(query)
+    const limit = query.limit ?? 100
+    const total = this.#db.get<{ n: number }>(`SELECT count(*) AS n FROM sandboxes ${where}`, ...values)!.n
+    const after = query.cursor === undefined ? undefined : readCursor(query.cursor)
+    const page = after ? `${where} ${where ? 'AND' : 'WHERE'} (created_at, id) < (?, ?)` : where
+    const records = this.#db
+      .all<Row>(
+        `SELECT * FROM sandboxes ${page} ORDER BY created_at DESC, id DESC LIMIT ?`,
+        ...values,
+        ...(after ?? []),
+        limit + 1,
+      )
+      .map(fromRow)
+    if (records.length <= limit) return { records, total }
+    records.pop()
+    const last = records.at(-1)!
+    return { records, total, cursor: Buffer.from(`${last.createdAt}.${last.id}`).toString('base64url') }
+  }
+}
+
+function filter(query: ListSandboxesParsed): { where: string; values: (string | number)[] } {
+  const conditions: string[] = []
+  const values: (string | number)[] = []
+  const add = (condition: string, ...more: (string | number)[]) => {
+    conditions.push(condition)
+    values.push(...more)
+  }
+  if (query.status === undefined) add("status != 'stopped'")
+  else if (query.status !== 'all') add('status = ?', query.status)
+  if (query.name !== undefined) add('name = ?', query.name)
+  if (query.project !== undefined) add('project = ?', query.project)
+  for (const pair of [query.metadata ?? []].flat()) {
+    const split = pair.indexOf('=')
+    if (split < 1) throw new IsletError('bad_request', `metadata: '${pair}' is not key=value.`)
+    add(
+      'EXISTS (SELECT 1 FROM json_each(metadata) AS entry WHERE entry.key = ? AND CAST(entry.value AS TEXT) = ?)',
+      pair.slice(0, split),
+      pair.slice(split + 1),
+    )
+  }
+  return { where: conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '', values }
+}
+
+function readCursor(cursor: string): [number, string] {
+  const match = /^(\d{1,15})\.(sbx-[a-z0-9]+)$/.exec(Buffer.from(cursor, 'base64url').toString())
+  if (!match) throw new IsletError('bad_request', 'cursor: not one that a list answered with.')
+  return [Number(match[1]), match[2]!]
+}
+
+function fromRow(row: Row): SandboxRecord {
+  const record: Record<string, unknown> = {}
+  for (const name of NAMES) {
+    const value = row[name]
+    record[COLUMNS[name]] = JSON_FIELDS.has(name) ? JSON.parse(value as string) : value
+  }
+  return record as unknown as SandboxRecord
+}
