@@ -1,0 +1,70 @@
+// Imports go down only: contract ← parts ← control ← data ← edges ← app. This finds one that goes up or sideways.
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const server = 'packages/server/src'
+
+/** Folders and top-level files of the server, lowest first. One may import those below it, and its own. */
+const LAYERS: readonly (readonly string[])[] = [
+  ['wire', 'version.ts', 'log.ts', 'key.ts', 'native.ts', 'config', 'config.ts'],
+  ['warden'],
+  ['db', 'engine', 'storage', 'image', 'guest', 'instance.ts'],
+  ['control'],
+  ['data'],
+  ['api', 'preview'],
+  ['app.ts', 'start'],
+  ['main.ts'],
+]
+/** Type-only imports between neighbours of one layer: a record names an engine's root, a root names an image's trees. */
+const SIDEWAYS_TYPES = true
+
+const PACKAGES: Record<string, readonly string[]> = {
+  contract: [],
+  server: ['@islet/contract'],
+  sdk: ['@islet/contract'],
+  cli: ['@islet/contract', '@islet/server', 'islet'],
+}
+
+const problems: string[] = []
+for (const file of globSync('packages/*/src/**/*.ts', { cwd: root })) {
+  if (file.endsWith('.test.ts') || file.endsWith('.suite.ts') || file.includes('/testing')) continue
+  const text = readFileSync(join(root, file), 'utf8')
+  for (const match of text.matchAll(/^(import|export)( type)?\b[^'";]*?from '([^']+)'/gm)) {
+    check(file, match[3]!, match[2] !== undefined)
+  }
+}
+for (const problem of problems) console.error(problem)
+process.exitCode = problems.length > 0 ? 1 : 0
+
+function check(file: string, target: string, typeOnly: boolean): void {
+  const owner = file.split('/')[1]!
+  if (target.startsWith('@islet/') || target === 'islet' || target.startsWith('islet/')) {
+    const name = target.startsWith('@') ? target.split('/').slice(0, 2).join('/') : 'islet'
+    if (!PACKAGES[owner]!.includes(name)) problems.push(`${file}: package ${owner} may not import ${name}`)
+    return
+  }
+  if (!target.startsWith('.')) return
+  const path = join(dirname(file), target)
+  if (path.split('/')[1] !== owner) {
+    problems.push(`${file}: imports ${target} across packages; import the package instead`)
+    return
+  }
+  if (owner !== 'server') return
+  const from = layerOf(file)
+  const to = layerOf(path)
+  const sameFolder = folderOf(file) === folderOf(path)
+  const sideways = from === to && !sameFolder && !(typeOnly && SIDEWAYS_TYPES) && from > 0 && from !== 2
+  if (to > from || sideways) problems.push(`${file}: may not import ${path}, which is above or beside it`)
+}
+
+function folderOf(file: string): string {
+  return relative(server, file).split('/')[0]!
+}
+
+function layerOf(file: string): number {
+  const layer = LAYERS.findIndex((names) => names.includes(folderOf(file)))
+  if (layer < 0) problems.push(`${file}: no layer in scripts/check-layers.ts names it`)
+  return layer
+}
