@@ -31,6 +31,7 @@ import {
 } from './machine.ts'
 import { newRecord, patchRecord, toSandbox } from './record.ts'
 import { Slots } from './slots.ts'
+import { assertSupported } from './supported.ts'
 
 /** After a reboot of the machine: how many sandboxes are started side by side. */
 const RESTARTS_AT_ONCE = 4
@@ -132,6 +133,7 @@ export class Sandboxes implements Control {
         },
       )
     }
+    assertSupported(input, this.#options.engine.capabilities)
     let record = newRecord(input, await this.#base(input))
     this.#table.save(record)
     const machine = startMachine(this.#options, record, { newLayer: true })
@@ -197,6 +199,7 @@ export class Sandboxes implements Control {
   }
 
   async #limit(id: string, patch: UpdateSandboxParsed): Promise<void> {
+    assertSupported({ resources: patch.resources }, this.#options.engine.capabilities)
     const { record, machine } = await this.running(id)
     const { resources } = patchRecord(record, patch)
     await this.#options.engine.limit(machine.shell, resources)

@@ -1,0 +1,55 @@
+// Storage of engine `process`: a layer is a plain directory, cloned by copying. Needs no root.
+import { cp, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { IsletError } from '@islet/contract'
+import type { Storage } from './storage.ts'
+import { directoryBytes } from './usage.ts'
+
+export async function openWorkspaces(directory: string): Promise<Storage> {
+  await mkdir(directory, { recursive: true, mode: 0o711 })
+  // What a copy left that was cut off.
+  for (const name of await readdir(directory)) {
+    if (name.startsWith('.')) await rm(join(directory, name), { recursive: true, force: true })
+  }
+  const at = (layer: string) => {
+    if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(layer))
+      throw new IsletError('internal', `'${layer}' is not a layer name.`)
+    return join(directory, layer)
+  }
+  return {
+    capabilities: { clone: 'copy', diskLimit: false },
+    async create(layer) {
+      await mkdir(at(layer), { mode: 0o755 }).catch(explain(layer))
+    },
+    async clone(from, to) {
+      const started = performance.now()
+      const staging = join(directory, `.new-${to}`)
+      await cp(at(from), staging, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true })
+      await rename(staging, at(to)).catch(explain(to))
+      return { method: 'copy', durationMs: performance.now() - started }
+    },
+    async flatten() {
+      throw new IsletError('not_supported', 'Workspaces of engine process are not stacked.')
+    },
+    async delete(layer) {
+      await rm(at(layer), { recursive: true, force: true })
+    },
+    async setLimit() {
+      throw new IsletError('not_supported', 'Engine process does not limit disk space.')
+    },
+    usageBytes: (layer) => directoryBytes(at(layer)),
+    async list() {
+      return (await readdir(directory)).filter((name) => !name.startsWith('.'))
+    },
+    async close() {},
+  }
+}
+
+function explain(layer: string) {
+  return (error: NodeJS.ErrnoException): never => {
+    if (error.code === 'EEXIST' || error.code === 'ENOTEMPTY') {
+      throw new IsletError('conflict', `There is a layer ${layer} already.`)
+    }
+    throw error
+  }
+}
