@@ -1,0 +1,64 @@
+// What a client meets before or after the server had its say. Everything else is the contract's table.
+import { type ErrorCode, type ErrorSpec, IsletError, isErrorCode } from '@islet/contract'
+
+export const CLIENT_ERRORS = {
+  connection_failed: {
+    status: 0,
+    retryable: true,
+    message: 'The Islet server could not be reached.',
+    hint: 'islet serve starts one; ISLET_URL says where it is.',
+  },
+  bad_response: {
+    status: 0,
+    retryable: false,
+    message: 'The answer is not one of an Islet server.',
+    hint: 'Check ISLET_URL, and that client and server have the same version.',
+  },
+} as const satisfies Record<string, ErrorSpec>
+
+export type ClientErrorCode = keyof typeof CLIENT_ERRORS
+export type AnyErrorCode = ErrorCode | ClientErrorCode
+
+/** An IsletError with a code of this side. Caught like any other: by `code`. */
+export class ClientError extends IsletError {
+  constructor(code: ClientErrorCode, message?: string, options: { hint?: string; cause?: unknown } = {}) {
+    const spec: ErrorSpec = CLIENT_ERRORS[code]
+    super(code as unknown as ErrorCode, message ?? spec.message, {
+      hint: options.hint ?? spec.hint ?? '',
+      cause: options.cause,
+    })
+  }
+
+  override get status(): number {
+    return CLIENT_ERRORS[this.code as unknown as ClientErrorCode].status
+  }
+
+  override get retryable(): boolean {
+    return CLIENT_ERRORS[this.code as unknown as ClientErrorCode].retryable
+  }
+}
+
+/** `if (hasCode(error, 'file_not_found'))`: the way to branch on a caught error. */
+export function hasCode(error: unknown, ...codes: AnyErrorCode[]): error is IsletError {
+  return error instanceof IsletError && (codes as string[]).includes(error.code)
+}
+
+/** An error as the server sent it; a code that this client does not know yet becomes `internal`. */
+export function errorFromBody(error: WireError): IsletError {
+  const { code, message, hint, details } = error
+  if (isErrorCode(code)) return new IsletError(code, message, { hint, details })
+  return new IsletError('internal', message, { hint, details: { ...details, code } })
+}
+
+export interface WireError {
+  code: string
+  message: string
+  hint?: string
+  details?: Record<string, unknown>
+}
+
+export function abortError(signal?: AbortSignal): DOMException {
+  const error = new DOMException('The operation was aborted.', 'AbortError')
+  if (signal?.reason !== undefined) Object.defineProperty(error, 'cause', { value: signal.reason })
+  return error
+}

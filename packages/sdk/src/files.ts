@@ -1,0 +1,146 @@
+import { type FileEntry, IsletError, LIMITS } from '@islet/contract'
+import type { CallOptions, Client, Query } from './client.ts'
+import { hasCode } from './errors.ts'
+import type { Content } from './transport/body.ts'
+
+interface Abortable {
+  signal?: AbortSignal
+}
+
+export interface ReadOptions extends Abortable {
+  /** First byte; a negative one counts from the end. */
+  start?: number
+  /** Last byte, inclusive. */
+  end?: number
+}
+
+export interface WriteOptions extends Abortable {
+  mode?: number | string
+  owner?: string
+  /** Make missing directories. Default: true. */
+  parents?: boolean
+  /** Fail with `file_exists` if there is something. */
+  exclusive?: boolean
+}
+
+/** Files of one sandbox. Paths are absolute, or relative to its working directory. Content of any size streams. */
+export class Files {
+  readonly #client: Client
+  readonly #params: { id: string }
+
+  constructor(client: Client, sandboxId: string) {
+    this.#client = client
+    this.#params = { id: sandboxId }
+  }
+
+  async read(path: string, options?: ReadOptions): Promise<string> {
+    return new TextDecoder().decode(await this.readBytes(path, options))
+  }
+
+  readBytes(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
+    return this.#client.bytes('readFile', this.#readCall(path, options))
+  }
+
+  readStream(path: string, options: ReadOptions = {}): Promise<ReadableStream<Uint8Array>> {
+    return this.#client.stream('readFile', this.#readCall(path, options))
+  }
+
+  write(path: string, content: Content, options: WriteOptions = {}): Promise<FileEntry> {
+    const { signal, mode, ...rest } = options
+    const query: Query = { path, mode: typeof mode === 'number' ? octal(mode) : mode, ...rest }
+    return this.#client.call('writeFile', { params: this.#params, query, content, signal })
+  }
+
+  /** Everything below a directory (default: the working directory), `depth` levels deep (default: 1). */
+  async list(
+    path?: string,
+    options: { depth?: number; limit?: number } & Abortable = {},
+  ): Promise<FileEntry[]> {
+    const { signal, depth, limit } = options
+    const query = { path, depth, limit: limit ?? LIMITS.listEntries }
+    const found = await this.#client.call('listFiles', { params: this.#params, query, signal })
+    if (found.truncated && limit === undefined) {
+      throw new IsletError('limit_exceeded', `There are more than ${LIMITS.listEntries} entries.`, {
+        hint: 'Pass limit to get the first ones, or a smaller depth.',
+      })
+    }
+    return found.entries
+  }
+
+  stat(path: string, options: { follow?: boolean } & Abortable = {}): Promise<FileEntry> {
+    const { signal, follow } = options
+    return this.#client.call('statFile', { params: this.#params, query: { path, follow }, signal })
+  }
+
+  async exists(path: string, options: Abortable = {}): Promise<boolean> {
+    try {
+      await this.stat(path, { ...options, follow: false })
+      return true
+    } catch (error) {
+      if (hasCode(error, 'file_not_found', 'not_a_directory')) return false
+      throw error
+    }
+  }
+
+  /** With its parents; content if it is there already, unless `parents` is false. */
+  makeDir(
+    path: string,
+    options: { parents?: boolean; mode?: number | string; owner?: string } & Abortable = {},
+  ): Promise<FileEntry> {
+    const { signal, ...rest } = options
+    return this.#client.call('makeDirectory', { params: this.#params, body: { path, ...rest }, signal })
+  }
+
+  move(from: string, to: string, options: { overwrite?: boolean } & Abortable = {}): Promise<FileEntry> {
+    const { signal, overwrite } = options
+    return this.#client.call('movePath', { params: this.#params, body: { from, to, overwrite }, signal })
+  }
+
+  /** Files and whole directories. */
+  copy(from: string, to: string, options: { overwrite?: boolean } & Abortable = {}): Promise<FileEntry> {
+    const { signal, overwrite } = options
+    const body = { from, to, overwrite, recursive: true }
+    return this.#client.call('copyPath', { params: this.#params, body, signal })
+  }
+
+  /** A file, or a directory with all that is in it unless `recursive` is false. */
+  async remove(path: string, options: { recursive?: boolean } & Abortable = {}): Promise<void> {
+    const { signal, recursive = true } = options
+    await this.#client.call('removeFile', { params: this.#params, query: { path, recursive }, signal })
+  }
+
+  /** What is in a directory, as a tar: gzipped unless `gzip` is false. */
+  readArchive(
+    path: string,
+    options: { gzip?: boolean } & Abortable = {},
+  ): Promise<ReadableStream<Uint8Array>> {
+    const { signal, gzip } = options
+    return this.#client.stream('readArchive', { params: this.#params, query: { path, gzip }, signal })
+  }
+
+  /** Unpacks a tar, plain or gzip, into a directory. */
+  writeArchive(
+    path: string,
+    archive: Content,
+    options: { owner?: string } & Abortable = {},
+  ): Promise<{ count: number }> {
+    const { signal, owner } = options
+    const query = { path, owner }
+    return this.#client.call('writeArchive', { params: this.#params, query, content: archive, signal })
+  }
+
+  #readCall(path: string, options: ReadOptions): CallOptions<'readFile'> {
+    const { signal } = options
+    return { params: this.#params, query: { path }, headers: rangeHeader(options), signal }
+  }
+}
+
+function rangeHeader({ start, end }: ReadOptions): Record<string, string> {
+  if (start === undefined && end === undefined) return {}
+  if (start !== undefined && start < 0) return { Range: `bytes=${start}` }
+  return { Range: `bytes=${start ?? 0}-${end ?? ''}` }
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, '0')
+}

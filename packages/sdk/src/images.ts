@@ -1,0 +1,70 @@
+import { type ImageInfo, type ImageProgress, imageProgress, type RouteName } from '@islet/contract'
+import type { CallOptions, Client } from './client.ts'
+import { ClientError, errorFromBody } from './errors.ts'
+
+interface Abortable {
+  signal?: AbortSignal
+}
+
+export type ImageStep = Extract<ImageProgress, { type: 'progress' }>
+
+export interface ImageWorkOptions extends Abortable {
+  onProgress?(step: ImageStep): void
+}
+
+export class Images {
+  readonly #client: Client
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  async list(options: Abortable = {}): Promise<ImageInfo[]> {
+    return (await this.#client.call('listImages', options)).images
+  }
+
+  /** An image of a registry; its runtime name is the reference unless `name` says else. */
+  pull(
+    reference: string,
+    options: { name?: string; insecure?: boolean } & ImageWorkOptions = {},
+  ): Promise<ImageInfo> {
+    const { name, insecure, ...work } = options
+    return this.#work('pullImage', { reference, name, insecure }, work)
+  }
+
+  build(runtime: 'base' = 'base', options: ImageWorkOptions = {}): Promise<ImageInfo> {
+    return this.#work('buildImage', { runtime }, options)
+  }
+
+  /** A directory or tar on the server's machine. */
+  import(
+    source: { kind: 'directory' | 'tar'; path: string; name: string },
+    options: ImageWorkOptions = {},
+  ): Promise<ImageInfo> {
+    return this.#work('importImage', source, options)
+  }
+
+  /** Takes a runtime name away, and its image when nothing else names it. */
+  async remove(name: string, options: Abortable = {}): Promise<void> {
+    await this.#client.call('removeImage', { params: { name }, signal: options.signal })
+  }
+
+  /** Removes images that nothing names or uses. */
+  collect(options: Abortable = {}): Promise<{ removed: string[]; freedBytes: number }> {
+    return this.#client.call('collectImages', options)
+  }
+
+  async #work<Name extends RouteName>(
+    name: Name,
+    body: CallOptions<Name>['body'],
+    { onProgress, signal }: ImageWorkOptions,
+  ): Promise<ImageInfo> {
+    for await (const line of this.#client.lines(name, { body, signal })) {
+      const step = imageProgress.parse(line)
+      if (step.type === 'done') return step.image
+      if (step.type === 'error') throw errorFromBody(step.error)
+      onProgress?.(step)
+    }
+    throw new ClientError('bad_response', 'The server stopped reporting before the image was done.')
+  }
+}

@@ -1,0 +1,35 @@
+export type {
+  ErrorCode,
+  ExecResult,
+  FileEntry,
+  ImageInfo,
+  ProcessInfo,
+  ProcessOutput,
+  RunResult,
+  RuntimeInfo,
+  Sandbox as SandboxInfo,
+  SandboxPage,
+  SandboxStatus,
+  SandboxUsage,
+  ServerInfo,
+} from '@islet/contract'
+export { IsletError } from '@islet/contract'
+export { type AnyErrorCode, CLIENT_ERRORS, type ClientErrorCode, hasCode } from './errors.ts'
+export type {
+  AttachOptions,
+  Command,
+  CommandOptions,
+  ExecSession,
+  RunOptions,
+  StartOptions,
+} from './exec.ts'
+export type { Files, ReadOptions, WriteOptions } from './files.ts'
+export type { ImageStep, ImageWorkOptions } from './images.ts'
+export { Islet, type OneShotOptions } from './islet.ts'
+export type { PtyOptions, PtySession } from './pty.ts'
+export { type RunCommandOptions, Sandbox } from './sandbox.ts'
+export type { CreateOptions, ListOptions } from './sandboxes.ts'
+export type { ProcessResult } from './session.ts'
+export { type ClientOptions, DEFAULT_URL, dataDirectory, resolveSettings } from './settings.ts'
+export type { Content } from './transport/body.ts'
+export type { Socket, SocketConstructor } from './transport/socket.ts'

@@ -1,0 +1,54 @@
+import type { RunResult, RuntimeInfo, ServerInfo } from '@islet/contract'
+import { type CallOptions, Client } from './client.ts'
+import type { Command, RunOptions } from './exec.ts'
+import { Images } from './images.ts'
+import { type CreateOptions, Sandboxes } from './sandboxes.ts'
+import type { ClientOptions } from './settings.ts'
+import { base64 } from './transport/body.ts'
+
+export type { CreateOptions, ListOptions } from './sandboxes.ts'
+
+interface Abortable {
+  signal?: AbortSignal
+}
+
+export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal'> & RunOptions
+
+/** The server: all its sandboxes, runtimes and images. */
+export class Islet {
+  readonly url: string
+  readonly sandboxes: Sandboxes
+  readonly images: Images
+  readonly #client: Client
+
+  constructor(options: ClientOptions = {}) {
+    this.#client = new Client(options)
+    this.url = this.#client.url
+    this.sandboxes = new Sandboxes(this.#client)
+    this.images = new Images(this.#client)
+  }
+
+  readonly runtimes = {
+    list: async (options: Abortable = {}): Promise<RuntimeInfo[]> =>
+      (await this.#client.call('listRuntimes', options)).runtimes,
+  }
+
+  /** Runs one command in a sandbox of its own, which is gone when this resolves. */
+  run(command: Command, options: OneShotOptions = {}): Promise<RunResult> {
+    const { signal, stdin, ...rest } = options
+    const body = { command, ...rest } as NonNullable<CallOptions<'run'>['body']>
+    if (typeof stdin === 'string') body.stdin = stdin
+    else if (stdin) Object.assign(body, { stdin: base64(stdin), stdinEncoding: 'base64' })
+    return this.#client.call('run', { body, signal })
+  }
+
+  /** Version, engine and what it can do. */
+  info(options: Abortable = {}): Promise<ServerInfo> {
+    return this.#client.call('serverInfo', options)
+  }
+
+  /** Is the server up? Needs no key. */
+  health(options: Abortable = {}): Promise<{ status: 'ok'; version: string }> {
+    return this.#client.call('health', options)
+  }
+}

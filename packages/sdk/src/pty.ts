@@ -1,0 +1,121 @@
+import type { ProcessInfo } from '@islet/contract'
+import type { Client } from './client.ts'
+import type { Command, CommandOptions } from './exec.ts'
+import { type ProcessResult, Session } from './session.ts'
+
+export interface PtyOptions extends CommandOptions {
+  /** Default: 80. */
+  cols?: number
+  /** Default: 24. */
+  rows?: number
+  /** Default: a login shell, bash where there is one. */
+  command?: Command
+  onOutput?(data: Uint8Array): void | Promise<void>
+  onExit?(exitCode: number): void
+}
+
+const LOGIN_SHELL = 'if command -v bash >/dev/null 2>&1; then exec bash -l; else exec sh -l; fi'
+
+/** Terminals of one sandbox. */
+export class Pty {
+  readonly #client: Client
+  readonly #sandboxId: string
+
+  constructor(client: Client, sandboxId: string) {
+    this.#client = client
+    this.#sandboxId = sandboxId
+  }
+
+  async create(options: PtyOptions = {}): Promise<PtySession> {
+    const { cols = 80, rows = 24, command = LOGIN_SHELL, cwd, env, user, timeout, signal } = options
+    const process = await this.#client.call('startProcess', {
+      params: { id: this.#sandboxId },
+      body: {
+        command,
+        cwd,
+        env: { TERM: 'xterm-256color', ...env },
+        user,
+        timeout,
+        terminal: { cols, rows },
+      },
+      signal,
+    })
+    return this.attach(process.id, options)
+  }
+
+  /** Another client of a terminal that runs. */
+  async attach(
+    processId: string,
+    options: Pick<PtyOptions, 'onOutput' | 'onExit' | 'signal'> = {},
+  ): Promise<PtySession> {
+    const { onOutput, onExit, signal } = options
+    const session = await Session.open(
+      this.#client,
+      this.#sandboxId,
+      processId,
+      {
+        onOutput: (_, bytes) => onOutput?.(bytes),
+        onExit: (result) => onExit?.(result.exitCode),
+      },
+      { signal },
+    )
+    const kill = async (name?: string | number): Promise<void> => {
+      const params = { id: this.#sandboxId, pid: processId }
+      await this.#client.call('signalProcess', { params, body: { signal: name } })
+    }
+    return new PtySession(session, kill)
+  }
+}
+
+export class PtySession {
+  readonly processId: string
+  /** The exit code. */
+  readonly done: Promise<number>
+  readonly #session: Session
+  readonly #kill: (signal?: string | number) => Promise<void>
+
+  constructor(session: Session, kill: (signal?: string | number) => Promise<void>) {
+    this.#session = session
+    this.#kill = kill
+    this.processId = session.process.id
+    this.done = session.result.then((result) => result.exitCode)
+    this.done.catch(() => {})
+  }
+
+  get sessionId(): string {
+    return this.processId
+  }
+
+  get process(): ProcessInfo {
+    return this.#session.process
+  }
+
+  get result(): Promise<ProcessResult> {
+    return this.#session.result
+  }
+
+  /** Types into the terminal. Resolves when there is room for more. */
+  send(data: string | Uint8Array): Promise<void> {
+    return this.#session.sendStdin(data)
+  }
+
+  resize(cols: number, rows: number): void {
+    this.#session.resize(cols, rows)
+  }
+
+  /** Default: SIGKILL. */
+  kill(signal?: string | number): Promise<void> {
+    return this.#kill(signal)
+  }
+
+  /** Leaves the terminal running. */
+  detach(): void {
+    this.#session.close()
+  }
+
+  /** Ends the terminal, as closing a terminal window does. */
+  async close(): Promise<void> {
+    this.#session.close()
+    await this.#kill('SIGHUP')
+  }
+}

@@ -1,0 +1,131 @@
+import type {
+  ExecResult,
+  Sandbox as SandboxInfo,
+  SandboxPage,
+  SandboxStatus,
+  SandboxUsage,
+  UpdateSandbox,
+} from '@islet/contract'
+import type { Client } from './client.ts'
+import { hasCode } from './errors.ts'
+import { type CommandOptions, Exec } from './exec.ts'
+import { Files } from './files.ts'
+import { type CreateOptions, Islet, type ListOptions } from './islet.ts'
+import { Pty } from './pty.ts'
+import type { ClientOptions } from './settings.ts'
+
+interface Abortable {
+  signal?: AbortSignal
+}
+
+export interface RunCommandOptions extends CommandOptions {
+  /** Answer at once with exit code 0 and leave the command running. */
+  background?: boolean
+}
+
+/** One isolated Linux computer. `await using sandbox = await Sandbox.create()` removes it at the end of the block. */
+export class Sandbox {
+  readonly id: string
+  readonly exec: Exec
+  readonly files: Files
+  readonly pty: Pty
+  readonly #client: Client
+  #info: SandboxInfo
+
+  static create(options: CreateOptions & ClientOptions = {}): Promise<Sandbox> {
+    const { url, apiKey, fetch, WebSocket, retries, ...create } = options
+    return new Islet({ url, apiKey, fetch, WebSocket, retries }).sandboxes.create(create)
+  }
+
+  /** A sandbox that exists. Code `sandbox_not_found` if it does not. */
+  static connect(id: string, options: ClientOptions & Abortable = {}): Promise<Sandbox> {
+    return new Islet(options).sandboxes.connect(id, options)
+  }
+
+  /** What is known about a sandbox, also of one that is gone. */
+  static get(id: string, options: ClientOptions & Abortable = {}): Promise<SandboxInfo> {
+    return new Islet(options).sandboxes.get(id, options)
+  }
+
+  static list(options: ListOptions & ClientOptions = {}): Promise<SandboxPage> {
+    const { url, apiKey, fetch, WebSocket, retries, ...query } = options
+    return new Islet({ url, apiKey, fetch, WebSocket, retries }).sandboxes.list(query)
+  }
+
+  /** For `Islet`; others use the statics. */
+  constructor(client: Client, info: SandboxInfo) {
+    this.#client = client
+    this.#info = info
+    this.id = info.id
+    this.exec = new Exec(client, info.id)
+    this.files = new Files(client, info.id)
+    this.pty = new Pty(client, info.id)
+  }
+
+  get sandboxId(): string {
+    return this.id
+  }
+
+  /** As last heard; `getInfo` asks. */
+  get status(): SandboxStatus {
+    return this.#info.status
+  }
+
+  async getInfo(options: Abortable = {}): Promise<SandboxInfo> {
+    this.#info = await this.#client.call('getSandbox', { params: { id: this.id }, ...options })
+    return this.#info
+  }
+
+  /** False also for one that does not exist. */
+  async isRunning(options: Abortable = {}): Promise<boolean> {
+    try {
+      return (await this.getInfo(options)).status === 'running'
+    } catch (error) {
+      if (hasCode(error, 'sandbox_not_found')) return false
+      throw error
+    }
+  }
+
+  async update(patch: UpdateSandbox, options: Abortable = {}): Promise<SandboxInfo> {
+    const params = { id: this.id }
+    this.#info = await this.#client.call('updateSandbox', { params, body: patch, ...options })
+    return this.#info
+  }
+
+  /** What it uses now. */
+  usage(options: Abortable = {}): Promise<SandboxUsage> {
+    return this.#client.call('sandboxUsage', { params: { id: this.id }, ...options })
+  }
+
+  /** Stops everything in it and removes all it holds. Of one that is gone: does nothing. */
+  async kill(options: Abortable = {}): Promise<void> {
+    try {
+      this.#info = await this.#client.call('deleteSandbox', { params: { id: this.id }, ...options })
+    } catch (error) {
+      if (!hasCode(error, 'sandbox_not_found')) throw error
+    }
+  }
+
+  /** Shell text; a failing command is a result with its exit code. */
+  async runCommand(command: string, options: RunCommandOptions = {}): Promise<ExecResult> {
+    const { background, ...rest } = options
+    if (!background) return this.exec.run(command, rest)
+    const { id } = await this.exec.spawn(command, rest)
+    return { ...STARTED, processId: id }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill()
+  }
+}
+
+const STARTED = {
+  exitCode: 0,
+  signal: null,
+  timedOut: false,
+  oom: false,
+  durationMs: 0,
+  stdout: '',
+  stderr: '',
+  truncated: false,
+}

@@ -1,0 +1,70 @@
+// What callers may send as content, and the form fetch wants it in. Streams are passed on, never collected, except in
+// browsers, which cannot stream a request over HTTP/1.1.
+
+export type Content =
+  | string
+  | Uint8Array
+  | ArrayBuffer
+  | Blob
+  | ReadableStream<Uint8Array>
+  | AsyncIterable<Uint8Array | string>
+
+export async function toBody(content: Content): Promise<{ body: BodyInit; duplex?: 'half' }> {
+  if (typeof content === 'string' || content instanceof Blob || content instanceof ArrayBuffer) {
+    return { body: content }
+  }
+  if (content instanceof Uint8Array) return { body: content as Uint8Array<ArrayBuffer> }
+  const stream = content instanceof ReadableStream ? content : streamOf(content)
+  if (typeof document !== 'undefined') return { body: await new Response(stream).blob() }
+  return { body: stream, duplex: 'half' }
+}
+
+export function base64(bytes: Uint8Array): string {
+  let text = ''
+  for (let at = 0; at < bytes.length; at += 0x8000) {
+    text += String.fromCharCode(...bytes.subarray(at, at + 0x8000))
+  }
+  return btoa(text)
+}
+
+export function fromBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+}
+
+/** The same stream, but what breaks it is explained. */
+export function relay(
+  body: ReadableStream<Uint8Array> | null,
+  explain: (error: unknown) => unknown,
+): ReadableStream<Uint8Array> {
+  const reader = body?.getReader()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = (await reader?.read()) ?? { done: true }
+          if (done) controller.close()
+          else controller.enqueue(value)
+        } catch (error) {
+          controller.error(explain(error))
+        }
+      },
+      cancel: (reason) => reader?.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+function streamOf(source: AsyncIterable<Uint8Array | string>): ReadableStream<Uint8Array> {
+  const iterator = source[Symbol.asyncIterator]()
+  const encoder = new TextEncoder()
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await iterator.next()
+      if (done) controller.close()
+      else controller.enqueue(typeof value === 'string' ? encoder.encode(value) : value)
+    },
+    async cancel(reason) {
+      await iterator.return?.(reason)
+    },
+  })
+}

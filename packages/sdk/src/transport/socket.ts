@@ -1,0 +1,39 @@
+// The WebSocket that the platform or the caller gives. The key travels as a subprotocol: browsers can set no header,
+// and an address ends up in logs.
+import { ClientError } from '../errors.ts'
+
+export interface Socket {
+  binaryType: string
+  readonly bufferedAmount: number
+  onopen: ((event: never) => void) | null
+  onmessage: ((event: { data: unknown }) => void) | null
+  onerror: ((event: never) => void) | null
+  onclose: ((event: { code: number; reason: string }) => void) | null
+  send(data: string | Uint8Array<ArrayBuffer>): void
+  close(code?: number, reason?: string): void
+  /** Where the implementation can (`ws`), a slow receiver stops the sender. */
+  pause?(): void
+  resume?(): void
+}
+
+export type SocketConstructor = new (url: string, protocols: string[]) => Socket
+
+const PROTOCOL = 'islet.v1'
+
+export function openSocket(
+  Implementation: SocketConstructor,
+  url: string,
+  apiKey: string | undefined,
+): Socket {
+  const protocols = [PROTOCOL, ...(apiKey === undefined ? [] : [`islet.bearer.${apiKey}`])]
+  try {
+    const socket = new Implementation(url.replace(/^http/, 'ws'), protocols)
+    socket.binaryType = 'arraybuffer'
+    return socket
+  } catch {
+    // Its message would name the protocols, and with them the key.
+    throw new ClientError('connection_failed', 'A WebSocket to the server could not be opened.', {
+      hint: 'An API key for WebSockets has only letters, digits and -_.~+ in it; check ISLET_URL too.',
+    })
+  }
+}
