@@ -1,0 +1,99 @@
+// READ and TAR_OUT: OPENED, then DATA at the pace of whoever iterates the body, then END.
+import { decodeFields } from '../wire/fields.ts'
+import type { Frame } from '../wire/frames.ts'
+import { Violation } from './errors.ts'
+import { Exchange, type Host, type Request } from './exchange.ts'
+import { Inflow } from './inflow.ts'
+import { FIELDS, MESSAGE, type OpenedFields } from './messages.gen.ts'
+
+type Parse<T> = (opened: OpenedFields, body: AsyncIterable<Buffer>) => T
+
+export function download<T>(
+  host: Host,
+  request: Request<'READ'> | Request<'TAR_OUT'>,
+  parse: Parse<T>,
+  maxBytes = Number.POSITIVE_INFINITY,
+): Promise<T> {
+  return new Download(host, request as Request, parse, maxBytes).run()
+}
+
+class Download<T> extends Exchange<T> implements AsyncIterableIterator<Buffer> {
+  readonly #inflow = new Inflow()
+  readonly #parse: Parse<T>
+  readonly #maxBytes: number
+  #ended = false
+  #error: { reason: unknown } | undefined
+  #waiting: PromiseWithResolvers<IteratorResult<Buffer>> | undefined
+
+  constructor(host: Host, request: Request, parse: Parse<T>, maxBytes: number) {
+    super(host, request)
+    this.#parse = parse
+    this.#maxBytes = maxBytes
+  }
+
+  protected override onMessage(frame: Frame): void {
+    if (frame.type === MESSAGE.DATA && this.settled) this.#onData(frame)
+    else if (frame.type === MESSAGE.END && this.settled) this.#onEnd()
+    else if (frame.type === MESSAGE.OPENED && !this.settled)
+      this.resolve(this.#parse(decodeFields(FIELDS.OPENED!, frame.payload) as OpenedFields, this))
+    else this.unexpected(frame)
+  }
+
+  protected override onFail(reason: unknown): void {
+    this.#error ??= { reason }
+    this.#inflow.queue.clear()
+    this.#waiting?.reject(reason)
+    this.#waiting = undefined
+  }
+
+  #onData(frame: Frame): void {
+    const { payload } = frame
+    this.#inflow.count(frame)
+    if (this.#inflow.received > this.#maxBytes) throw new Violation('more bytes of a file than asked for')
+    if (payload.length === 0) return
+    if (!this.#waiting) {
+      this.#inflow.queue.push(payload)
+      return
+    }
+    this.#waiting.resolve({ done: false, value: payload })
+    this.#waiting = undefined
+    this.#inflow.taken(payload.length, this.connection, this.stream)
+  }
+
+  #onEnd(): void {
+    this.#ended = true
+    this.finish()
+    this.#waiting?.resolve({ done: true, value: undefined })
+    this.#waiting = undefined
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<IteratorResult<Buffer>> {
+    if (this.#error) return Promise.reject(this.#error.reason)
+    const piece = this.#inflow.queue.take()
+    if (piece) {
+      this.#inflow.taken(piece.length, this.connection, this.stream)
+      return Promise.resolve({ done: false, value: piece })
+    }
+    if (this.#ended) return Promise.resolve({ done: true, value: undefined })
+    if (this.#waiting) return Promise.reject(new TypeError('the body is being read already'))
+    this.#waiting = Promise.withResolvers()
+    return this.#waiting.promise
+  }
+
+  /** The reader leaves: the rest is not wanted. */
+  return(): Promise<IteratorResult<Buffer>> {
+    if (this.connection) {
+      this.connection.reset(this.stream)
+      this.finish()
+    }
+    this.#ended = true
+    this.#inflow.queue.clear()
+    this.#waiting?.resolve({ done: true, value: undefined })
+    this.#waiting = undefined
+    return Promise.resolve({ done: true, value: undefined })
+  }
+}

@@ -1,0 +1,90 @@
+// Who may connect: one at a time, and not as often as would keep the server busy.
+import { lstat, unlink } from 'node:fs/promises'
+import { createServer, type Server, type Socket } from 'node:net'
+import { IsletError } from '@islet/contract'
+
+export interface GateOptions {
+  socketPath: string
+  /** Whether a connection is alive, so that a second one must be refused. */
+  occupied(): boolean
+  admit(socket: Socket): void
+  /** Connections come faster than any honest guest redials. */
+  onFlood(): void
+}
+
+/** A guest that is cut off redials at once and then with growing delays; what comes faster for long is a flood. */
+const FLOOD_BURST = 2000
+const FLOOD_PER_SECOND = 100
+const BACKLOG = 16
+/** sun_path, with its NUL. */
+const MAX_SOCKET_PATH = 107
+/** What waits to be sent before senders wait: two full DATA frames. */
+const SEND_BUFFER_BYTES = 512 * 1024
+
+export class Gate {
+  readonly #server: Server
+  readonly #options: GateOptions
+  #allowance = FLOOD_BURST
+  #countedAt = performance.now()
+
+  private constructor(options: GateOptions) {
+    this.#options = options
+    this.#server = createServer({ highWaterMark: SEND_BUFFER_BYTES }, (socket) => this.#onConnection(socket))
+  }
+
+  static async open(options: GateOptions): Promise<Gate> {
+    if (Buffer.byteLength(options.socketPath) > MAX_SOCKET_PATH)
+      throw new IsletError('internal', `The socket path is longer than ${MAX_SOCKET_PATH} bytes.`)
+    await removeStale(options.socketPath)
+    const gate = new Gate(options)
+    await new Promise<void>((resolve, reject) => {
+      gate.#server.once('error', reject)
+      gate.#server.listen({ path: options.socketPath, backlog: BACKLOG }, () => {
+        gate.#server.off('error', reject)
+        gate.#server.on('error', () => {})
+        resolve()
+      })
+    })
+    return gate
+  }
+
+  /** Stops listening and removes the socket. Whoever is admitted stays. */
+  close(): Promise<void> {
+    return new Promise((resolve) => this.#server.close(() => resolve()))
+  }
+
+  #onConnection(socket: Socket): void {
+    socket.on('error', () => {})
+    if (!this.#count()) {
+      socket.destroy()
+      this.#options.onFlood()
+      return
+    }
+    if (!this.#options.occupied()) {
+      this.#options.admit(socket)
+      return
+    }
+    // A guest that hung up and dialed again at once: the end of the old connection is read in this same turn.
+    socket.pause()
+    setImmediate(() => {
+      if (this.#options.occupied()) socket.destroy()
+      else this.#options.admit(socket.resume())
+    })
+  }
+
+  #count(): boolean {
+    const now = performance.now()
+    const earned = ((now - this.#countedAt) / 1000) * FLOOD_PER_SECOND
+    this.#countedAt = now
+    this.#allowance = Math.min(FLOOD_BURST, this.#allowance + earned) - 1
+    return this.#allowance >= 0
+  }
+}
+
+/** The socket of a server that was killed. Anything that is not a socket is somebody else's. */
+async function removeStale(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined)
+  if (!found) return
+  if (!found.isSocket()) throw new IsletError('internal', `${path} exists and is not a socket.`)
+  await unlink(path)
+}

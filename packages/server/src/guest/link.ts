@@ -1,0 +1,115 @@
+// The link: the server's end of the guest's one socket, as a Guest. This file composes; host.ts knows whether there is
+// a guest, connection.ts is one connection, exchange.ts one request, process.ts one process.
+import type { EventEmitter } from 'node:events'
+import { IsletError } from '@islet/contract'
+import { MAX_PAYLOAD } from '../wire/frames.ts'
+import { checkNumber, checkOwner, checkPath, checkPort } from './check.ts'
+import { dial } from './dial.ts'
+import { call, type Host, nothing } from './exchange.ts'
+import { fileRequests } from './files.ts'
+import type { Guest, SetupFile } from './guest.ts'
+import { LinkHost } from './host.ts'
+import type { FileRecord } from './messages.gen.ts'
+import { toPort } from './records.ts'
+import { watch } from './watch.ts'
+
+export interface Link extends Guest {
+  readonly events: EventEmitter<LinkEvents>
+  /** The sandbox is gone for good: everything pending, now and later, rejects with `sandbox_lost`. */
+  lost(reason: string): void
+  /** Stops listening and drops the connection; what is pending rejects with `sandbox_lost`. Closing twice is fine. */
+  close(): Promise<void>
+}
+
+export interface LinkEvents {
+  /** `replaced`: another guest than before, whose processes are gone. */
+  connect: [{ bootId: string; replaced: boolean }]
+  disconnect: [{ reason: string; violation: boolean }]
+  lost: [{ reason: string }]
+}
+
+/** As much of pino as the link needs. */
+export interface LinkLog {
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+export interface LinkOptions {
+  /** Made here, with what the umask gives; its mode is the caller's to set. */
+  socketPath: string
+  log?: LinkLog
+  /** A connection that has not said HELLO by then is dropped. */
+  helloTimeoutMs?: number
+  /** How long a request waits for a guest that is away. Processes wait for ever. */
+  awayTimeoutMs?: number
+  /** Streams at once on one connection. */
+  maxStreams?: number
+}
+
+export async function listenLink(options: LinkOptions): Promise<Link> {
+  const host = new LinkHost(options)
+  await host.open()
+  const { processes } = host
+  return {
+    ...fileRequests(host),
+    events: host.events,
+    get connected() {
+      return host.connection !== undefined
+    },
+    get bootId() {
+      return host.bootId
+    },
+    ready: (options) => host.ready(options),
+    spawn: (spec, sink) => processes.spawn(spec, sink),
+    attach: (id, offset, sink) => processes.attach(id, offset, sink),
+    processes: () => processes.list(),
+    signal: (id, signal, options) => processes.signal(id, signal, options),
+    resize: (id, size) => processes.resize(id, size),
+    killAll: () => processes.killAll(),
+    async watch(path, { recursive, signal }) {
+      checkPath(path)
+      const fields = { path, recursive: recursive ? 1 : 0 }
+      return watch(host, { name: 'WATCH', fields, about: { path }, signal, again: true })
+    },
+    async dial(port, options = {}) {
+      checkPort(port)
+      const fields = { port, host: options.host }
+      return dial(host, { name: 'DIAL', fields, about: { port }, signal: options.signal })
+    },
+    ports: () =>
+      call(host, { name: 'PORTS', fields: {}, about: {}, again: true }, (ok) => (ok.port ?? []).map(toPort)),
+    setup: (files) => setup(host, files),
+    ping: () => host.ping(),
+    hangup(delayMs) {
+      checkNumber('delayMs', delayMs)
+      host.connection?.send('HANGUP', 0, { delayMs })
+    },
+    lost: (reason) => host.lose(reason),
+    close: () => host.close(),
+  }
+}
+
+/** Beside content and path; the owner is the longest of it. */
+const SETUP_FILE_BYTES = 1024
+
+async function setup(host: Host, files: readonly SetupFile[]): Promise<void> {
+  let batch: FileRecord[] = []
+  let bytes = 0
+  const send = () => call(host, { name: 'SETUP', fields: { file: batch }, about: {} }, nothing)
+  for (const { path, content, mode, owner } of files) {
+    checkPath(path)
+    checkNumber('mode', mode, 0o7777)
+    checkOwner(owner)
+    const record = { path, content: Buffer.from(content as Uint8Array), mode, owner }
+    const size = SETUP_FILE_BYTES + record.content.length + path.length * 3
+    if (size > MAX_PAYLOAD) throw new IsletError('bad_request', `${path} is larger than a setup file may be.`)
+    if (bytes + size > MAX_PAYLOAD) {
+      await send()
+      batch = []
+      bytes = 0
+    }
+    batch.push(record)
+    bytes += size
+  }
+  if (batch.length > 0) await send()
+}

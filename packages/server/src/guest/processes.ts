@@ -1,0 +1,141 @@
+// The processes of a guest that the link knows, by id, and the requests about them.
+import { IsletError } from '@islet/contract'
+import { checkId, checkNumber, checkSize, checkSpawn } from './check.ts'
+import type { Connection, StreamOwner } from './connection.ts'
+import { sandboxLost } from './errors.ts'
+import { call, type Host, nothing } from './exchange.ts'
+import type { GuestProcess, GuestProcessState, OutputSink, SpawnSpec, TerminalSize } from './guest.ts'
+import { MAX_PROCESSES, type SpawnFields } from './messages.gen.ts'
+import { Process, type ProcessHost, type ProcessOptions } from './process.ts'
+import { toProcess } from './records.ts'
+
+const MAX_SIGNAL = 64
+/** Output of a process that is attached only to be forgotten. */
+const FORGET_LATE_BYTES = 512 * 1024
+const IGNORED: StreamOwner = { onFrame() {}, onLost() {} }
+
+export class Processes implements ProcessHost {
+  readonly #host: Host
+  readonly #processes = new Map<string, Process>()
+  /** To be forgotten at the next connection: id and output offset. */
+  readonly #forgotten = new Map<string, number>()
+
+  constructor(host: Host) {
+    this.#host = host
+  }
+
+  get connection(): Connection | undefined {
+    return this.#host.connection
+  }
+
+  succeeded(): void {
+    this.#host.succeeded()
+  }
+
+  async spawn(spec: SpawnSpec, sink: OutputSink): Promise<GuestProcess> {
+    const env = Object.entries(spec.env).map(([name, value]) => `${name}=${value}`)
+    checkSpawn(spec, env)
+    const spawn = {
+      id: spec.id,
+      argv: spec.argv,
+      env,
+      cwd: spec.cwd,
+      user: spec.user,
+      timeoutMs: spec.timeoutMs,
+      stdin: spec.stdin ? 1 : 0,
+      pty: spec.pty,
+    } as unknown as SpawnFields
+    const about = { command: spec.argv[0]!, cwd: spec.cwd, user: spec.user, processId: spec.id }
+    if (this.#processes.has(spec.id))
+      throw new IsletError('conflict', `A process with the id ${spec.id} exists already.`)
+    return this.#start({ id: spec.id, about, sink, spawn })
+  }
+
+  async attach(id: string, offset: number, sink: OutputSink): Promise<GuestProcess> {
+    checkId(id)
+    checkNumber('offset', offset, Number.MAX_SAFE_INTEGER)
+    this.#processes.get(id)?.detach(new IsletError('conflict', 'Somebody else reads this process now.'))
+    return this.#start({ id, about: { processId: id }, sink, offset })
+  }
+
+  list(): Promise<GuestProcessState[]> {
+    const request = { name: 'PROCESSES', fields: {}, about: {}, again: true } as const
+    return call(this.#host, request, (ok) =>
+      (ok.process ?? []).map((record) => {
+        const { id, pid, running, outputStart, outputEnd, stdinOffset } = toProcess(record)
+        return { id, pid, running, outputStart, outputEnd, stdinOffset }
+      }),
+    )
+  }
+
+  async signal(id: string, signal: number, options: { group: boolean }): Promise<void> {
+    checkId(id)
+    if (signal === 0) throw new IsletError('bad_request', 'There is no signal 0.')
+    checkNumber('signal', signal, MAX_SIGNAL)
+    const fields = { id, signal, group: options.group ? 1 : 0 }
+    return call(this.#host, { name: 'SIGNAL', fields, about: { processId: id } }, nothing)
+  }
+
+  async resize(id: string, size: TerminalSize): Promise<void> {
+    checkId(id)
+    checkSize(size)
+    const fields = { id, size: { cols: size.cols, rows: size.rows } }
+    return call(this.#host, { name: 'RESIZE', fields, about: { processId: id } }, nothing)
+  }
+
+  async killAll(): Promise<void> {
+    const before = [...this.#processes.values()].filter((process) => !process.fresh)
+    await call(this.#host, { name: 'KILL_ALL', fields: {}, about: {} }, nothing)
+    for (const process of before) {
+      process.killed()
+      this.onGone(process)
+    }
+  }
+
+  onConnect(connection: Connection, replaced: boolean): void {
+    if (replaced) {
+      this.#forgotten.clear()
+      for (const process of [...this.#processes.values()])
+        if (!process.fresh) process.fail(sandboxLost('its guest was replaced by a new one'))
+    }
+    for (const [id, offset] of this.#forgotten) this.#forget(connection, id, offset)
+    this.#forgotten.clear()
+    for (const process of [...this.#processes.values()]) process.start(connection)
+  }
+
+  onLost(error: IsletError): void {
+    this.#forgotten.clear()
+    for (const process of [...this.#processes.values()]) process.fail(error)
+  }
+
+  onGone(process: Process): void {
+    if (this.#processes.get(process.id) === process) this.#processes.delete(process.id)
+  }
+
+  forgetLater(id: string, offset: number): void {
+    if (this.connection) this.#forget(this.connection, id, offset)
+    else if (this.#forgotten.size < MAX_PROCESSES) this.#forgotten.set(id, offset)
+  }
+
+  async #start(options: ProcessOptions): Promise<GuestProcess> {
+    if (this.#processes.size >= MAX_PROCESSES)
+      throw new IsletError('limit_exceeded', `The sandbox has ${MAX_PROCESSES} processes already.`)
+    const process = new Process(this, options)
+    this.#processes.set(options.id, process)
+    const { connection } = this.#host
+    if (!connection) this.#host.connected().catch((error) => process.fresh && process.fail(error))
+    else if (connection.congested) {
+      await connection.drained()
+      if (this.#host.connection) process.start(this.#host.connection)
+    } else process.start(connection)
+    return process.started
+  }
+
+  /** FORGET goes on the process's stream, so there must be one. */
+  #forget(connection: Connection, id: string, offset: number): void {
+    const stream = connection.open(IGNORED)
+    connection.send('ATTACH', stream, { id, offset })
+    connection.send('FORGET', stream, {})
+    connection.end(stream, FORGET_LATE_BYTES)
+  }
+}

@@ -1,0 +1,59 @@
+// WRITE and TAR_IN: OPENED, then the body's DATA at the guest's pace, END, then OK.
+import { decodeFields } from '../wire/fields.ts'
+import type { Frame } from '../wire/frames.ts'
+import { Violation } from './errors.ts'
+import { Exchange, type Host, type Request } from './exchange.ts'
+import { FIELDS, MESSAGE, type OkFields } from './messages.gen.ts'
+import { Outflow } from './outflow.ts'
+
+export function upload<T>(
+  host: Host,
+  request: Request<'WRITE'> | Request<'TAR_IN'>,
+  body: AsyncIterable<Uint8Array>,
+  parse: (ok: OkFields) => T,
+): Promise<T> {
+  return new Upload(host, request as Request, body, parse).run()
+}
+
+class Upload<T> extends Exchange<T> {
+  readonly #body: AsyncIterable<Uint8Array>
+  readonly #parse: (ok: OkFields) => T
+  #outflow: Outflow | undefined
+  #opened = false
+  #sentEnd = false
+
+  constructor(host: Host, request: Request, body: AsyncIterable<Uint8Array>, parse: (ok: OkFields) => T) {
+    super(host, request)
+    this.#body = body
+    this.#parse = parse
+  }
+
+  protected override onMessage(frame: Frame): void {
+    if (frame.type === MESSAGE.OPENED && !this.#opened) {
+      this.#opened = true
+      this.#outflow = new Outflow(this.connection!, this.stream)
+      void this.#pump(this.#outflow)
+    } else if (frame.type === MESSAGE.WINDOW && this.#outflow) this.#outflow.onWindow(frame)
+    else if (frame.type === MESSAGE.OK && this.#sentEnd) {
+      const answer = this.#parse(decodeFields(FIELDS.OK!, frame.payload) as OkFields)
+      this.finish()
+      this.resolve(answer)
+    } else if (frame.type === MESSAGE.OK) throw new Violation('OK before the end of the data')
+    else this.unexpected(frame)
+  }
+
+  protected override onFail(): void {
+    this.#outflow?.stop()
+  }
+
+  async #pump(outflow: Outflow): Promise<void> {
+    try {
+      for await (const chunk of this.#body) if (!(await outflow.send(chunk))) return
+      if (!this.connection) return
+      this.#sentEnd = true
+      this.connection.send('END', this.stream, {})
+    } catch (error) {
+      this.cancel(error)
+    }
+  }
+}
