@@ -1,0 +1,128 @@
+#include "bind.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "net.h"
+#include "overlay.h"
+#include "paths.h"
+#include "shell.h"
+
+/* A real directory `name` in root: whatever else an image put there (a symlink, a file) is replaced, never followed. */
+static int make_mount_point(int root, const char *name, struct fail *fail) {
+  struct stat stat;
+  if (fstatat(root, name, &stat, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (S_ISDIR(stat.st_mode)) return 0;
+    if (unlinkat(root, name, 0) < 0) return fail_errno(fail, "mount-point", "unlink %s", name);
+  } else if (errno != ENOENT) {
+    return fail_errno(fail, "mount-point", "stat %s", name);
+  }
+  if (mkdirat(root, name, 0755) < 0) return fail_errno(fail, "mount-point", "mkdir %s", name);
+  return 0;
+}
+
+static int make_mount_points(const struct bind *bind, const struct shell *shell, int root, struct fail *fail) {
+  for (unsigned i = 0; i < shell->carrieds; i++) {
+    if (make_mount_point(root, shell->carried[i], fail) < 0) return -1;
+  }
+  for (unsigned i = 1; i < bind->trees; i++) {
+    if (make_mount_point(root, bind->tree[i].at + 1, fail) < 0) return -1;
+  }
+  return 0;
+}
+
+/* Moves the mount at <from>/<name> to <to>/<name>. */
+static int carry(int from, int to, const char *name, struct fail *fail) {
+  AUTO_CLOSE int source = path_open(from, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  AUTO_CLOSE int target = path_open(to, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  if (source < 0 || target < 0) return fail_errno(fail, "carry", "open %s", name);
+  if (move_mount(source, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0) {
+    return fail_errno(fail, "carry", "move %s", name);
+  }
+  return 0;
+}
+
+static int attach(int mount_fd, int to, const char *name, struct fail *fail) {
+  AUTO_CLOSE int target = path_open(to, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  if (target < 0) return fail_errno(fail, "attach", "open %s", name);
+  if (move_mount(mount_fd, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0) {
+    return fail_errno(fail, "attach", "move %s", name);
+  }
+  return 0;
+}
+
+/* With the new root mounted over the old one: everything the shell needs goes under it, then they change places. */
+static int change_root(const struct bind *bind, const struct shell *shell, int old, const int *roots, struct fail *fail) {
+  unsigned carried = 0;
+  int result = 0;
+  for (unsigned i = 1; i < bind->trees && result == 0; i++) result = attach(roots[i], roots[0], bind->tree[i].at + 1, fail);
+  for (; carried < shell->carrieds && result == 0; carried++) {
+    result = carry(old, roots[0], shell->carried[carried], fail);
+    if (result < 0) break;
+  }
+  if (result == 0 && fchdir(roots[0]) < 0) result = fail_errno(fail, "pivot", "fchdir");
+  if (result == 0 && syscall(SYS_pivot_root, ".", ".") < 0) result = fail_errno(fail, "pivot", "pivot_root");
+  if (result == 0) return 0;
+  struct fail ignored;
+  while (carried > 0) carry(roots[0], old, shell->carried[--carried], &ignored);
+  return -1;
+}
+
+/* From here on in the shell's mount namespace. */
+static int attach_roots(const struct bind *bind, const struct shell *shell, const int *roots, struct fail *fail) {
+  if (setns(shell->mount_ns, CLONE_NEWNS) < 0) return fail_errno(fail, "setns", "mount namespace");
+  AUTO_CLOSE int old = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (old < 0) return fail_errno(fail, "attach", "open /");
+  if (move_mount(roots[0], "", old, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0) {
+    return fail_errno(fail, "attach", "move the root");
+  }
+  if (change_root(bind, shell, old, roots, fail) < 0) {
+    if (fchdir(roots[0]) == 0) umount2(".", MNT_DETACH);
+    return -1;
+  }
+  /* The old root now lies over the new one; taking it off is what makes the new one visible. */
+  if (fchdir(old) < 0 || umount2(".", MNT_DETACH) < 0) return fail_errno(fail, "pivot", "detach the old root");
+  return 0;
+}
+
+static int set_hostname(const struct shell *shell, const char *hostname, struct fail *fail) {
+  if (hostname[0] == 0) return 0;
+  if (setns(shell->uts_ns, CLONE_NEWUTS) < 0) return fail_errno(fail, "setns", "uts namespace");
+  if (sethostname(hostname, strlen(hostname)) < 0) return fail_errno(fail, "hostname", "sethostname");
+  return 0;
+}
+
+static int bind_steps(const struct bind *bind, struct shell *shell, int *roots, int *undo, struct fail *fail) {
+  if (shell_open(bind->pid, bind->uid_base, shell, fail) < 0) return -1;
+  if (bind->cgroup[0] && cgroup_limit(bind->cgroup, &bind->limits, fail) < 0) return -1;
+  /* The host's side of the network needs no namespace of the shell and comes before the credentials change. */
+  const struct network *network = bind->has_network ? &bind->network : NULL;
+  if (net_attach(network, shell->net_ns, bind->uid_base, undo, fail) < 0) return -1;
+  if (set_hostname(shell, bind->hostname, fail) < 0) return -1;
+  if (cred_as(bind->uid_base, fail) < 0) return -1;
+  for (unsigned i = 0; i < bind->trees; i++) {
+    roots[i] = overlay_mount(&bind->tree[i], bind->layer, shell->user_ns, fail);
+    if (roots[i] < 0) return -1;
+  }
+  if (make_mount_points(bind, shell, roots[0], fail) < 0) return -1;
+  return attach_roots(bind, shell, roots, fail);
+}
+
+int bind_shell(const struct bind *bind, struct fail *fail) {
+  struct shell shell;
+  int roots[MAX_TREES], undo = -1;
+  for (int i = 0; i < MAX_TREES; i++) roots[i] = -1;
+  int result = bind_steps(bind, &shell, roots, &undo, fail);
+  if (result < 0) net_detach(&bind->network, &undo);
+  close_fd(&undo);
+  for (int i = 0; i < MAX_TREES; i++) close_fd(&roots[i]);
+  shell_close(&shell);
+  return result;
+}

@@ -1,0 +1,62 @@
+#include "dispatch.h"
+
+#include "bind.h"
+#include "cgroup.h"
+#include "layer.h"
+#include "net.h"
+
+enum job_class dispatch_class(uint8_t code) {
+  switch (code) {
+    case MSG_BIND:
+    case MSG_LAYER_CREATE:
+      return JOB_BIND;
+    case MSG_CGROUP_FREEZE:
+    case MSG_CGROUP_KILL:
+    case MSG_CGROUP_DELETE:
+    case MSG_VETH_DELETE:
+      return JOB_CONTROL;
+    case MSG_LAYER_CLONE:
+    case MSG_LAYER_DELETE:
+    case MSG_LAYER_USAGE:
+    case MSG_LAYER_FLATTEN:
+      return JOB_TREE;
+    default:
+      return JOB_INLINE;
+  }
+}
+
+static int hello(struct wire_out *ok) {
+  wire_put_str(ok, TAG_OK_method, layer_method_name(warden.method));
+  wire_put_u32(ok, TAG_OK_quota, warden.quota);
+  return 0;
+}
+
+int dispatch(const struct request *r, struct wire_out *ok, struct fail *fail) {
+  switch (r->code) {
+    case MSG_HELLO: return hello(ok);
+    case MSG_LAYER_CREATE: return layer_create(r->name, r->limit_bytes, fail);
+    case MSG_LAYER_CLONE: return layer_clone(r, ok, fail);
+    case MSG_LAYER_DELETE: return layer_delete(r->name, fail);
+    case MSG_LAYER_LIMIT: return layer_limit(r->name, r->limit_bytes, fail);
+    case MSG_LAYER_USAGE: return layer_usage(r->name, ok, fail);
+    case MSG_LAYER_LIST: return layer_list(ok, fail);
+    case MSG_LAYER_FLATTEN: return layer_flatten(r, fail);
+    case MSG_BIND: {
+      uint64_t began = now_us();
+      int result = bind_shell(&r->bind, fail);
+      wire_put_u64(ok, TAG_OK_duration_us, now_us() - began);
+      return result;
+    }
+    case MSG_CGROUP_LIMIT: return cgroup_limit(r->name, &r->limits, fail);
+    case MSG_CGROUP_FREEZE: return cgroup_freeze(r->name, r->flag, fail);
+    case MSG_CGROUP_STAT: return cgroup_stat(r->name, ok, fail);
+    case MSG_CGROUP_KILL: return cgroup_kill(r->name, fail);
+    case MSG_CGROUP_DELETE: return cgroup_delete(r->name, fail);
+    case MSG_CGROUP_LIST: return cgroup_list(ok, fail);
+    case MSG_BRIDGE_CREATE: return net_bridge_create(r->network.address, r->network.prefix, fail);
+    case MSG_BRIDGE_DELETE: return net_bridge_delete(fail);
+    case MSG_VETH_DELETE: return net_veth_delete(r->network.veth, fail);
+    case MSG_VETH_LIST: return net_veth_list(ok, fail);
+    default: return fail_kind(fail, KIND_BAD_REQUEST, "request", "there is no such request");
+  }
+}

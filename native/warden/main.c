@@ -1,0 +1,145 @@
+/*
+ * warden: all of Islet that needs root, in one small program. The server starts it once and sends it requests over a
+ * socket; README.md lists them. Boot may fail with a message and exit code 1; after "HELLO" nothing does.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+#include "layer.h"
+#include "loop.h"
+#include "paths.h"
+
+enum { LOCK_ATTEMPTS = 500, LOCK_PAUSE_US = 10000 };
+
+struct warden warden = {.layers_fd = -1, .images_fd = -1, .usr_fd = -1, .scratch_fd = -1};
+
+struct arguments {
+  const char *data, *run, *images, *method;
+  int fd;
+};
+
+static _Noreturn void die(const char *what) {
+  fprintf(stderr, "warden: %s%s%s\n", what, errno ? ": " : "", errno ? strerror(errno) : "");
+  exit(1);
+}
+
+static void die_of(const struct fail *fail) {
+  errno = fail->err;
+  die(fail->message);
+}
+
+static uint32_t number(const char *text) {
+  char *end;
+  errno = 0;
+  unsigned long value = strtoul(text, &end, 10);
+  if (errno || *end || end == text || value > UINT32_MAX) errno = 0, die("not a number in the arguments");
+  return (uint32_t)value;
+}
+
+static void name_into(char *out, size_t size, const char *text) {
+  if (strlen(text) >= size || text[0] == 0 || strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(text)) {
+    errno = 0;
+    die("a bridge or cgroup name is not valid");
+  }
+  snprintf(out, size, "%s", text);
+}
+
+static struct arguments parse(int argc, char **argv) {
+  static const struct option options[] = {
+      {"data", 1, NULL, 'd'},      {"run", 1, NULL, 'r'},       {"bridge", 1, NULL, 'b'}, {"cgroup", 1, NULL, 'c'},
+      {"uid-start", 1, NULL, 's'}, {"uid-count", 1, NULL, 'n'}, {"fd", 1, NULL, 'f'},     {"images", 1, NULL, 'i'},
+      {"method", 1, NULL, 'm'},    {"portable", 0, NULL, 'p'},  {0}};
+  struct arguments args = {.method = "auto", .fd = 3};
+  int option;
+  while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    switch (option) {
+      case 'd': args.data = optarg; break;
+      case 'r': args.run = optarg; break;
+      case 'i': args.images = optarg; break;
+      case 'm': args.method = optarg; break;
+      case 'p': warden.portable = true; break;
+      case 'b': name_into(warden.bridge, sizeof warden.bridge, optarg); break;
+      case 'c': name_into(warden.cgroup, sizeof warden.cgroup, optarg); break;
+      case 's': warden.uid_start = number(optarg); break;
+      case 'n': warden.uid_count = number(optarg); break;
+      case 'f': args.fd = (int)number(optarg); break;
+      default: exit(1);
+    }
+  }
+  errno = 0;
+  if (!args.data || !args.run || !warden.bridge[0] || !warden.cgroup[0] || !warden.uid_start || !warden.uid_count) {
+    die("--data, --run, --bridge, --cgroup, --uid-start and --uid-count are needed");
+  }
+  if ((uint64_t)warden.uid_start + (uint64_t)warden.uid_count * UIDS_PER_SANDBOX > UINT32_MAX) die("the uid range is too large");
+  return args;
+}
+
+/* Mounts made here are seen by nobody else; mounts made by the host later still arrive. */
+static void go_private(const char *run) {
+  if (unshare(CLONE_NEWNS) < 0) die("unshare");
+  if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) die("make / a slave");
+  if (mount("warden", run, "tmpfs", MS_NODEV | MS_NOSUID | MS_NOEXEC, "mode=700,size=4m") < 0) die("scratch");
+  if (mount(NULL, run, NULL, MS_PRIVATE, NULL) < 0) die("scratch");
+  warden.scratch_fd = open(run, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (warden.scratch_fd < 0) die(run);
+  snprintf(warden.scratch, sizeof warden.scratch, "/proc/self/fd/%d", warden.scratch_fd);
+}
+
+static int open_dir(const char *path) {
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) die(path);
+  return fd;
+}
+
+static int open_below(int data, const char *name) {
+  if (mkdirat(data, name, 0700) < 0 && errno != EEXIST) die(name);
+  int fd = path_open_dir(data, name);
+  if (fd < 0) die(name);
+  return fd;
+}
+
+/* One warden per pool. The one before may still be ending: its server hung up a moment ago. */
+static void lock_pool(int pool) {
+  for (int i = 0; flock(pool, LOCK_EX | LOCK_NB) < 0; i++) {
+    if (errno != EWOULDBLOCK || i == LOCK_ATTEMPTS) die("another warden has this pool");
+    usleep(LOCK_PAUSE_US);
+  }
+}
+
+static void boot(const struct arguments *args) {
+  struct fail fail;
+  umask(0);
+  signal(SIGPIPE, SIG_IGN);
+  /* A Ctrl-C or a service manager's stop goes to us too, but the server still needs us while it ends. */
+  signal(SIGINT, SIG_IGN);
+  signal(SIGTERM, SIG_IGN);
+  signal(SIGHUP, SIG_IGN);
+  if (fcntl(args->fd, F_SETFD, FD_CLOEXEC) < 0) die("--fd");
+  int data = open_dir(args->data);
+  int pool = open_below(data, "pool");
+  warden.images_fd = args->images ? open_dir(args->images) : open_below(data, "images");
+  warden.usr_fd = open_dir("/usr");
+  close(data);
+  lock_pool(pool);
+  if (layer_open(pool, args->method, &fail) < 0) die_of(&fail);
+  if (cgroup_open(&fail) < 0) die_of(&fail);
+}
+
+int main(int argc, char **argv) {
+  struct arguments args = parse(argc, argv);
+  go_private(args.run);
+  boot(&args);
+  loop_run(args.fd);
+  return 0;
+}

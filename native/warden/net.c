@@ -1,0 +1,256 @@
+#include "net.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_link.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "netlink.h"
+
+static const char INNER[] = "eth0";
+
+/* Of the network namespace the caller is in now. A kernel without IPv6 has no such file, and needs none. */
+static int write_sysctl(const char *key, const char *value, struct fail *fail) {
+  char path[128];
+  snprintf(path, sizeof path, "/proc/sys/net/%s", key);
+  AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT) return 0;
+  if (fd < 0 || write(fd, value, strlen(value)) < 0) return fail_errno(fail, "sysctl", "%s", key);
+  return 0;
+}
+
+static int disable_ipv6(const char *interface, struct fail *fail) {
+  char key[64];
+  snprintf(key, sizeof key, "ipv6/conf/%s/disable_ipv6", interface);
+  return write_sysctl(key, "1", fail);
+}
+
+struct link {
+  uint32_t master;
+  bool found, veth, bridge;
+};
+
+static void read_link(const struct nlmsghdr *header, void *context) {
+  struct link *link = context;
+  const struct rtattr *master = nl_link_attr(header, IFLA_MASTER), *info = nl_link_attr(header, IFLA_LINKINFO);
+  link->found = true;
+  if (master != NULL && RTA_PAYLOAD(master) == 4) memcpy(&link->master, RTA_DATA(master), 4);
+  if (info == NULL) return;
+  int left = (int)RTA_PAYLOAD(info);
+  for (const struct rtattr *attr = RTA_DATA(info); RTA_OK(attr, left); attr = RTA_NEXT(attr, left)) {
+    if (attr->rta_type != IFLA_INFO_KIND) continue;
+    link->veth = strncmp(RTA_DATA(attr), "veth", RTA_PAYLOAD(attr)) == 0;
+    link->bridge = strncmp(RTA_DATA(attr), "bridge", RTA_PAYLOAD(attr)) == 0;
+  }
+}
+
+/* What `name` is on the host; found is false when there is no such interface. */
+static struct link find_link(const char *name) {
+  struct link link = {0};
+  unsigned index = if_nametoindex(name);
+  AUTO_CLOSE int fd = index == 0 ? -1 : nl_open();
+  if (fd < 0) return link;
+  struct nl nl;
+  struct ifinfomsg *info = nl_begin(&nl, RTM_GETLINK, 0, sizeof *info);
+  info->ifi_index = (int)index;
+  nl_talk_each(fd, &nl, read_link, &link);
+  return link;
+}
+
+static bool is_our_port(const char *veth) {
+  unsigned bridge = if_nametoindex(warden.bridge);
+  struct link link = find_link(veth);
+  return bridge != 0 && link.veth && link.master == bridge;
+}
+
+static int delete_link(int fd, const char *name) {
+  struct nl nl;
+  nl_begin(&nl, RTM_DELLINK, 0, sizeof(struct ifinfomsg));
+  nl_put_str(&nl, IFLA_IFNAME, name);
+  return nl_talk(fd, &nl);
+}
+
+/* The pair, its inner end born in net_ns, its outer end a port of the bridge; still down. */
+static int create_pair(int fd, const char *veth, int net_ns, unsigned bridge) {
+  struct nl nl;
+  nl_begin(&nl, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(struct ifinfomsg));
+  nl_put_str(&nl, IFLA_IFNAME, veth);
+  nl_put_u32(&nl, IFLA_MASTER, bridge);
+  struct rtattr *info = nl_nest(&nl, IFLA_LINKINFO);
+  nl_put_str(&nl, IFLA_INFO_KIND, "veth");
+  struct rtattr *data = nl_nest(&nl, IFLA_INFO_DATA);
+  struct rtattr *peer = nl_nest(&nl, VETH_INFO_PEER);
+  nl_body(&nl, sizeof(struct ifinfomsg));
+  nl_put_str(&nl, IFLA_IFNAME, INNER);
+  nl_put_u32(&nl, IFLA_NET_NS_FD, (uint32_t)net_ns);
+  nl_unnest(&nl, peer);
+  nl_unnest(&nl, data);
+  nl_unnest(&nl, info);
+  return nl_talk(fd, &nl);
+}
+
+/* Isolated before it is up: two sandboxes never see each other, not even for a moment. */
+static int isolate_and_raise(int fd, const char *veth) {
+  struct nl nl;
+  struct ifinfomsg *link = nl_begin(&nl, RTM_NEWLINK, 0, sizeof *link);
+  link->ifi_flags = link->ifi_change = IFF_UP;
+  nl_put_str(&nl, IFLA_IFNAME, veth);
+  struct rtattr *info = nl_nest(&nl, IFLA_LINKINFO);
+  nl_put_str(&nl, IFLA_INFO_SLAVE_KIND, "bridge");
+  struct rtattr *data = nl_nest(&nl, IFLA_INFO_SLAVE_DATA);
+  nl_put_u8(&nl, IFLA_BRPORT_ISOLATED, 1);
+  nl_unnest(&nl, data);
+  nl_unnest(&nl, info);
+  return nl_talk(fd, &nl);
+}
+
+static int raise_link(int fd, const char *name) {
+  struct nl nl;
+  struct ifinfomsg *link = nl_begin(&nl, RTM_NEWLINK, 0, sizeof *link);
+  link->ifi_flags = link->ifi_change = IFF_UP;
+  nl_put_str(&nl, IFLA_IFNAME, name);
+  return nl_talk(fd, &nl);
+}
+
+static int set_address(int fd, unsigned index, uint32_t address, uint32_t prefix) {
+  struct nl nl;
+  struct ifaddrmsg *body = nl_begin(&nl, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, sizeof *body);
+  *body = (struct ifaddrmsg){.ifa_family = AF_INET, .ifa_prefixlen = (uint8_t)prefix, .ifa_index = index};
+  nl_put(&nl, IFA_LOCAL, &address, 4);
+  nl_put(&nl, IFA_ADDRESS, &address, 4);
+  if (prefix < 31) {
+    uint32_t broadcast = address | htonl(0xffffffffu >> prefix);
+    nl_put(&nl, IFA_BROADCAST, &broadcast, 4);
+  }
+  return nl_talk(fd, &nl);
+}
+
+static int set_default_route(int fd, unsigned index, uint32_t gateway) {
+  struct nl nl;
+  struct rtmsg *body = nl_begin(&nl, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, sizeof *body);
+  *body = (struct rtmsg){.rtm_family = AF_INET, .rtm_table = RT_TABLE_MAIN, .rtm_protocol = RTPROT_STATIC,
+                         .rtm_scope = RT_SCOPE_UNIVERSE, .rtm_type = RTN_UNICAST};
+  nl_put(&nl, RTA_GATEWAY, &gateway, 4);
+  nl_put_u32(&nl, RTA_OIF, index);
+  return nl_talk(fd, &nl);
+}
+
+/* On the host. A pair that is there already (a second bind of the same shell) is left as it is. */
+static int plug_in(const struct network *network, int net_ns, int *undo, struct fail *fail) {
+  unsigned bridge = if_nametoindex(warden.bridge);
+  if (bridge == 0) return fail_errno(fail, "network", "bridge %s", warden.bridge);
+  AUTO_CLOSE int fd = nl_open();
+  if (fd < 0) return fail_errno(fail, "network", "netlink");
+  if (create_pair(fd, network->veth, net_ns, bridge) < 0) {
+    if (errno == EEXIST && is_our_port(network->veth)) return 0;
+    errno = errno == EEXIST ? EEXIST : errno;
+    return fail_errno(fail, "network", "create %s", network->veth);
+  }
+  if (disable_ipv6(network->veth, fail) < 0 || isolate_and_raise(fd, network->veth) < 0) {
+    fail_errno(fail, "network", "raise %s", network->veth);
+    delete_link(fd, network->veth);
+    return -1;
+  }
+  *undo = fd;
+  fd = -1;
+  return 0;
+}
+
+/* In the shell's network namespace. */
+static int set_up_inside(const struct network *network, uint32_t uid_base, struct fail *fail) {
+  char range[32];
+  AUTO_CLOSE int fd = nl_open();
+  if (fd < 0) return fail_errno(fail, "network", "netlink");
+  if (raise_link(fd, "lo") < 0) return fail_errno(fail, "network", "raise lo");
+  /* The group ids are the host's: the kernel reads them in the writer's user namespace. */
+  snprintf(range, sizeof range, "%u %u", uid_base, uid_base + UIDS_PER_SANDBOX - 1);
+  if (write_sysctl("ipv4/ping_group_range", range, fail) < 0) return -1;
+  if (write_sysctl("ipv4/ip_unprivileged_port_start", "0", fail) < 0) return -1;
+  if (network == NULL) return 0;
+  unsigned index = if_nametoindex(INNER);
+  if (index == 0) return fail_kind(fail, KIND_EXISTS, "network", "%s belongs to another sandbox", network->veth);
+  if (disable_ipv6(INNER, fail) < 0) return -1;
+  if (raise_link(fd, INNER) < 0) return fail_errno(fail, "network", "raise %s", INNER);
+  if (set_address(fd, index, network->address, network->prefix) < 0) return fail_errno(fail, "network", "address");
+  if (set_default_route(fd, index, network->gateway) < 0) return fail_errno(fail, "network", "default route");
+  return 0;
+}
+
+int net_attach(const struct network *network, int net_ns, uint32_t uid_base, int *undo, struct fail *fail) {
+  if (network != NULL && plug_in(network, net_ns, undo, fail) < 0) return -1;
+  if (setns(net_ns, CLONE_NEWNET) < 0) return fail_errno(fail, "setns", "network namespace");
+  return set_up_inside(network, uid_base, fail);
+}
+
+void net_detach(const struct network *network, int *undo) {
+  if (*undo >= 0) delete_link(*undo, network->veth);
+}
+
+int net_bridge_create(uint32_t address, uint32_t prefix, struct fail *fail) {
+  struct link there = find_link(warden.bridge);
+  if (there.found && !there.bridge) return errno = EEXIST, fail_errno(fail, "bridge", "%s is not a bridge", warden.bridge);
+  AUTO_CLOSE int fd = nl_open();
+  if (fd < 0) return fail_errno(fail, "bridge", "netlink");
+  if (!there.found) {
+    struct nl nl;
+    nl_begin(&nl, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(struct ifinfomsg));
+    nl_put_str(&nl, IFLA_IFNAME, warden.bridge);
+    struct rtattr *info = nl_nest(&nl, IFLA_LINKINFO);
+    nl_put_str(&nl, IFLA_INFO_KIND, "bridge");
+    nl_unnest(&nl, info);
+    if (nl_talk(fd, &nl) < 0) return fail_errno(fail, "bridge", "create %s", warden.bridge);
+  }
+  if (disable_ipv6(warden.bridge, fail) < 0) return -1;
+  if (set_address(fd, if_nametoindex(warden.bridge), address, prefix) < 0) return fail_errno(fail, "bridge", "address");
+  return raise_link(fd, warden.bridge) < 0 ? fail_errno(fail, "bridge", "raise %s", warden.bridge) : 0;
+}
+
+int net_bridge_delete(struct fail *fail) {
+  struct link there = find_link(warden.bridge);
+  if (!there.found) return 0;
+  if (!there.bridge) return fail_kind(fail, KIND_DENIED, "bridge", "%s is not a bridge", warden.bridge);
+  AUTO_CLOSE int fd = nl_open();
+  if (fd < 0 || delete_link(fd, warden.bridge) < 0) return fail_errno(fail, "bridge", "delete %s", warden.bridge);
+  return 0;
+}
+
+int net_veth_delete(const char *veth, struct fail *fail) {
+  if (!find_link(veth).found) return 0;
+  if (!is_our_port(veth)) return fail_kind(fail, KIND_DENIED, "veth", "%s is not a port of %s", veth, warden.bridge);
+  AUTO_CLOSE int fd = nl_open();
+  if (fd < 0) return fail_errno(fail, "veth", "netlink");
+  if (delete_link(fd, veth) < 0 && errno != ENODEV) return fail_errno(fail, "veth", "delete %s", veth);
+  return 0;
+}
+
+struct ports {
+  struct wire_out *ok;
+  uint32_t bridge;
+};
+
+static void list_port(const struct nlmsghdr *header, void *context) {
+  struct ports *ports = context;
+  struct link link = {0};
+  read_link(header, &link);
+  const struct rtattr *name = nl_link_attr(header, IFLA_IFNAME);
+  if (name != NULL && link.veth && link.master == ports->bridge) {
+    wire_put_bytes(ports->ok, TAG_OK_name, RTA_DATA(name), strnlen(RTA_DATA(name), RTA_PAYLOAD(name)));
+  }
+}
+
+int net_veth_list(struct wire_out *ok, struct fail *fail) {
+  struct ports ports = {ok, if_nametoindex(warden.bridge)};
+  if (ports.bridge == 0) return 0;
+  AUTO_CLOSE int fd = nl_open();
+  struct nl nl;
+  nl_begin(&nl, RTM_GETLINK, 0, sizeof(struct ifinfomsg));
+  if (fd < 0 || nl_dump(fd, &nl, list_port, &ports) < 0) return fail_errno(fail, "veth", "list");
+  return ok->full ? fail_kind(fail, KIND_SYSTEM, "veth", "too many ports") : 0;
+}

@@ -1,0 +1,21 @@
+/* net: the bridge, and a sandbox's end of it, by rtnetlink. */
+#ifndef ISLET_WARDEN_NET_H
+#define ISLET_WARDEN_NET_H
+
+#include "request.h"
+
+/*
+ * Sets up the shell's network namespace and ends in it (setns): loopback, the sysctls, and with a network a veth pair
+ * whose inner end is eth0 and whose outer end is an isolated port of our bridge. *undo is then a socket for
+ * net_detach, or -1 when nothing was made.
+ */
+int net_attach(const struct network *network, int net_ns, uint32_t uid_base, int *undo, struct fail *fail);
+void net_detach(const struct network *network, int *undo);
+
+int net_bridge_create(uint32_t address, uint32_t prefix, struct fail *fail);
+int net_bridge_delete(struct fail *fail);
+/* Refuses what is not a port of our bridge; fine when there is no such interface. */
+int net_veth_delete(const char *veth, struct fail *fail);
+int net_veth_list(struct wire_out *ok, struct fail *fail);
+
+#endif

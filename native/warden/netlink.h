@@ -1,0 +1,37 @@
+/* netlink: one rtnetlink request built, sent and answered at a time. */
+#ifndef ISLET_WARDEN_NETLINK_H
+#define ISLET_WARDEN_NETLINK_H
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
+#include "warden.h"
+
+enum { NETLINK_BYTES = 1024 };
+
+struct nl {
+  _Alignas(8) char bytes[NETLINK_BYTES];
+};
+
+/* A socket in the network namespace the caller is in now; it stays in that one. -1 with errno. */
+int nl_open(void);
+/* Starts a request; the body (ifinfomsg, ifaddrmsg, rtmsg) is zeroed and returned. */
+void *nl_begin(struct nl *nl, uint16_t type, uint16_t flags, size_t body);
+void nl_put(struct nl *nl, uint16_t type, const void *value, size_t length);
+void nl_put_str(struct nl *nl, uint16_t type, const char *value);
+void nl_put_u32(struct nl *nl, uint16_t type, uint32_t value);
+void nl_put_u8(struct nl *nl, uint16_t type, uint8_t value);
+struct rtattr *nl_nest(struct nl *nl, uint16_t type);
+void nl_unnest(struct nl *nl, struct rtattr *nest);
+/* Room for `length` bytes of a body inside a nest (the veth peer's ifinfomsg). */
+void *nl_body(struct nl *nl, size_t length);
+/* Sends it and waits for the acknowledgement: 0, or -1 with errno. */
+int nl_talk(int fd, struct nl *nl);
+/* The same for a request whose answer is a message: `each` gets it. */
+int nl_talk_each(int fd, struct nl *nl, void (*each)(const struct nlmsghdr *header, void *context), void *context);
+/* Sends a dump and calls back for every message of it. */
+int nl_dump(int fd, struct nl *nl, void (*each)(const struct nlmsghdr *header, void *context), void *context);
+/* The attribute of a link message, or NULL. */
+const struct rtattr *nl_link_attr(const struct nlmsghdr *header, uint16_t type);
+
+#endif

@@ -1,0 +1,170 @@
+#include "overlay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "idmap.h"
+#include "paths.h"
+
+/*
+ * redirect_dir=on: rename(2) of a directory that comes from a lower layer works (npm, git and pip do that; without it they
+ * get EXDEV as soon as a sandbox starts from a snapshot). The redirect is an absolute path inside the stack, so it
+ * stays true when this upper becomes a lower over the same layers; LAYER_FLATTEN resolves it. xino, index and metacopy
+ * are off because layers move between mounts and machines and must not remember inode numbers or hold half a file.
+ */
+static const char *const OPTIONS[][2] = {
+    {"redirect_dir", "on"}, {"index", "off"}, {"xino", "off"}, {"metacopy", "off"}};
+enum { OPTION_COUNT = sizeof OPTIONS / sizeof *OPTIONS };
+
+struct parts {
+  int lower[MAX_LOWERS]; /* detached idmapped mounts */
+  unsigned lowers;
+  int upper; /* the layer's, holding <tree> and <tree>.work */
+  char work[MAX_NAME + 6];
+};
+
+static void close_parts(struct parts *parts) {
+  for (unsigned i = 0; i < parts->lowers; i++) close_fd(&parts->lower[i]);
+  close_fd(&parts->upper);
+}
+
+/* -2: a layer that has no such tree says nothing about it, so it is left out. */
+static int open_lower(const struct lower *lower, struct fail *fail) {
+  if (lower->kind == LOWER_HOST_USR) {
+    int fd = fcntl(warden.usr_fd, F_DUPFD_CLOEXEC, 0);
+    return fd < 0 ? fail_errno(fail, "lower", "the host's /usr") : fd;
+  }
+  bool layer = lower->kind == LOWER_LAYER;
+  AUTO_CLOSE int parent = path_open_dir(layer ? warden.layers_fd : warden.images_fd, lower->name);
+  if (parent < 0) return fail_errno(fail, "lower", "%s %s", layer ? "layer" : "image", lower->name);
+  int fd = path_open_dir(parent, lower->tree);
+  if (fd < 0 && layer && errno == ENOENT) return -2;
+  return fd < 0 ? fail_errno(fail, "lower", "%s of %s", lower->tree, lower->name) : fd;
+}
+
+static int open_parts(const struct tree *tree, const char *layer, int user_ns, struct parts *parts, struct fail *fail) {
+  for (unsigned i = 0; i < tree->lowers; i++) {
+    AUTO_CLOSE int dir = open_lower(&tree->lower[i], fail);
+    if (dir == -2) continue;
+    int mount_fd = dir < 0 ? -1 : idmap_clone(dir, user_ns, fail);
+    if (mount_fd < 0) return -1;
+    parts->lower[parts->lowers++] = mount_fd;
+  }
+  if (parts->lowers == 0) return fail_kind(fail, KIND_NOT_FOUND, "lower", "no lower has a tree %s", tree->tree);
+  AUTO_CLOSE int dir = path_layer(layer, fail);
+  if (dir < 0) return -1;
+  path_work_name(parts->work, tree->tree);
+  parts->upper = idmap_clone(dir, user_ns, fail);
+  if (parts->upper < 0) return -1;
+  /* Through the idmapped mount, so that our fsuid becomes 0 on disk. */
+  if (mkdirat(parts->upper, tree->tree, 0755) < 0 && errno != EEXIST) return fail_errno(fail, "upper", "mkdir %s", tree->tree);
+  if (mkdirat(parts->upper, parts->work, 0700) < 0 && errno != EEXIST) return fail_errno(fail, "upper", "mkdir %s", parts->work);
+  return 0;
+}
+
+static int set_dir(int fs, const char *key, int dir) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", dir);
+  return fsconfig(fs, FSCONFIG_SET_STRING, key, path, 0);
+}
+
+/* From detached parts (since 6.15): nothing is ever attached, so a crash has nothing to leave. */
+static int mount_detached(const struct tree *tree, struct parts *parts, struct fail *fail) {
+  AUTO_CLOSE int upper = path_open(parts->upper, tree->tree, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  AUTO_CLOSE int work = path_open(parts->upper, parts->work, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  if (upper < 0 || work < 0) return fail_errno(fail, "upper", "%s", tree->tree);
+  AUTO_CLOSE int fs = fsopen("overlay", FSOPEN_CLOEXEC);
+  if (fs < 0) return fail_errno(fail, "overlay", "fsopen");
+  if (fsconfig(fs, FSCONFIG_SET_STRING, "source", "islet", 0) < 0) return fail_errno(fail, "overlay", "source");
+  for (unsigned i = 0; i < parts->lowers; i++) {
+    if (set_dir(fs, "lowerdir+", parts->lower[i]) < 0) return fail_errno(fail, "overlay", "lowerdir+ %u", i);
+  }
+  if (set_dir(fs, "upperdir", upper) < 0) return fail_errno(fail, "overlay", "upperdir");
+  if (set_dir(fs, "workdir", work) < 0) return fail_errno(fail, "overlay", "workdir");
+  for (unsigned i = 0; i < OPTION_COUNT; i++) {
+    if (fsconfig(fs, FSCONFIG_SET_STRING, OPTIONS[i][0], OPTIONS[i][1], 0) < 0) {
+      return fail_errno(fail, "overlay", "%s", OPTIONS[i][0]);
+    }
+  }
+  if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0) return fail_errno(fail, "overlay", "create");
+  int mount_fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV);
+  return mount_fd < 0 ? fail_errno(fail, "overlay", "fsmount") : mount_fd;
+}
+
+static int attach(int mount_fd, const char *at, struct fail *fail) {
+  if (mkdir(at, 0700) < 0) return fail_errno(fail, "scratch", "mkdir %s", at);
+  if (move_mount(mount_fd, "", AT_FDCWD, at, MOVE_MOUNT_F_EMPTY_PATH) < 0) return fail_errno(fail, "scratch", "attach %s", at);
+  return 0;
+}
+
+/* In the current directory, a mount of its own: lowers at 0, 1 …, the layer at u, the overlay at m. */
+static int mount_attached(const struct tree *tree, struct parts *parts, struct fail *fail) {
+  char options[4096] = "lowerdir=";
+  size_t used = strlen(options);
+  for (unsigned i = 0; i < parts->lowers; i++) {
+    char at[8];
+    snprintf(at, sizeof at, "%u", i);
+    if (attach(parts->lower[i], at, fail) < 0) return -1;
+    used += (size_t)snprintf(options + used, sizeof options - used, "%s%s", i ? ":" : "", at);
+  }
+  if (attach(parts->upper, "u", fail) < 0) return -1;
+  used += (size_t)snprintf(options + used, sizeof options - used, ",upperdir=u/%s,workdir=u/%s", tree->tree, parts->work);
+  for (unsigned i = 0; i < OPTION_COUNT; i++) {
+    used += (size_t)snprintf(options + used, sizeof options - used, ",%s=%s", OPTIONS[i][0], OPTIONS[i][1]);
+  }
+  if (mkdir("m", 0700) < 0) return fail_errno(fail, "scratch", "mkdir m");
+  if (mount("islet", "m", "overlay", MS_NODEV, options) < 0) return fail_errno(fail, "overlay", "mount");
+  int mount_fd = open_tree(AT_FDCWD, "m", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+  return mount_fd < 0 ? fail_errno(fail, "overlay", "open_tree") : mount_fd;
+}
+
+/* For older kernels: the parts must be attached somewhere while overlay looks them up. One lazy unmount of the
+ * place takes them all away again; main.c does it too when this process dies in between. */
+static int mount_portable(const struct tree *tree, struct parts *parts, struct fail *fail) {
+  char place[sizeof warden.scratch + 80];
+  snprintf(place, sizeof place, "%s/%d", warden.scratch, getpid());
+  mkdir(place, 0700);
+  if (mount("tmpfs", place, "tmpfs", MS_NODEV | MS_NOSUID, "mode=700,size=1m") < 0) return fail_errno(fail, "scratch", "tmpfs");
+  int mount_fd = chdir(place) < 0 ? fail_errno(fail, "scratch", "chdir") : mount_attached(tree, parts, fail);
+  if (chdir("/") < 0 || umount2(place, MNT_DETACH) < 0) {
+    close_fd(&mount_fd);
+    return fail_errno(fail, "scratch", "umount");
+  }
+  rmdir(place);
+  return mount_fd;
+}
+
+int overlay_mount(const struct tree *tree, const char *layer, int user_ns, struct fail *fail) {
+  struct parts parts = {.upper = -1};
+  int mount_fd = open_parts(tree, layer, user_ns, &parts, fail);
+  if (mount_fd == 0) {
+    mount_fd = warden.portable ? mount_portable(tree, &parts, fail) : mount_detached(tree, &parts, fail);
+  }
+  close_parts(&parts);
+  struct statvfs info;
+  if (mount_fd >= 0 && (fstatvfs(mount_fd, &info) < 0 || info.f_flag & ST_RDONLY)) {
+    close(mount_fd);
+    return fail_kind(fail, KIND_SYSTEM, "overlay", "the overlay of %s came out read-only", tree->tree);
+  }
+  return mount_fd;
+}
+
+int cred_as(uint32_t id, struct fail *fail) {
+  setfsgid(id);
+  setfsuid(id);
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct data[2];
+  if (syscall(SYS_capget, &header, data) < 0) return fail_errno(fail, "credentials", "capget");
+  for (int i = 0; i < 2; i++) data[i].effective = data[i].permitted;
+  if (syscall(SYS_capset, &header, data) < 0) return fail_errno(fail, "credentials", "capset");
+  return 0;
+}

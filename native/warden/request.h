@@ -1,0 +1,66 @@
+/* request: a frame from the server as checked C values. Nothing that request_decode accepts needs a second check of
+ * its form: names match [a-z0-9][a-z0-9-]*, counts are within their maxima, required fields are there. */
+#ifndef ISLET_WARDEN_REQUEST_H
+#define ISLET_WARDEN_REQUEST_H
+
+#include "warden.h"
+
+enum { LOWER_LAYER = 1, LOWER_IMAGE = 2, LOWER_HOST_USR = 3 };
+
+struct lower {
+  uint32_t kind;
+  name_t name;
+  name_t tree;
+};
+
+struct tree {
+  name_t tree;
+  char at[MAX_AT]; /* "/" or "/usr" */
+  struct lower lower[MAX_LOWERS];
+  unsigned lowers;
+};
+
+struct limits {
+  bool has_memory, has_cpu, has_pids;
+  uint64_t memory_bytes;
+  uint32_t cpu_millis;
+  uint32_t pids;
+};
+
+struct network {
+  char veth[MAX_INTERFACE + 1];
+  uint32_t address, gateway; /* network byte order */
+  uint32_t prefix;
+};
+
+struct bind {
+  uint32_t pid;
+  uint32_t uid_base;
+  name_t layer;
+  struct tree tree[MAX_TREES]; /* the first one is "/" */
+  unsigned trees;
+  char hostname[MAX_HOSTNAME + 1];
+  name_t cgroup; /* empty: leave the limits alone */
+  struct limits limits;
+  bool has_network;
+  struct network network;
+};
+
+struct request {
+  uint8_t code;
+  uint32_t generation;
+  name_t name; /* the layer or cgroup it is about; LAYER_CLONE: from */
+  name_t to;
+  name_t from[MAX_LOWERS];
+  unsigned froms;
+  uint64_t limit_bytes;
+  bool flag; /* read_only, frozen */
+  struct limits limits;
+  struct network network; /* BRIDGE_CREATE: address and prefix; VETH_DELETE: veth */
+  struct bind bind;
+};
+
+/* 0, or -1 with fail set. */
+int request_decode(const struct wire_frame *frame, struct request *request, struct fail *fail);
+
+#endif

@@ -1,0 +1,21 @@
+/* shell: the sandbox's first process and its namespaces, held so that a recycled pid can never take its place. */
+#ifndef ISLET_WARDEN_SHELL_H
+#define ISLET_WARDEN_SHELL_H
+
+#include "warden.h"
+
+enum { MAX_CARRIED = 16 };
+
+struct shell {
+  int pidfd;
+  int proc_fd; /* /proc/<pid>: stays this process, fails when it is gone */
+  int user_ns, mount_ns, uts_ns, net_ns;
+  char carried[MAX_CARRIED][32]; /* top-level mounts it brings along: proc, dev, .islet, sys, tmp */
+  unsigned carrieds;
+};
+
+/* Opens and checks: the uid and gid maps must be exactly `0 <uid_base> 65536`. */
+int shell_open(uint32_t pid, uint32_t uid_base, struct shell *shell, struct fail *fail);
+void shell_close(struct shell *shell);
+
+#endif
