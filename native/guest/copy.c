@@ -1,0 +1,247 @@
+/* copy: serves COPY and the MOVE between filesystems; the copying of trees. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fields.h"
+#include "hardlinks.h"
+#include "path.h"
+#include "reply.h"
+#include "requests.h"
+#include "tree.h"
+#include "worker.h"
+
+enum { COPY_CHUNK = 64 * 1024, COPY_RANGE = 64 * 1024 * 1024 };
+
+struct copying {
+  bool recursive, overwrite;
+  struct hardlinks links;
+  struct tree_failure *failure;
+  char to[PATH_MAX]; /* of what is being made */
+};
+
+static int copy_entry(struct copying *copying, int from, const char *from_name, int to, const char *to_name);
+
+/* By hand, where the kernel cannot copy between these two files. */
+static int copy_bytes(int from, int to, off_t at, off_t end) {
+  static char chunk[COPY_CHUNK];
+  while (at < end) {
+    size_t want = end - at < COPY_CHUNK ? (size_t)(end - at) : COPY_CHUNK;
+    ssize_t n = pread(from, chunk, want, at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    if (n == 0) return 0; /* it shrank meanwhile */
+    for (ssize_t done = 0; done < n;) {
+      ssize_t w = pwrite(to, chunk + done, (size_t)(n - done), at + done);
+      if (w < 0 && errno != EINTR) return errno;
+      if (w > 0) done += w;
+    }
+    at += n;
+  }
+  return 0;
+}
+
+static int copy_range(int from, int to, off_t at, off_t end) {
+  while (at < end) {
+    off_t in = at, out = at;
+    size_t want = end - at < COPY_RANGE ? (size_t)(end - at) : COPY_RANGE;
+    ssize_t n = copy_file_range(from, &in, to, &out, want, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO)) return errno;
+    if (n <= 0) return copy_bytes(from, to, at, end);
+    at += n;
+  }
+  return 0;
+}
+
+/* Holes stay holes. */
+static int copy_content(int from, int to, off_t size) {
+  if (ftruncate(to, size) < 0) return errno;
+  for (off_t at = 0; at < size;) {
+    off_t data = lseek(from, at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return 0;
+    off_t hole = data < 0 ? -1 : lseek(from, data, SEEK_HOLE);
+    if (data < 0 || hole <= data || hole > size) {
+      if (data < 0) data = at;
+      hole = size;
+    }
+    int err = copy_range(from, to, data, hole);
+    if (err != 0) return err;
+    at = hole;
+  }
+  return 0;
+}
+
+int tree_restore(int fd, int dir, const char *name, const struct stat *st) {
+  struct timespec times[2] = {st->st_atim, st->st_mtim};
+  int chowned = fd >= 0 ? fchown(fd, st->st_uid, st->st_gid) : fchownat(dir, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW);
+  if (chowned < 0 && path_chown_matters()) return errno;
+  /* After the owner, because changing it clears setuid and setgid. */
+  if (fd >= 0 && fchmod(fd, st->st_mode & 07777) < 0) return errno;
+  if (fd < 0 && !S_ISLNK(st->st_mode) && fchmodat(dir, name, st->st_mode & 07777, 0) < 0) return errno;
+  int timed = fd >= 0 ? futimens(fd, times) : utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW);
+  return timed < 0 ? errno : 0;
+}
+
+static int copy_file(struct copying *copying, int from_dir, const char *from_name, int to_dir, const char *to_name,
+                     const struct stat *st) {
+  const char *linked = hardlinks_find(&copying->links, st);
+  if (linked != NULL && linkat(AT_FDCWD, linked, to_dir, to_name, 0) == 0) return 0;
+  int from = openat(from_dir, from_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (from < 0) return errno;
+  int to = openat(to_dir, to_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  int err = to < 0 ? errno : copy_content(from, to, st->st_size);
+  if (err == 0) err = tree_restore(to, -1, NULL, st);
+  close(from);
+  if (to >= 0) close(to);
+  if (to >= 0 && err != 0) unlinkat(to_dir, to_name, 0);
+  if (err == 0) hardlinks_add(&copying->links, st, copying->to);
+  return err;
+}
+
+static int copy_directory(struct copying *copying, int from_dir, const char *from_name, int to_dir, const char *to_name,
+                          const struct stat *st) {
+  if (!copying->recursive) return EISDIR;
+  if (mkdirat(to_dir, to_name, 0700) < 0 && !(errno == EEXIST && copying->overwrite)) return errno;
+  int from = openat(from_dir, from_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int to = openat(to_dir, to_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  DIR *dir = from < 0 || to < 0 ? NULL : fdopendir(from);
+  int err = dir == NULL ? errno : 0;
+  size_t length = strlen(copying->to);
+  struct dirent *entry;
+  while (dir != NULL && copying->failure->err == 0 && (entry = readdir(dir)) != NULL) {
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    if (length + strlen(entry->d_name) + 2 > sizeof copying->to) {
+      err = ENAMETOOLONG;
+      break;
+    }
+    copying->to[length] = '/';
+    strcpy(copying->to + length + 1, entry->d_name);
+    int failed = copy_entry(copying, from, entry->d_name, to, entry->d_name);
+    if (failed != 0) tree_fail(copying->failure, failed, "copy", copying->to);
+    copying->to[length] = 0;
+  }
+  if (err == 0 && copying->failure->err == 0) err = tree_restore(to, -1, NULL, st);
+  if (dir != NULL) closedir(dir);
+  else if (from >= 0) close(from);
+  if (to >= 0) close(to);
+  return err;
+}
+
+static int copy_symlink(int from_dir, const char *from_name, int to_dir, const char *to_name, const struct stat *st) {
+  char target[PATH_MAX];
+  ssize_t n = readlinkat(from_dir, from_name, target, sizeof target - 1);
+  if (n < 0) return errno;
+  target[n] = 0;
+  if (symlinkat(target, to_dir, to_name) < 0) return errno;
+  return tree_restore(-1, to_dir, to_name, st);
+}
+
+static int copy_entry(struct copying *copying, int from, const char *from_name, int to, const char *to_name) {
+  struct stat st, old;
+  if (fstatat(from, from_name, &st, AT_SYMLINK_NOFOLLOW) < 0) return errno;
+  bool exists = fstatat(to, to_name, &old, AT_SYMLINK_NOFOLLOW) == 0;
+  if (exists) {
+    if (st.st_dev == old.st_dev && st.st_ino == old.st_ino) return EINVAL;
+    if (!copying->overwrite) return EEXIST;
+    if (S_ISDIR(old.st_mode) && !S_ISDIR(st.st_mode)) return EISDIR;
+    if (!S_ISDIR(old.st_mode) && S_ISDIR(st.st_mode)) return ENOTDIR;
+    if (!S_ISDIR(old.st_mode) && unlinkat(to, to_name, 0) < 0) return errno;
+  }
+  if (S_ISDIR(st.st_mode)) return copy_directory(copying, from, from_name, to, to_name, &st);
+  if (S_ISREG(st.st_mode)) return copy_file(copying, from, from_name, to, to_name, &st);
+  if (S_ISLNK(st.st_mode)) return copy_symlink(from, from_name, to, to_name, &st);
+  if (S_ISSOCK(st.st_mode)) return 0; /* means nothing without its listener */
+  if (mknodat(to, to_name, st.st_mode, st.st_rdev) < 0) return errno;
+  return tree_restore(-1, to, to_name, &st);
+}
+
+/* Going up from `fd`, is there the directory `st`? */
+static bool lies_within(int fd, const struct stat *st) {
+  struct stat here, above;
+  int at = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  bool within = false;
+  while (at >= 0 && fstat(at, &here) == 0) {
+    within = here.st_dev == st->st_dev && here.st_ino == st->st_ino;
+    int up = within ? -1 : openat(at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool root = up < 0 || fstat(up, &above) < 0 || (above.st_dev == here.st_dev && above.st_ino == here.st_ino);
+    close(at);
+    at = up;
+    if (root) break;
+  }
+  if (at >= 0) close(at);
+  return within;
+}
+
+void tree_copy(const char *from, const char *to, bool recursive, bool overwrite, struct tree_failure *failure) {
+  static struct copying copying;
+  char from_dir_path[FIELDS_PATH_SIZE], from_name[256], to_dir_path[FIELDS_PATH_SIZE], to_name[256];
+  struct stat st;
+  copying = (struct copying){.recursive = recursive, .overwrite = overwrite, .failure = failure};
+  strncpy(copying.to, to, sizeof copying.to - 1);
+  if (path_split(from, from_dir_path, from_name) != 0 || path_split(to, to_dir_path, to_name) != 0) {
+    tree_fail(failure, EINVAL, "copy", from);
+    return;
+  }
+  int from_dir = open(from_dir_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (from_dir < 0 || fstatat(from_dir, from_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+    tree_fail(failure, errno, "open", from);
+    return;
+  }
+  int to_dir = open(to_dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int err = to_dir < 0 ? errno : 0;
+  if (err == 0 && S_ISDIR(st.st_mode) && lies_within(to_dir, &st)) err = EINVAL;
+  if (err == 0) err = copy_entry(&copying, from_dir, from_name, to_dir, to_name);
+  if (err != 0) tree_fail(failure, err, "copy", to_dir < 0 || err == EEXIST ? to : from);
+  if (to_dir >= 0) close(to_dir);
+  close(from_dir);
+  hardlinks_free(&copying.links);
+}
+
+struct copy_job {
+  char from[FIELDS_PATH_SIZE], to[FIELDS_PATH_SIZE];
+  bool recursive, overwrite, move;
+};
+
+static void job(uint32_t stream, const void *arg) {
+  const struct copy_job *copy = arg;
+  static struct tree_failure failure;
+  tree_copy(copy->from, copy->to, copy->recursive, copy->overwrite, &failure);
+  if (copy->move && failure.err == 0) tree_remove(copy->from, &failure);
+  if (failure.err != 0) reply_errno(stream, failure.stage, failure.err, failure.path);
+  else reply_path(stream, copy->to);
+}
+
+void request_copy(const struct wire_frame *req) {
+  struct copy_job copy = {0};
+  uint32_t recursive = 0, overwrite = 0;
+  const struct fields_want want[] = {FIELDS_PATH(COPY_from, copy.from), FIELDS_PATH(COPY_to, copy.to),
+                                     FIELDS_U32(COPY_recursive, &recursive), FIELDS_U32(COPY_overwrite, &overwrite)};
+  if (!fields_read(req, want, 4)) return;
+  copy.recursive = recursive != 0;
+  copy.overwrite = overwrite != 0;
+  worker_start(req->stream, job, &copy, false);
+}
+
+void request_move(const struct wire_frame *req) {
+  struct copy_job copy = {.recursive = true, .move = true};
+  uint32_t overwrite = 0;
+  const struct fields_want want[] = {FIELDS_PATH(MOVE_from, copy.from), FIELDS_PATH(MOVE_to, copy.to),
+                                     FIELDS_U32(MOVE_overwrite, &overwrite)};
+  if (!fields_read(req, want, 3)) return;
+  copy.overwrite = overwrite != 0;
+  struct stat st;
+  int err = renameat2(AT_FDCWD, copy.from, AT_FDCWD, copy.to, overwrite ? 0 : RENAME_NOREPLACE) < 0 ? errno : 0;
+  if (err == EINVAL && !overwrite) {
+    /* A filesystem without RENAME_NOREPLACE, or a directory moved into itself, which fails again below. */
+    err = lstat(copy.to, &st) == 0 ? EEXIST : rename(copy.from, copy.to) < 0 ? errno : 0;
+  }
+  if (err == 0) reply_path(req->stream, copy.to);
+  else if (err == EXDEV) worker_start(req->stream, job, &copy, false);
+  else reply_errno(req->stream, "rename", err, copy.from);
+}

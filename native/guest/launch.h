@@ -1,0 +1,37 @@
+/* launch: turns a plan into a running child. */
+#ifndef ISLET_LAUNCH_H
+#define ISLET_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "user.h"
+
+enum { LAUNCH_MAX_RLIMITS = 32 };
+
+struct launch_rlimit {
+  int resource;
+  struct rlimit limit;
+};
+
+struct launch {
+  char **argv, **env;
+  const char *cwd;              /* "": the guest's */
+  const struct user_ids *user;  /* NULL: as the guest */
+  int stdin_fd, stdout_fd, stderr_fd;
+  bool terminal;                /* stdin_fd is the terminal that shall control the session */
+  struct launch_rlimit rlimits[LAUNCH_MAX_RLIMITS];
+  size_t rlimit_count;
+  /* What failed, when launch returns -1: a stage of PROTOCOL.md and its errno. */
+  const char *failed_stage;
+  int failed_errno;
+};
+
+/* The open-files limit that children get back; the guest's own is raised at boot. */
+void launch_init(void);
+/* The pid, once the program itself runs; -1: it never ran. */
+pid_t launch_process(struct launch *plan);
+
+#endif

@@ -1,0 +1,106 @@
+/* list: serves LIST, in a worker. Directories are walked depth first; symlinks are not followed. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fields.h"
+#include "link.h"
+#include "message.h"
+#include "reply.h"
+#include "requests.h"
+#include "worker.h"
+
+enum {
+  LIST_BATCH = 32 * 1024,             /* payload bytes at which an ENTRIES frame is sent */
+  LIST_ENTRY = 2 * PATH_MAX + 256,    /* the most one entry takes */
+};
+
+struct listing {
+  char path[FIELDS_PATH_SIZE];
+  uint32_t depth;
+  uint64_t limit;
+};
+
+struct walk {
+  uint32_t stream;
+  uint64_t count, limit;
+  bool truncated;
+  char path[PATH_MAX]; /* of the entry at hand, below the listed directory */
+  uint8_t batch[LIST_BATCH + LIST_ENTRY];
+  struct wire_out out;
+};
+
+static void flush(struct walk *walk) {
+  if (walk->out.len > 0) link_send(MSG_ENTRIES, walk->stream, walk->batch, walk->out.len);
+  walk->out = (struct wire_out){walk->batch, 0, sizeof walk->batch, false};
+}
+
+static void add(struct walk *walk, int dir, const char *name, const struct stat *st) {
+  char target[PATH_MAX];
+  ssize_t n = S_ISLNK(st->st_mode) ? readlinkat(dir, name, target, sizeof target - 1) : -1;
+  if (n >= 0) target[n] = 0;
+  reply_put_entry(&walk->out, ENTRIES_entry, walk->path, st, n >= 0 ? target : NULL);
+  walk->count++;
+  if (walk->out.len >= LIST_BATCH) flush(walk);
+}
+
+/* What disappears or cannot be opened meanwhile is left out. Takes the fd over. */
+static void walk_directory(struct walk *walk, int fd, size_t length, uint32_t depth) {
+  DIR *dir = fdopendir(fd);
+  if (dir == NULL) {
+    close(fd);
+    return;
+  }
+  struct dirent *entry;
+  while (!walk->truncated && (entry = readdir(dir)) != NULL) {
+    const char *name = entry->d_name;
+    size_t name_length = strlen(name);
+    struct stat st;
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || length + 1 + name_length >= sizeof walk->path) continue;
+    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) continue;
+    if (walk->limit != 0 && walk->count == walk->limit) {
+      walk->truncated = true;
+      break;
+    }
+    size_t at = length;
+    if (at > 0) walk->path[at++] = '/';
+    memcpy(walk->path + at, name, name_length + 1);
+    add(walk, fd, name, &st);
+    if (!S_ISDIR(st.st_mode) || depth <= 1) continue;
+    int below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (below >= 0) walk_directory(walk, below, at + name_length, depth - 1);
+  }
+  closedir(dir);
+}
+
+static void job(uint32_t stream, const void *arg) {
+  const struct listing *listing = arg;
+  static struct walk walk; /* large, and there is one per worker */
+  walk.stream = stream;
+  walk.limit = listing->limit;
+  walk.out = (struct wire_out){walk.batch, 0, sizeof walk.batch, false};
+  int fd = open(listing->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) {
+    reply_errno(stream, "open", errno, listing->path);
+    return;
+  }
+  walk_directory(&walk, fd, 0, listing->depth);
+  flush(&walk);
+  uint8_t payload[32];
+  struct wire_out out = {payload, 0, sizeof payload, false};
+  wire_put_u64(&out, OK_count, walk.count);
+  wire_put_u32(&out, OK_truncated, walk.truncated);
+  link_send(MSG_OK, stream, payload, out.len);
+}
+
+void request_list(const struct wire_frame *req) {
+  struct listing listing = {.depth = 1};
+  const struct fields_want want[] = {FIELDS_PATH(LIST_path, listing.path), FIELDS_U32(LIST_depth, &listing.depth),
+                                     FIELDS_U64(LIST_limit, &listing.limit)};
+  if (!fields_read(req, want, 3)) return;
+  worker_start(req->stream, job, &listing, false);
+}

@@ -1,0 +1,68 @@
+/*
+ * The guest: PID 1 of a sandbox, or a plain child where there is no sandbox around it.
+ *
+ *     guest [--socket PATH]
+ *
+ * It dies only here, at boot. Later every failure is a frame to the server.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "launch.h"
+#include "link.h"
+#include "loop.h"
+#include "reap.h"
+#include "task.h"
+
+#define DEFAULT_SOCKET "/.islet/link.sock"
+
+static void die(const char *message) __attribute__((noreturn));
+static void die(const char *message) {
+  fprintf(stderr, "guest: %s\n", message);
+  exit(1);
+}
+
+static const char *read_arguments(int argc, char **argv) {
+  const char *socket = DEFAULT_SOCKET;
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--socket") == 0 && i + 1 < argc) socket = argv[++i];
+    else die("usage: guest [--socket PATH]");
+  }
+  return socket;
+}
+
+/* What the guest inherited must not reach the programs it starts. */
+static void forget_inheritance(void) {
+  int fd;
+  while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd < 3) {} /* 0 to 2 are taken from now on */
+  syscall(SYS_close_range, 3u, ~0u, 0u);
+  for (int i = 1; i < NSIG; i++) signal(i, SIG_DFL);
+  signal(SIGPIPE, SIG_IGN);
+  umask(022);
+  if (chdir("/") < 0) die("cannot change to /");
+}
+
+static bool after_turn(void) {
+  bool input_waits = link_take();
+  task_turn();
+  link_flush();
+  return link_room() && (input_waits || task_waiting());
+}
+
+int main(int argc, char **argv) {
+  const char *socket = read_arguments(argc, argv);
+  forget_inheritance();
+  launch_init();
+  if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) die("cannot become a subreaper");
+  if (!loop_init()) die("cannot make an epoll loop");
+  if (!reap_init()) die("cannot take signals");
+  if (!link_start(socket)) die("the socket's path is too long");
+  loop_run(after_turn, link_idle);
+}

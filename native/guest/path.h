@@ -1,0 +1,27 @@
+/* path: the parts of paths and what is made along them. */
+#ifndef ISLET_PATH_H
+#define ISLET_PATH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "fields.h"
+#include "user.h"
+
+enum { PATH_TEMP_SIZE = 32 };
+
+/* Follows the symlink at the end of the path, again and again; what it leads to need not exist. 0 or an errno. */
+int path_follow(const char *path, char out[FIELDS_PATH_SIZE]);
+/* Splits into the directory and the last name, trailing slashes aside. 0, or EISDIR when there is no last name. */
+int path_split(const char *path, char dir[FIELDS_PATH_SIZE], char name[256]);
+/* Makes the missing directories of the path, itself included, each with mode 0755 and this owner (NULL: the guest's). */
+int path_make(const char *path, const struct user_ids *owner);
+/* A name that collides with nothing: random, hidden. */
+void path_temp(char name[PATH_TEMP_SIZE]);
+/* Reads the owner of a request. True with *set false when it is empty; false: ERROR has been sent. */
+bool path_owner(uint32_t stream, const char *owner, struct user_ids *ids, bool *set);
+/* Only root's failure to give a file away is a failure: others never can. */
+bool path_chown_matters(void);
+
+#endif

@@ -1,0 +1,18 @@
+/* pty: pseudo terminals, without the library functions that need /dev/pts by path. */
+#ifndef ISLET_PTY_H
+#define ISLET_PTY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct pty {
+  int master; /* does not block */
+  int slave;
+};
+
+/* Opens a pair of this size, the slave owned by `owner`. False: errno tells why. */
+bool pty_open(struct pty *pty, uint16_t cols, uint16_t rows, uid_t owner);
+bool pty_resize(int master, uint16_t cols, uint16_t rows);
+
+#endif

@@ -1,0 +1,104 @@
+/* read: serves READ. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fields.h"
+#include "link.h"
+#include "loop.h"
+#include "message.h"
+#include "reply.h"
+#include "requests.h"
+#include "stream.h"
+#include "task.h"
+
+struct reading {
+  struct stream stream;
+  struct task task;
+  int fd;
+  uint64_t offset, left;
+};
+
+static void release(struct reading *reading) {
+  stream_close(&reading->stream);
+  task_cancel(&reading->task);
+  close(reading->fd);
+  free(reading);
+}
+
+static void run(struct task *task) {
+  struct reading *reading = container_of(task, struct reading, task);
+  uint32_t stream = reading->stream.number;
+  size_t want = stream_may_send(&reading->stream);
+  if (want == 0 && reading->left > 0) return; /* on_window goes on */
+  if (want > reading->left) want = (size_t)reading->left;
+  ssize_t n = want == 0 ? 0 : pread(reading->fd, link_reserve(want), want, (off_t)reading->offset);
+  if (n < 0 && errno == EINTR) {
+    task_queue(task, run);
+  } else if (n < 0) {
+    reply_errno(stream, "read", errno, "read");
+    release(reading);
+  } else if (n == 0) {
+    link_send(MSG_END, stream, NULL, 0);
+    release(reading);
+  } else {
+    link_commit(MSG_DATA, stream, (size_t)n);
+    reading->stream.sent += (uint64_t)n;
+    reading->offset += (uint64_t)n;
+    reading->left -= (uint64_t)n;
+    task_queue(task, run);
+  }
+}
+
+static void on_window(struct stream *stream) {
+  task_queue(&container_of(stream, struct reading, stream)->task, run);
+}
+
+static void on_cancel(struct stream *stream) {
+  release(container_of(stream, struct reading, stream));
+}
+
+static const struct stream_ops ops = {.window = on_window, .cancel = on_cancel};
+
+/* An fd of a regular file, or -1 after ERROR. Opening does not block, whatever is at the path. */
+static int open_regular(uint32_t stream, const char *path, struct stat *st) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) {
+    reply_errno(stream, "open", errno, path);
+    return -1;
+  }
+  if (fstat(fd, st) == 0 && S_ISREG(st->st_mode)) return fd;
+  if (S_ISDIR(st->st_mode)) reply_errno(stream, "open", EISDIR, path);
+  else reply_error(stream, KIND_UNSUPPORTED, "open", "not a regular file");
+  close(fd);
+  return -1;
+}
+
+void request_read(const struct wire_frame *req) {
+  char path[FIELDS_PATH_SIZE] = "";
+  uint64_t offset = 0, length = UINT64_MAX;
+  const struct fields_want want[] = {
+      FIELDS_PATH(READ_path, path), FIELDS_U64(READ_offset, &offset), FIELDS_U64(READ_length, &length)};
+  if (!fields_read(req, want, 3)) return;
+  if (offset > INT64_MAX) {
+    fields_bad(req, "offset is out of range");
+    return;
+  }
+  struct stat st;
+  int fd = open_regular(req->stream, path, &st);
+  if (fd < 0) return;
+  struct reading *reading = calloc(1, sizeof *reading);
+  if (reading == NULL) reply_error(req->stream, KIND_LIMIT, "request", "no memory");
+  if (reading == NULL || !stream_open(&reading->stream, req->stream, &ops)) {
+    free(reading);
+    close(fd);
+    return;
+  }
+  reading->fd = fd;
+  reading->offset = offset;
+  reading->left = length;
+  reply_entry(MSG_OPENED, req->stream, path, &st, NULL);
+  task_queue(&reading->task, run);
+}

@@ -1,0 +1,12 @@
+/* reap: the only caller of waitpid. Every dead child, adopted orphans included, passes through here. */
+#ifndef ISLET_REAP_H
+#define ISLET_REAP_H
+
+#include <stdbool.h>
+
+/* Blocks all signals and takes them through the loop from now on. */
+bool reap_init(void);
+/* Reaps what is dead now; false when the guest has no children at all. */
+bool reap_turn(void);
+
+#endif

@@ -1,0 +1,58 @@
+/* setup: serves SETUP, which writes the files a sandbox needs after its root has been bound. */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "fields.h"
+#include "replace.h"
+#include "reply.h"
+#include "requests.h"
+
+/* A path that is a mount point of its own (some engines mount /etc/hosts) cannot be replaced, only rewritten. */
+static int rewrite(const char *path, const struct wire_field *content) {
+  int fd = open(path, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return errno;
+  int err = 0;
+  for (size_t done = 0; done < content->length && err == 0;) {
+    ssize_t n = write(fd, content->value + done, content->length - done);
+    if (n < 0) err = errno == EINTR ? 0 : errno;
+    else done += (size_t)n;
+  }
+  close(fd);
+  return err;
+}
+
+/* True when it is written; else ERROR has been sent. */
+static bool write_file(const struct wire_frame *req, const struct wire_field *record) {
+  char path[FIELDS_PATH_SIZE] = "", owner[FIELDS_OWNER_SIZE] = "";
+  uint32_t mode = 0644;
+  struct wire_field content = {0};
+  const struct fields_want want[] = {FIELDS_PATH(FILE_path, path), FIELDS_ANY(FILE_content, &content),
+                                     FIELDS_U32(FILE_mode, &mode), FIELDS_STR(FILE_owner, owner)};
+  struct user_ids ids;
+  bool owned;
+  if (!fields_read_record(record, want, 4)) {
+    fields_bad(req, "a file is malformed");
+    return false;
+  }
+  if (!path_owner(req->stream, owner, &ids, &owned)) return false;
+  struct replace replace;
+  const char *stage;
+  const struct replace_want file = {path, mode, owned ? &ids : NULL, true, false, false};
+  int err = replace_begin(&replace, &file, &stage);
+  if (err == 0) err = replace_write(&replace, content.value, content.length, &stage);
+  if (err == 0) err = replace_commit(&replace, &stage);
+  if (err == EBUSY) err = rewrite(path, &content);
+  if (err != 0) reply_errno(req->stream, stage, err, path);
+  return err == 0;
+}
+
+void request_setup(const struct wire_frame *req) {
+  struct wire_cursor cursor = fields_begin(req);
+  struct wire_field record;
+  if (!fields_read(req, NULL, 0)) return;
+  while (fields_each(&cursor, SETUP_file, &record)) {
+    if (!write_file(req, &record)) return;
+  }
+  reply_ok(req->stream);
+}

@@ -1,0 +1,8 @@
+/* sink: reads pipes to their end and throws the bytes away. */
+#ifndef ISLET_SINK_H
+#define ISLET_SINK_H
+
+/* Takes the fd, which must not block, over. */
+void sink_add(int fd);
+
+#endif

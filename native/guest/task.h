@@ -1,0 +1,25 @@
+/*
+ * task: who has something to send, in turn.
+ *
+ * Whatever sends more than a short answer (output, file data, events) does so from a task: the loop runs the
+ * queued tasks one after the other while the link has room. A task sends at most about one frame and queues
+ * itself again, so no stream starves another and the link's buffer stays bounded.
+ */
+#ifndef ISLET_TASK_H
+#define ISLET_TASK_H
+
+#include <stdbool.h>
+
+struct task {
+  void (*run)(struct task *task);
+  struct task *next, *back;
+  bool queued;
+};
+
+void task_queue(struct task *task, void (*run)(struct task *task));
+void task_cancel(struct task *task);
+/* Runs the tasks queued now, each once, while the link has room. */
+void task_turn(void);
+bool task_waiting(void);
+
+#endif
