@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, test } from 'node:test'
+import { DEFAULT_URL, resolveSettings } from './settings.ts'
+
+const NAMES = ['ISLET_URL', 'ISLET_API_KEY', 'ISLET_DATA_DIR'] as const
+const saved = NAMES.map((name) => [name, process.env[name]] as const)
+let directory = ''
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'islet-sdk-'))
+  for (const name of NAMES) delete process.env[name]
+  process.env.ISLET_DATA_DIR = directory
+})
+
+afterEach(() => {
+  rmSync(directory, { recursive: true })
+  for (const [name, value] of saved) {
+    if (value === undefined) delete process.env[name]
+    else process.env[name] = value
+  }
+})
+
+test('the key of this machine is read from its data directory', () => {
+  writeFileSync(join(directory, 'key'), 'local-key\n')
+  assert.deepEqual(resolveSettings(), { url: DEFAULT_URL, apiKey: 'local-key' })
+})
+
+test('the key of this machine is not shown to another machine', () => {
+  writeFileSync(join(directory, 'key'), 'local-key\n')
+  assert.equal(resolveSettings({ url: 'https://islet.example.com' }).apiKey, undefined)
+  assert.equal(resolveSettings({ url: 'http://localhost:9' }).apiKey, 'local-key')
+})
+
+test('the caller comes before the environment, and the environment before the file', () => {
+  writeFileSync(join(directory, 'key'), 'local-key\n')
+  process.env.ISLET_URL = 'http://127.0.0.1:9/'
+  process.env.ISLET_API_KEY = 'env-key'
+  assert.deepEqual(resolveSettings(), { url: 'http://127.0.0.1:9', apiKey: 'env-key' })
+  assert.deepEqual(resolveSettings({ url: 'http://a', apiKey: 'b' }), { url: 'http://a', apiKey: 'b' })
+})
+
+test('without any key there is none', () => {
+  assert.equal(resolveSettings().apiKey, undefined)
+})
