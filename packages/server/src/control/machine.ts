@@ -5,7 +5,7 @@ import { join, posix } from 'node:path'
 import { type CreateSandboxParsed, IsletError } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { Bound, Engine, Shell } from '../engine/engine.ts'
-import type { Guest, SetupFile } from '../guest/guest.ts'
+import type { SetupFile } from '../guest/guest.ts'
 import { type Link, listenLink } from '../guest/link.ts'
 import type { Log } from '../log.ts'
 import type { Storage } from '../storage/storage.ts'
@@ -21,8 +21,7 @@ export interface MachineParts {
 
 export interface Machine {
   shell: Shell
-  guest: Guest
-  link: Link
+  guest: Link
   bound: Bound
   /** Kills by the memory limit that have been reported already. */
   oomKillsSeen: number
@@ -54,10 +53,10 @@ export async function startMachine(
     })
     await link.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
     if (engine.capabilities.wall === true) await link.setup(machineFiles(record, bound))
-    return { shell, guest: link, link, bound, oomKillsSeen: 0 }
+    return { shell, guest: link, bound, oomKillsSeen: 0 }
   } catch (error) {
     await layer?.catch(() => {})
-    await stopMachine(parts, { shell, link })
+    await stopMachine(parts, { shell, guest: link })
     if (options.newLayer)
       await storage
         .delete(record.root.layer)
@@ -71,16 +70,16 @@ export async function adoptMachine(parts: MachineParts, record: SandboxRecord): 
   const shell = await parts.engine.adopt(record.shell)
   const link = await listen(parts, shell)
   const { oomKills } = await parts.engine.usage(shell).catch(() => ({ oomKills: 0 }))
-  return { shell, guest: link, link, bound: {}, oomKillsSeen: oomKills }
+  return { shell, guest: link, bound: {}, oomKillsSeen: oomKills }
 }
 
 /** The layer stays. */
 export async function stopMachine(
   parts: MachineParts,
-  machine: { shell: Shell; link?: Link },
+  machine: { shell: Shell; guest?: Link },
 ): Promise<void> {
-  machine.link?.lost('The sandbox was stopped.')
-  await machine.link?.close()
+  machine.guest?.lost('The sandbox was stopped.')
+  await machine.guest?.close()
   await parts.engine.destroy(machine.shell)
 }
 

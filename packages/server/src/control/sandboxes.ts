@@ -1,4 +1,5 @@
 // The sandboxes there are: creates, finds, changes and removes them, and brings them back after a restart.
+import { setTimeout } from 'node:timers/promises'
 import {
   type CreateSandboxParsed,
   IsletError,
@@ -33,6 +34,8 @@ import { newRecord, patchRecord, toSandbox } from './record.ts'
 import { Slots } from './slots.ts'
 import { assertSupported } from './supported.ts'
 
+/** How soon the death of a sandbox's first process is noticed after its connection broke. */
+const AWAY_POLL_MS = 100
 /** After a reboot of the machine: how many sandboxes are started side by side. */
 const RESTARTS_AT_ONCE = 4
 
@@ -283,7 +286,7 @@ export class Sandboxes implements Control {
     await Promise.all(
       [...this.#machines.values()].map((machine) =>
         machine.then(
-          ({ link }) => link.close(),
+          ({ guest }) => guest.close(),
           () => {},
         ),
       ),
@@ -297,13 +300,20 @@ export class Sandboxes implements Control {
     return startMachine(this.#options, again, { newLayer: false })
   }
 
-  /** Watches for the end of its guest. */
   #follow(id: string, machine: Machine): void {
-    machine.link.onDisconnect(async () => {
-      if (this.#closed || (await this.#options.engine.alive(machine.shell).catch(() => false))) return
-      await this.#fail(id, 'Its first process ended.')
-    })
-    machine.link.onLost((reason) => void this.#fail(id, reason))
+    machine.guest.events.on('disconnect', () => void this.#watchAway(id, machine))
+    machine.guest.events.once('lost', ({ reason }) => void this.#fail(id, reason))
+    if (!machine.guest.connected) void this.#watchAway(id, machine)
+  }
+
+  /** A guest that is away redials, unless it is dead. */
+  async #watchAway(id: string, machine: Machine): Promise<void> {
+    while (!this.#closed && !machine.guest.connected && this.#machines.has(id)) {
+      if (!(await this.#options.engine.alive(machine.shell).catch(() => true))) {
+        return this.#fail(id, 'Its first process ended.')
+      }
+      await setTimeout(AWAY_POLL_MS, undefined, { ref: false })
+    }
   }
 
   async #fail(id: string, reason: string): Promise<void> {

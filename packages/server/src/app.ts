@@ -1,0 +1,114 @@
+// The one place that wires a server together, and the way to start and stop one.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createApi } from './api/api.ts'
+import { serveApi } from './api/serve.ts'
+import { type Config, loadConfig } from './config.ts'
+import { Sandboxes } from './control/sandboxes.ts'
+import { Files } from './data/files.ts'
+import { Processes } from './data/processes.ts'
+import { runOnce } from './data/run.ts'
+import { openDb } from './db/db.ts'
+import { createImages } from './image/images.ts'
+import { claimInstance, sweepDeadInstances } from './instance.ts'
+import { loadOrCreateKey } from './key.ts'
+import { createLog, type Log } from './log.ts'
+import { openEngine } from './start/engine.ts'
+import { Cleanup } from './start/cleanup.ts'
+
+export type { Config } from './config.ts'
+export { ConfigError, loadConfig } from './config.ts'
+
+export interface Server {
+  url: string
+  /** The admin key. */
+  key: string
+  dataDir: string
+  /**
+   * Lets running requests end, then lets go. Sandboxes go on and the next server on this data directory adopts them;
+   * with `all` they are stopped, and nothing of this server stays on the machine but its data directory.
+   */
+  close(options?: { all?: boolean }): Promise<void>
+}
+
+export interface StartOptions {
+  log?: Log
+  /** The data directory is temporary: closing removes it, and if this process is killed the next one does. */
+  ephemeral?: boolean
+}
+
+export async function startServer(config: Config, options: StartOptions = {}): Promise<Server> {
+  const log = options.log ?? createLog({ level: config.logLevel, format: config.logFormat })
+  const cleanup = new Cleanup()
+  try {
+    return await wire(config, { ...options, log }, cleanup)
+  } catch (error) {
+    await cleanup.run({ all: options.ephemeral ?? false })
+    throw error
+  }
+}
+
+/** A server of its own in a new temporary data directory; closing it removes every trace. */
+export async function startEphemeral(overrides: { imageDir?: string; logLevel?: string } = {}): Promise<Server> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'islet-'))
+  const config = loadConfig({
+    env: { ...process.env, ISLET_API_KEY: undefined, ISLET_URL: undefined },
+    overrides: { logLevel: 'silent', ...overrides, dataDir, port: 0, host: '127.0.0.1', storage: 'copy' },
+  })
+  try {
+    const server = await startServer(config, { ephemeral: true })
+    return {
+      ...server,
+      async close() {
+        await server.close({ all: true })
+        await rm(dataDir, { recursive: true, force: true })
+      },
+    }
+  } catch (error) {
+    await rm(dataDir, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function wire(config: Config, options: StartOptions & { log: Log }, cleanup: Cleanup): Promise<Server> {
+  const { log } = options
+  await sweepDeadInstances()
+  const instance = await claimInstance({ dataDir: config.dataDir, ephemeral: options.ephemeral })
+  cleanup.add(async ({ all }) => {
+    if (all) await instance.release()
+  })
+  const db = openDb(instance.dataDir)
+  cleanup.add(() => db[Symbol.dispose]())
+  const key = await loadOrCreateKey(instance.dataDir, config.apiKey)
+
+  const { engine, storage } = await openEngine({ config, instance, log }, cleanup)
+  const images = createImages({
+    imagesDir: config.imageDir,
+    inUse: async () => sandboxes.imagesInUse(),
+    log: (line) => log.info(line),
+  })
+  const sandboxes = new Sandboxes({ db, engine, storage, images, log, ...config })
+  const processes = new Processes({ db, sandboxes, outputDir: join(instance.dataDir, 'output'), log })
+  const files = new Files(sandboxes)
+  cleanup.add(async (closing) => {
+    if (!closing.all) processes.close()
+    await sandboxes.close(closing)
+    processes.close()
+  })
+  await sandboxes.start()
+
+  const run = (input: Parameters<typeof runOnce>[1], runOptions?: Parameters<typeof runOnce>[2]) =>
+    runOnce({ sandboxes, processes }, input, runOptions)
+  const api = createApi({ control: sandboxes, processes: Object.assign(processes, { run }), files, images, key, log, config })
+  const served = await serveApi(api, { host: config.host, port: config.port })
+  cleanup.add(() => served.close())
+  cleanup.add(() => api.drain({ timeoutMs: config.drainTimeoutMs }))
+  log.info({ url: served.url, dataDir: instance.dataDir, engine: engine.capabilities.engine }, 'islet is up')
+  return {
+    url: served.url,
+    key: key.value,
+    dataDir: instance.dataDir,
+    close: (closing = {}) => cleanup.run({ all: closing.all ?? false }),
+  }
+}

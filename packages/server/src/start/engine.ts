@@ -1,0 +1,93 @@
+// The engine and storage that the settings ask for, or a clear sentence why this machine cannot have them.
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { IsletError } from '@islet/contract'
+import type { Config } from '../config.ts'
+import type { Engine } from '../engine/engine.ts'
+import { OciEngine } from '../engine/oci/oci.ts'
+import { probeOci } from '../engine/oci/probe.ts'
+import { ProcessEngine } from '../engine/process/process.ts'
+import type { Instance } from '../instance.ts'
+import type { Log } from '../log.ts'
+import { nativeBinary } from '../native.ts'
+import { createStorage } from '../storage/layers.ts'
+import { openPool } from '../storage/pool.ts'
+import type { Storage } from '../storage/storage.ts'
+import { openWorkspaces } from '../storage/workspaces.ts'
+import { Warden } from '../warden/warden.ts'
+import type { Cleanup } from './cleanup.ts'
+
+interface Parts {
+  config: Config
+  instance: Instance
+  log: Log
+}
+
+export interface OpenEngine {
+  engine: Engine
+  storage: Storage
+  /** Resolves with a sentence if something without which the server cannot go on has died. */
+  failed: Promise<string>
+}
+
+export function openEngine(parts: Parts, cleanup: Cleanup): Promise<OpenEngine> {
+  return parts.config.engine === 'oci' ? openOci(parts, cleanup) : openProcess(parts, cleanup)
+}
+
+async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Promise<OpenEngine> {
+  await assertAble()
+  const guest = nativeBinary('guest')
+  const binary = nativeBinary('warden')
+  const pool = await openPool({
+    dataDir: instance.dataDir,
+    sizeBytes: config.poolSizeBytes,
+    method: config.storage,
+    log: (line) => log.warn(line),
+  })
+  cleanup.add(({ all }) => all && pool.close())
+  await mkdir(config.imageDir, { recursive: true, mode: 0o700 })
+  const warden = await Warden.start({
+    dataDir: instance.dataDir,
+    runDir: join(instance.runDir, 'warden'),
+    imagesDir: config.imageDir,
+    bridge: instance.bridge,
+    cgroup: instance.cgroup,
+    uidStart: instance.uidStart,
+    uidCount: instance.uidRanges,
+    method: pool.method,
+    binary,
+  })
+  cleanup.add(() => warden.close())
+  const engine = new OciEngine({
+    instance,
+    warden,
+    log,
+    guest,
+    runtime: config.runtimeBinary,
+    allowRanges: config.networkAllow,
+    nameservers: config.dns.length > 0 ? config.dns.map((address) => ({ address })) : undefined,
+  })
+  cleanup.add((closing) => engine.close(closing))
+  return { engine, storage: createStorage(warden, pool), failed: warden.exited }
+}
+
+async function openProcess({ instance, log }: Parts, cleanup: Cleanup): Promise<OpenEngine> {
+  const engine = new ProcessEngine({ instance, log, guest: nativeBinary('guest') })
+  cleanup.add((closing) => engine.close(closing))
+  const storage = await openWorkspaces(join(instance.dataDir, 'workspaces'))
+  return { engine, storage, failed: new Promise(() => {}) }
+}
+
+async function assertAble(): Promise<void> {
+  const missing = (await probeOci()).filter((finding) => !finding.ok && !finding.optional)
+  if (missing.length === 0) return
+  const mends = [...new Set(missing.flatMap(({ mend }) => mend ?? []))]
+  throw new IsletError(
+    'engine_unavailable',
+    `This machine cannot run sandboxes yet: ${missing.map(({ detail }) => detail).join(' ')}`,
+    {
+      hint: `${mends.join(' ')} islet doctor shows everything. For trusted code only, ISLET_ENGINE=process needs none of this.`,
+      details: { missing },
+    },
+  )
+}
