@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { isRunning, type ProcessIdentity, signal } from './proc.ts'
+import { killTree } from './tree.ts'
 
 const run = promisify(execFile)
 
@@ -52,26 +53,26 @@ export async function killRuntimes(runDir: string): Promise<void> {
 }
 
 async function killAll(name: string | undefined, runDir: string): Promise<void> {
-  for (let i = 0; i < KILL_TRIES; i++) {
-    let found = 0
-    for (const process of await recordedProcesses(runDir)) {
-      if (!(await isRunning(process))) continue
-      signal(process.pid, 'SIGKILL')
-      found++
-    }
-    for (const cgroup of await cgroupsOf(name)) {
-      const pids = await processesIn(cgroup)
-      if (pids.length === 0) continue
-      await writeFile(join(cgroup, 'cgroup.kill'), '1').catch(() => {})
-      for (const pid of pids) signal(pid, 'SIGKILL')
-      // A frozen process of cgroup v1 dies only once it is thawed.
-      await writeFile(join(cgroup, 'freezer.state'), 'THAWED').catch(() => {})
-      found += pids.length
-    }
-    if (found === 0) return
+  for (let i = 0; !(await killCgroups(name)); i++) {
+    if (i === KILL_TRIES) throw new Error(`processes of ${runDir} do not die`)
     await sleep(KILL_PAUSE_MS)
   }
-  throw new Error(`processes of ${runDir} do not die`)
+  for (const process of await recordedProcesses(runDir)) await killTree(process)
+}
+
+/** Answers whether there was nobody left to kill. */
+async function killCgroups(name: string | undefined): Promise<boolean> {
+  let empty = true
+  for (const cgroup of await cgroupsOf(name)) {
+    const pids = await processesIn(cgroup)
+    if (pids.length === 0) continue
+    empty = false
+    await writeFile(join(cgroup, 'cgroup.kill'), '1').catch(() => {})
+    for (const pid of pids) signal(pid, 'SIGKILL')
+    // A frozen process of cgroup v1 dies only once it is thawed.
+    await writeFile(join(cgroup, 'freezer.state'), 'THAWED').catch(() => {})
+  }
+  return empty
 }
 
 async function recordedProcesses(runDir: string): Promise<ProcessIdentity[]> {

@@ -21,7 +21,7 @@ import { SKELETON, shellConfig } from './config.ts'
 import type { Upstream } from './dns.ts'
 import { Network } from './network.ts'
 import { Ranges } from './ranges.ts'
-import { bindRequest, limitFields, usageOf } from './requests.ts'
+import { bindRequest, usageOf } from './requests.ts'
 import { Runtime, type RuntimeName } from './runtime.ts'
 import { isShellProcess, sweep } from './sweep.ts'
 
@@ -66,7 +66,7 @@ export class OciEngine implements Engine {
     this.#runtime = new Runtime(options.runtime ?? 'runc', instance.runDir)
     this.#network = new Network({ ...options, plan: instance, warden, log })
     this.#rootDir = join(instance.runDir, 'root')
-    this.capabilities = capabilities(warden)
+    this.capabilities = ociCapabilities(warden)
   }
 
   async start(keep: readonly string[]): Promise<Set<string>> {
@@ -162,8 +162,8 @@ export class OciEngine implements Engine {
     await Promise.all([chmod(shell.linkDir, 0o700), chmod(socket, 0o600)])
   }
 
-  async limit(shell: Shell, limits: Limits): Promise<void> {
-    await this.#warden.request('CGROUP_LIMIT', { cgroup: shell.id, limits: limitFields(limits) })
+  async limit(shell: Shell, { memoryBytes, cpuMillis, pids }: Limits): Promise<void> {
+    await this.#warden.request('CGROUP_LIMIT', { cgroup: shell.id, limits: { memoryBytes, cpuMillis, pids } })
   }
 
   async freeze(shell: Shell): Promise<void> {
@@ -232,7 +232,7 @@ export class OciEngine implements Engine {
   }
 }
 
-function capabilities(warden: Warden): EngineCapabilities {
+export function ociCapabilities(warden: Pick<Warden, 'quota'>): EngineCapabilities {
   const diskLimit: Capability = warden.quota || {
     missing: 'The data directory is not on btrfs, which can count and bound.',
   }

@@ -37,5 +37,5 @@ export async function isShellProcess(
 }
 
 async function names(warden: Warden, list: 'CGROUP_LIST' | 'VETH_LIST'): Promise<string[]> {
-  return ((await warden.request(list, {})).name ?? []) as string[]
+  return (await warden.request(list, {})).name ?? []
 }

@@ -1,0 +1,22 @@
+// What every engine must do. One file per topic in suite/; an engine is excused only from what it declares missing.
+import { after, before, describe } from 'node:test'
+import type { EngineCapabilities } from './engine.ts'
+import { Gaps } from './suite/gaps.ts'
+import type { Harness } from './suite/harness.ts'
+import { life } from './suite/life.ts'
+
+export function engineSuite(capabilities: EngineCapabilities, open: () => Promise<Harness>): void {
+  const gaps = new Gaps(capabilities)
+  describe(`engine ${capabilities.engine}`, () => {
+    let harness: Harness
+    before(async () => {
+      harness = await open()
+      await harness.engine.start([])
+    })
+    after(async () => {
+      await harness?.close()
+      console.log(gaps.table())
+    })
+    life(() => harness, gaps)
+  })
+}

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Gaps } from './gaps.ts'
+import { bind, boxOf, type Harness, newId, openBox } from './harness.ts'
+import { TestLink } from './link.ts'
+
+export function life(harness: () => Harness, gaps: Gaps): void {
+  it('connects its guest before it has a root', gaps.unless('lateRoot'), async () => {
+    const { engine } = harness()
+    const shell = await engine.allocate(newId())
+    const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
+    await engine.prepare(shell)
+    await link.ready()
+    await engine.destroy(shell)
+    await link.close()
+  })
+
+  it('runs a command after bind', async () => {
+    await using box = await openBox(harness())
+    assert.equal(await box.print('echo hello from $0'), 'hello from /bin/sh')
+    assert.equal(await harness().engine.alive(box.shell), true)
+  })
+
+  it('runs commands as root and as another user', gaps.unless('users'), async () => {
+    await using box = await openBox(harness())
+    assert.equal(await box.print('id -u'), '0')
+    assert.equal(await box.print('id -u', { user: '1000' }), '1000')
+  })
+
+  it('gives a sandbox its name', gaps.unless('wall'), async () => {
+    await using box = await openBox(harness(), { hostname: 'sbx-name' })
+    assert.equal(await box.print('cat /proc/sys/kernel/hostname'), 'sbx-name')
+  })
+
+  it('changes the root under a running guest', gaps.unless('lateRoot'), async () => {
+    await using box = await openBox(harness())
+    const { bootId } = box.link
+    await box.print('echo old > /root/file; (sleep 1000 &)')
+    await box.link.killAll()
+    await bind(harness(), box.shell)
+    await box.print('test ! -e /root/file')
+    assert.equal(await box.print('echo new > /tmp/file; cat /tmp/file'), 'new')
+    assert.equal(box.link.bootId, bootId)
+  })
+
+  it('makes many at once', async () => {
+    const boxes = await Promise.all(Array.from({ length: 6 }, () => openBox(harness())))
+    const answers = await Promise.all(boxes.map((box, i) => box.print(`echo ${i}`)))
+    assert.deepEqual(answers, ['0', '1', '2', '3', '4', '5'])
+    await Promise.all(boxes.map((box) => box[Symbol.asyncDispose]()))
+  })
+
+  it('refuses two shells of one id', async () => {
+    const { engine } = harness()
+    await using box = await openBox(harness())
+    await assert.rejects(engine.allocate(box.shell.id), { code: 'conflict' })
+    assert.equal(await box.print('echo still here'), 'still here')
+  })
+
+  it('adopts a shell after a restart of the server, with what runs in it', async () => {
+    const box = await openBox(harness())
+    await box.print('echo $$ > pid; exec sleep 1000 > /dev/null 2>&1 &', {
+      cwd: box.bound.workspace ?? '/tmp',
+    })
+    const { bootId } = box.link
+    await box.link.close()
+    const engine = await harness().restart()
+    assert.deepEqual(await engine.start([box.shell.id]), new Set([box.shell.id]))
+    const shell = await engine.adopt(box.shell.id)
+    assert.deepEqual(shell, box.shell)
+    const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
+    await engine.ownSocket(shell)
+    await link.ready()
+    await using again = boxOf(engine, shell, box.bound, link)
+    assert.equal(link.bootId, bootId)
+    await again.print('kill -0 $(cat pid)', { cwd: box.bound.workspace ?? '/tmp' })
+    assert.equal(await engine.alive(shell), true)
+  })
+
+  it('takes away at start what is not to be kept', async () => {
+    const box = await openBox(harness())
+    await box.link.close()
+    const engine = await harness().restart()
+    assert.deepEqual(await engine.start([]), new Set())
+    assert.equal(await engine.alive(box.shell), false)
+    assert.equal(existsSync(box.shell.linkDir), false)
+    await assert.rejects(engine.adopt(box.shell.id), { code: 'sandbox_lost' })
+  })
+
+  it('does not claim that a dead shell lives', async () => {
+    const { engine } = harness()
+    const box = await openBox(harness())
+    // A signal to itself is the one way to end PID 1 from inside.
+    await box.run('true; kill -TERM 1; kill -KILL 1').catch(() => {})
+    await engine.destroy(box.shell)
+    await box.link.close()
+    assert.equal(await engine.alive(box.shell), false)
+    assert.deepEqual(await (await harness().restart()).start([box.shell.id]), new Set())
+  })
+
+  it('destroys a shell at any stage, and one that is gone', async () => {
+    const { engine } = harness()
+    const allocated = await engine.allocate(newId())
+    await engine.destroy(allocated)
+    const shell = await engine.allocate(newId())
+    const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
+    const preparing = engine.prepare(shell)
+    await sleep(1)
+    await engine.destroy(shell)
+    await preparing.catch(() => {})
+    await engine.destroy(shell)
+    await link.close()
+    for (const { linkDir } of [allocated, shell]) assert.equal(existsSync(linkDir), false)
+  })
+
+  it('kills everything in a shell', async () => {
+    const box = await openBox(harness())
+    const mark = `1000.${Math.floor(Math.random() * 1e9)}`
+    await box.print(`setsid sleep ${mark} > /dev/null 2>&1 & (sleep ${mark} > /dev/null 2>&1 &)`)
+    assert.ok((await processesWith(mark)) >= 2)
+    await box[Symbol.asyncDispose]()
+    assert.equal(await processesWith(mark), 0)
+  })
+}
+
+async function processesWith(word: string): Promise<number> {
+  let count = 0
+  for (const pid of await readdir('/proc')) {
+    const argv = /^\d+$/.test(pid) ? await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') : ''
+    if (argv.split('\0').includes(word)) count++
+  }
+  return count
+}
