@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
+import { importArchive } from './archive.ts'
 import { BUILT_IN, checkRuntimeName, IMAGE_NAME, imageName, openCatalog } from './catalog.ts'
 import { buildBase } from './debian.ts'
 import { allowedPaths } from './etc.ts'
@@ -10,6 +11,8 @@ import { type Garbage, removeAll, sweep, takeAway } from './gc.ts'
 import { buildHostRoot, HOST_DEFAULTS, hostFingerprint, hostGaps, hostTrees } from './host.ts'
 import type { Image, Images, ImportOptions, Runtime } from './image.ts'
 import { type Job, publish } from './job.ts'
+import { pullOci } from './oci.ts'
+import { parseReference } from './registry.ts'
 import { createLock, createShared } from './shared.ts'
 import { explainDisk, stage } from './staging.ts'
 
@@ -128,12 +131,21 @@ export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' 
         runtimes: all.filter((each) => each.image === image.name).map(({ name }) => name),
       }))
     },
-    async pull() {
-      throw new IsletError('not_supported')
-    },
-    async import(_source, { name }) {
+    async pull(reference, options = {}) {
+      const known = BUILT_IN.find(({ name }) => name === reference)?.source
+      const source = known?.kind === 'oci' ? known.reference : parseReference(reference).reference
+      const { name = reference, insecure = false } = options
       checkRuntimeName(name)
-      throw new IsletError('not_supported')
+      return make(`oci ${insecure} ${source}`, { ...options, name }, (job) =>
+        pullOci({ ...job, reference: source, insecure }),
+      )
+    },
+    async import(source, options) {
+      checkRuntimeName(options.name)
+      if (source.kind !== 'directory' && source.kind !== 'tar') {
+        throw new IsletError('bad_request', 'Only a directory or a tar can be imported.')
+      }
+      return make(`${source.kind} ${source.path}`, options, (job) => importArchive({ ...job, source }))
     },
     async buildBase(options = {}) {
       const { force = false, packages = [] } = options

@@ -22,6 +22,7 @@ export type Argv = readonly [string, ...string[]]
 
 export interface RunResult {
   exitCode: number
+  /** Empty when it was more than `maxOutputBytes`. */
   stdout: string
   /** The last lines the program said on stderr. */
   stderr: string
@@ -74,15 +75,18 @@ export async function run(
   const closed = new Promise<number>((resolve) => {
     child.once('close', (code, name) => resolve(code ?? (name ? 128 : 1)))
   })
-  let stdout = ''
+  const output: Buffer[] = []
+  let outputBytes = 0
   const said: string[] = []
   const lines = (from: Readable | null, take: (line: string) => void) => {
     if (from) createInterface({ input: from }).on('line', take)
   }
-  lines(child.stdout, (line) => {
-    if (stdout.length < maxOutputBytes) stdout += `${line}\n`
-    onLine?.(line)
+  child.stdout?.on('data', (chunk: Buffer) => {
+    outputBytes += chunk.length
+    if (outputBytes > maxOutputBytes) output.length = 0
+    else output.push(chunk)
   })
+  lines(child.stdout, (line) => onLine?.(line))
   lines(child.stderr, (line) => {
     said.push(line.slice(0, 1000))
     if (said.length > KEPT_LINES) said.shift()
@@ -105,7 +109,7 @@ export async function run(
   if (input?.errored) throw input.errored
   if (options.tied && exitCode === 127)
     throw notStarted(argv[0], { name: '', message: said.join('\n'), code: 'ENOENT' })
-  return { exitCode, stdout, stderr: said.join('\n') }
+  return { exitCode, stdout: Buffer.concat(output).toString(), stderr: said.join('\n') }
 }
 
 /** As `run`, and an exit code other than 0 throws what `explain` makes of it, or `internal`. */

@@ -1,0 +1,100 @@
+// What a foreign root lacks to be a sandbox, as a second directory above it: the account `user`, its home, /workspace, mount points.
+// The unpacked root itself stays as its author made it.
+import { lstat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { IsletError } from '@islet/contract'
+import { SUDOERS_USER, USER, withUser } from './accounts.ts'
+import type { ImageDefaults, Tree } from './image.ts'
+import { readInside, resolveInside, statInside } from './inside.ts'
+import { runOk } from './run.ts'
+import { type Owner, type TreeWriter, treeWriter } from './tree.ts'
+
+export interface Wishes {
+  env: Record<string, string>
+  workdir?: string | undefined
+}
+
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+export function adaptedTrees(name: string): Tree[] {
+  const lower = (tree: string) => ({ kind: 'image', name, tree }) as const
+  return [{ tree: 'root', at: '/', lowers: [lower('adapt'), lower('root')] }]
+}
+
+/** Writes <image>/adapt for <image>/root. */
+export async function adapt(image: string, wishes: Wishes): Promise<ImageDefaults> {
+  const root = join(image, 'root')
+  if (!(await lstat(root)).isDirectory())
+    throw new IsletError('bad_request', 'The image has no root directory.')
+  // Device files serve no purpose in a sandbox, whose /dev is its own.
+  await runOk(['find', root, '-xdev', '(', '-type', 'b', '-o', '-type', 'c', ')', '-delete'])
+  const over = await overlay(root, join(image, 'adapt'))
+  const shell = (await statInside(root, 'bin/bash'))?.isFile() ? '/bin/bash' : '/bin/sh'
+  const read = (name: string) => readInside(root, `etc/${name}`)
+  const files = withUser(
+    {
+      passwd: await read('passwd'),
+      group: await read('group'),
+      shadow: await read('shadow'),
+      gshadow: await read('gshadow'),
+    },
+    shell,
+  )
+  const owner = { uid: files.uid, gid: files.gid }
+  await over.file('etc/passwd', files.passwd, 0o644)
+  await over.file('etc/group', files.group, 0o644)
+  await over.file('etc/shadow', files.shadow, 0o640)
+  await over.file('etc/gshadow', files.gshadow, 0o640)
+  await over.dir('etc/sudoers.d', 0o750)
+  await over.file('etc/sudoers.d/islet', SUDOERS_USER, 0o440)
+  for (const path of ['proc', 'sys', 'dev', 'run', '.islet', 'var']) await over.dir(path, 0o755)
+  for (const path of ['tmp', 'var/tmp']) await over.dir(path, 0o1777)
+  await over.dir('root', 0o700)
+  await over.dir('workspace', 0o777, owner)
+  await over.dir(files.home, 0o755, owner)
+  const wanted = wishes.workdir?.startsWith('/') && wishes.workdir !== '/' ? wishes.workdir : undefined
+  if (wanted) await over.dir(wanted, 0o755, owner)
+  return { user: USER.name, workdir: wanted ?? files.home, env: { PATH, ...wishes.env } }
+}
+
+/** Adds above `root`: what is there keeps its owner and mode, and a directory that is there is left alone. */
+async function overlay(root: string, into: string): Promise<Pick<TreeWriter, 'dir' | 'file'>> {
+  const tree = treeWriter(into)
+  const below = (path: string) => lstat(join(root, path)).catch(() => undefined)
+
+  async function parents(path: string): Promise<void> {
+    const names = path.split('/').slice(0, -1)
+    for (const [i] of names.entries()) await directory(names.slice(0, i + 1).join('/'), 0o755)
+  }
+  async function directory(path: string, mode: number, owner?: Owner): Promise<void> {
+    const stat = await below(path)
+    if (stat?.isDirectory()) await tree.dir(path, stat.mode & 0o7777, stat)
+    else await tree.dir(path, mode, owner)
+  }
+
+  await directory('.', 0o755)
+  return {
+    async dir(path, mode, owner) {
+      const real = await resolveInside(root, path)
+      if (real === undefined || real === '' || (await below(real))?.isDirectory()) return
+      await parents(real)
+      await tree.dir(real, mode, owner)
+    },
+    async file(path, content, mode) {
+      const real = await resolveInside(root, path, 'keep')
+      if (real === undefined)
+        throw new IsletError(
+          'bad_request',
+          `The image's /${path} cannot be reached: its links go round in circles.`,
+        )
+      await parents(real)
+      const stat = await below(real)
+      await tree.file(
+        real,
+        content,
+        stat?.isFile() ? stat.mode & 0o777 : mode,
+        stat?.isFile() ? stat : undefined,
+      )
+    },
+  }
+}

@@ -1,0 +1,115 @@
+// Images from a directory or a tar on this machine. tar unpacks both, into a fresh directory: GNU tar strips leading slashes, refuses `..`
+// and holds back links that lead outside until all else is written. The digest is of the tar's bytes; a directory is read as one.
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, stat } from 'node:fs/promises'
+import { isAbsolute, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { IsletError } from '@islet/contract'
+import { adapt, adaptedTrees } from './adapt.ts'
+import type { Image, ImageSource } from './image.ts'
+import { type Job, publish } from './job.ts'
+import { type RunResult, runOk } from './run.ts'
+
+export interface ArchiveJob extends Job {
+  source: Extract<ImageSource, { path: string }>
+}
+
+const XATTRS = ['--xattrs', '--xattrs-include=security.capability', '--xattrs-include=user.*']
+const CREATE = ['--create', '--file=-', '--numeric-owner', '--one-file-system', ...XATTRS]
+/** The same tree gives the same bytes: names in order, no times of access, no process id. */
+const STABLE = [
+  '--sort=name',
+  '--format=posix',
+  '--pax-option=delete=atime,delete=ctime,exthdr.name=%d/PaxHeaders/%f',
+]
+const EXTRACT = [
+  '--extract',
+  '--numeric-owner',
+  '--same-owner',
+  '--preserve-permissions',
+  '--delay-directory-restore',
+  ...XATTRS,
+]
+
+export async function importArchive(job: ArchiveJob): Promise<Image> {
+  const { source, staging, onProgress } = job
+  if (!isAbsolute(source.path)) throw new IsletError('bad_request', 'The path of an import must be absolute.')
+  const found = await stat(source.path).catch(() => undefined)
+  const fits = source.kind === 'directory' ? found?.isDirectory() : found?.isFile()
+  if (!found || !fits)
+    throw new IsletError('file_not_found', `There is no ${source.kind} ${source.path} on the server.`)
+
+  const root = join(staging.image, 'root')
+  await mkdir(root)
+  const digest = source.kind === 'tar' ? await hashTar(job, found.size) : await copyDirectory(job, root)
+  const existing = await job.find(digest)
+  if (existing) return existing
+  if (source.kind === 'tar') {
+    onProgress({ stage: 'unpack', message: `Unpacking ${source.path}`, fraction: 0.4 })
+    // tar itself sees how the file is compressed; a colon in its name does not mean another machine.
+    await unpack(job, [`--file=${source.path}`, '--force-local', `--directory=${root}`])
+  }
+  onProgress({ stage: 'finish', message: 'Adding what a sandbox needs', fraction: 0.95 })
+  const defaults = await adapt(staging.image, { env: { LANG: 'C.UTF-8' } })
+  return publish(staging, { digest, source, defaults, trees: adaptedTrees })
+}
+
+async function hashTar({ source, signal, onProgress }: ArchiveJob, sizeBytes: number): Promise<string> {
+  const hash = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of createReadStream(source.path, { highWaterMark: 4 << 20, signal })) {
+    hash.update(chunk)
+    bytes += chunk.length
+    onProgress({
+      stage: 'resolve',
+      message: `Reading ${source.path}`,
+      fraction: (0.4 * bytes) / Math.max(1, sizeBytes),
+    })
+  }
+  return hash.digest('hex')
+}
+
+async function copyDirectory(job: ArchiveJob, root: string): Promise<string> {
+  const { source, signal, onProgress } = job
+  onProgress({ stage: 'unpack', message: `Copying ${source.path}` })
+  const hash = createHash('sha256')
+  const reader = spawn('tar', [...CREATE, ...STABLE, `--directory=${source.path}`, '.'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH, LANG: 'C.UTF-8' },
+    signal,
+  })
+  let stderr = ''
+  reader.stderr.on('data', (chunk: Buffer) => {
+    stderr = (stderr + chunk).slice(-2000)
+  })
+  reader.stdout.on('data', (chunk: Buffer) => hash.update(chunk))
+  const read = new Promise<void>((resolve, reject) => {
+    reader.once('error', reject)
+    reader.once('close', (code) => {
+      // 1: a file changed while it was read; the copy holds one of its states.
+      if (code === 0 || code === 1) resolve()
+      else reject(new IsletError('bad_request', `${source.path} cannot be read.`, { details: { stderr } }))
+    })
+  })
+  const written = unpack(job, ['--file=-', `--directory=${root}`], reader.stdout)
+  // Both end before anything is cleaned up; what the writer says is nearer to the cause.
+  const [reading, writing] = await Promise.allSettled([read, written])
+  if (writing.status === 'rejected') throw writing.reason
+  if (reading.status === 'rejected') throw reading.reason
+  return hash.digest('hex')
+}
+
+async function unpack(
+  { source, signal }: ArchiveJob,
+  argv: readonly string[],
+  input?: Readable,
+): Promise<void> {
+  const explain = ({ stderr }: RunResult) =>
+    new IsletError('bad_request', `${source.path} cannot be unpacked as a root filesystem.`, {
+      hint: 'It must be a whole tar (plain, gzip, zstd or xz) whose names stay inside its root.',
+      details: { stderr: stderr.slice(-2000) },
+    })
+  await runOk(['tar', ...EXTRACT, ...argv], { signal, tied: true, explain, ...(input && { input }) })
+}
