@@ -28,8 +28,4 @@ export class IdempotencyTable {
       Date.now(),
     )
   }
-
-  remove(key: string): void {
-    this.#db.run('DELETE FROM idempotency WHERE key = ?', key)
-  }
 }

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { newId, type SandboxStatus } from '@islet/contract'
+import { openDb } from './db.ts'
+import { IdempotencyTable } from './idempotency.ts'
+import { ProcessTable } from './processes.ts'
+import { type SandboxRecord, SandboxTable } from './sandboxes.ts'
+
+const directories: string[] = []
+after(() => {
+  for (const directory of directories) rmSync(directory, { recursive: true })
+})
+const temporary = () => {
+  directories.push(mkdtempSync(join(tmpdir(), 'islet-db-')))
+  return directories.at(-1)!
+}
+
+function record(change: Partial<SandboxRecord> = {}): SandboxRecord {
+  return {
+    id: newId('sandbox'),
+    name: null,
+    description: null,
+    project: null,
+    status: 'running' as SandboxStatus,
+    reason: null,
+    runtime: 'base',
+    image: 'img-1',
+    engine: 'oci',
+    isolation: 'namespace',
+    metadata: {},
+    env: {},
+    resources: { memoryBytes: 1, cpuMillis: 2, diskBytes: 3, pids: 4 },
+    network: { enabled: false },
+    user: 'user',
+    workdir: '/home/user',
+    root: { layer: 'lyr-1', trees: [] },
+    shell: 'shl-1',
+    createdAt: 1,
+    updatedAt: 1,
+    stoppedAt: null,
+    ...change,
+  }
+}
+
+test('records outlive the database object, and its file is closed to others', () => {
+  const directory = temporary()
+  const saved = record({ name: 'it', env: { A: 'ü\n"' }, metadata: { a: [1, { b: null }] } })
+  {
+    using db = openDb(directory)
+    new SandboxTable(db).save(saved)
+  }
+  using db = openDb(directory)
+  assert.deepEqual(new SandboxTable(db).get(saved.id), saved)
+  assert.equal(statSync(join(directory, 'islet.db')).mode & 0o777, 0o600)
+})
+
+test('a second server on the same data directory is told so', () => {
+  const directory = temporary()
+  using _first = openDb(directory)
+  assert.throws(() => openDb(directory), { code: 'conflict' })
+})
+
+test('a database from a newer version is refused and left alone', () => {
+  const directory = temporary()
+  {
+    using db = openDb(directory)
+    db.run('PRAGMA user_version = 999')
+  }
+  assert.throws(() => openDb(directory), { code: 'not_supported' })
+})
+
+test('a transaction that throws changes nothing', () => {
+  using db = openDb(temporary())
+  const table = new SandboxTable(db)
+  assert.throws(() =>
+    db.transaction(() => {
+      table.save(record())
+      throw new Error('no')
+    }),
+  )
+  assert.equal(table.countLive(), 0)
+})
+
+test('a list filters by status, name, project and metadata, and pages through everything once', () => {
+  using db = openDb(temporary())
+  const table = new SandboxTable(db)
+  for (let index = 0; index < 25; index++) {
+    table.save(
+      record({
+        name: `n${index % 5}`,
+        project: index % 2 ? 'odd' : 'even',
+        status: index < 5 ? 'stopped' : 'running',
+        metadata: { index, who: 'me', flag: index % 3 === 0 },
+        createdAt: Math.floor(index / 4),
+      }),
+    )
+  }
+  assert.equal(table.list({}).total, 20)
+  assert.equal(table.list({ status: 'all' }).total, 25)
+  assert.equal(table.list({ status: 'stopped' }).total, 5)
+  assert.equal(table.list({ name: 'n1', project: 'odd' }).total, 2)
+  assert.equal(table.list({ metadata: 'who=me' }).total, 20)
+  assert.equal(table.list({ metadata: ['who=me', 'index=7'] }).total, 1)
+  assert.equal(table.list({ metadata: "who=me' OR 1=1 --" }).total, 0)
+  const seen: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = table.list({ status: 'all', limit: 4, cursor })
+    seen.push(...page.records.map(({ id }) => id))
+    cursor = page.cursor
+  } while (cursor)
+  assert.equal(new Set(seen).size, 25)
+  assert.equal(seen.length, 25)
+  assert.throws(() => table.list({ cursor: 'nonsense' }), { code: 'bad_request' })
+  assert.throws(() => table.list({ metadata: 'nonsense' }), { code: 'bad_request' })
+})
+
+test('a process is kept from its start to its end, old ones can be found, and they go with their sandbox', () => {
+  using db = openDb(temporary())
+  const sandboxes = new SandboxTable(db)
+  const processes = new ProcessTable(db)
+  const sandbox = record()
+  sandboxes.save(sandbox)
+  const ids = Array.from({ length: 10 }, () => newId('process'))
+  for (const [index, id] of ids.entries()) {
+    processes.insert({
+      id,
+      sandboxId: sandbox.id,
+      command: ['true'],
+      status: 'running',
+      pid: null,
+      cwd: '/',
+      user: 'user',
+      terminal: false,
+      startedAt: index,
+      endedAt: null,
+      outputBytes: 0,
+      result: null,
+    })
+  }
+  processes.started(ids[0]!, 7)
+  const result = { exitCode: 3, signal: null, timedOut: false, oom: false, durationMs: 1 }
+  for (const id of ids.slice(0, 8))
+    processes.ended(id, { status: 'exited', endedAt: 99, outputBytes: 5, result })
+  assert.equal(processes.get(sandbox.id, ids[0]!)!.pid, 7)
+  assert.deepEqual(processes.get(sandbox.id, ids[0]!)!.result, result)
+  assert.equal(processes.get('sbx-other', ids[0]!), undefined)
+  assert.deepEqual(
+    processes.running(sandbox.id).map(({ id }) => id),
+    [ids[9], ids[8]],
+  )
+  assert.deepEqual(processes.old(sandbox.id, 6), [ids[1], ids[0]])
+  sandboxes.remove(sandbox.id)
+  assert.equal(processes.get(sandbox.id, ids[0]!), undefined)
+})
+
+test('an idempotency key is found with its fingerprint until its sandbox is removed', () => {
+  using db = openDb(temporary())
+  const sandboxes = new SandboxTable(db)
+  const table = new IdempotencyTable(db)
+  const sandbox = record()
+  sandboxes.save(sandbox)
+  table.save('k', 'f', sandbox.id)
+  assert.deepEqual({ ...table.find('k') }, { fingerprint: 'f', sandboxId: sandbox.id })
+  assert.equal(table.find('other'), undefined)
+  sandboxes.remove(sandbox.id)
+  assert.equal(table.find('k'), undefined)
+})
