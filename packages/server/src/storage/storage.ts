@@ -20,7 +20,11 @@ export interface Storage {
   /** Makes an empty layer. A name in use is an error of code `conflict`. */
   create(layer: string, options?: LayerOptions): Promise<void>
   /** A copy of `from` as it is now, under a new name. The source must not be written to meanwhile (freeze it). */
-  clone(from: string, to: string, options?: LayerOptions & { readOnly?: boolean }): Promise<{ method: CloneMethod; durationMs: number }>
+  clone(
+    from: string,
+    to: string,
+    options?: LayerOptions & { readOnly?: boolean },
+  ): Promise<{ method: CloneMethod; durationMs: number }>
   /** Merges layers, top first, into one new layer that means the same over whatever is below them. */
   flatten(from: readonly string[], to: string): Promise<void>
   /** Removes a layer and all it holds; of one that does not exist, nothing. */
