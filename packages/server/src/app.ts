@@ -8,14 +8,13 @@ import { type Config, loadConfig } from './config.ts'
 import { Sandboxes } from './control/sandboxes.ts'
 import { Files } from './data/files.ts'
 import { Processes } from './data/processes.ts'
-import { runOnce } from './data/run.ts'
 import { openDb } from './db/db.ts'
 import { createImages } from './image/images.ts'
 import { claimInstance, sweepDeadInstances } from './instance.ts'
 import { loadOrCreateKey } from './key.ts'
 import { createLog, type Log } from './log.ts'
-import { openEngine } from './start/engine.ts'
 import { Cleanup } from './start/cleanup.ts'
+import { openEngine } from './start/engine.ts'
 
 export type { Config } from './config.ts'
 export { ConfigError, loadConfig } from './config.ts'
@@ -24,7 +23,11 @@ export interface Server {
   url: string
   /** The admin key. */
   key: string
+  /** Where clients of this machine find the key; undefined when it was configured. */
+  keyPath: string | undefined
   dataDir: string
+  /** Resolves with a sentence if the server cannot go on: then end the process and start another; sandboxes go on. */
+  failed: Promise<string>
   /**
    * Lets running requests end, then lets go. Sandboxes go on and the next server on this data directory adopts them;
    * with `all` they are stopped, and nothing of this server stays on the machine but its data directory.
@@ -50,7 +53,9 @@ export async function startServer(config: Config, options: StartOptions = {}): P
 }
 
 /** A server of its own in a new temporary data directory; closing it removes every trace. */
-export async function startEphemeral(overrides: { imageDir?: string; logLevel?: string } = {}): Promise<Server> {
+export async function startEphemeral(
+  overrides: { imageDir?: string; logLevel?: string } = {},
+): Promise<Server> {
   const dataDir = await mkdtemp(join(tmpdir(), 'islet-'))
   const config = loadConfig({
     env: { ...process.env, ISLET_API_KEY: undefined, ISLET_URL: undefined },
@@ -75,40 +80,39 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const { log } = options
   await sweepDeadInstances()
   const instance = await claimInstance({ dataDir: config.dataDir, ephemeral: options.ephemeral })
-  cleanup.add(async ({ all }) => {
-    if (all) await instance.release()
-  })
+  cleanup.add(({ all }) => all && instance.release())
   const db = openDb(instance.dataDir)
   cleanup.add(() => db[Symbol.dispose]())
-  const key = await loadOrCreateKey(instance.dataDir, config.apiKey)
+  const key = loadOrCreateKey(instance.dataDir, { configured: config.apiKey, log })
 
-  const { engine, storage } = await openEngine({ config, instance, log }, cleanup)
+  const { engine, storage, failed } = await openEngine({ config, instance, log }, cleanup)
   const images = createImages({
     imagesDir: config.imageDir,
     inUse: async () => sandboxes.imagesInUse(),
     log: (line) => log.info(line),
   })
-  const sandboxes = new Sandboxes({ db, engine, storage, images, log, ...config })
+  const { maxSandboxes, defaultRuntime } = config
+  const sandboxes = new Sandboxes({ db, engine, storage, images, log, maxSandboxes, defaultRuntime })
   const processes = new Processes({ db, sandboxes, outputDir: join(instance.dataDir, 'output'), log })
   const files = new Files(sandboxes)
   cleanup.add(async (closing) => {
+    // Deleting sandboxes ends their processes; leaving them alone must not look like that.
     if (!closing.all) processes.close()
     await sandboxes.close(closing)
-    processes.close()
   })
   await sandboxes.start()
 
-  const run = (input: Parameters<typeof runOnce>[1], runOptions?: Parameters<typeof runOnce>[2]) =>
-    runOnce({ sandboxes, processes }, input, runOptions)
-  const api = createApi({ control: sandboxes, processes: Object.assign(processes, { run }), files, images, key, log, config })
+  const api = createApi({ control: sandboxes, processes, files, images, key, log, config })
   const served = await serveApi(api, { host: config.host, port: config.port })
-  cleanup.add(() => served.close())
-  cleanup.add(() => api.drain({ timeoutMs: config.drainTimeoutMs }))
+  cleanup.add(() => served.close({ timeoutMs: config.drainTimeoutMs }))
   log.info({ url: served.url, dataDir: instance.dataDir, engine: engine.capabilities.engine }, 'islet is up')
   return {
     url: served.url,
-    key: key.value,
+    key: key.reveal(),
+    keyPath: key.path,
     dataDir: instance.dataDir,
-    close: (closing = {}) => cleanup.run({ all: closing.all ?? false }),
+    failed,
+    // With no sandbox left there is nothing to go on, so nothing of this server needs to stay on the machine.
+    close: async (closing = {}) => cleanup.run({ all: closing.all || sandboxes.info().sandboxes === 0 }),
   }
 }

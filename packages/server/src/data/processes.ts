@@ -10,6 +10,8 @@ import {
   newId,
   type ProcessInfo,
   type ProcessOutput,
+  type RunParsed,
+  type RunResult,
   type StartProcessParsed,
 } from '@islet/contract'
 import type { RunningSandbox, Sandboxes, SandboxObserver } from '../control/sandboxes.ts'
@@ -21,6 +23,7 @@ import { attachTo } from './attachment.ts'
 import { collectOutput } from './collect.ts'
 import type { Attachment, ProcessService } from './data.ts'
 import { OutputLog, readOutput } from './output-log.ts'
+import { runOnce } from './run.ts'
 import { toSpawn } from './spawn.ts'
 import { TrackedProcess, toProcessInfo, toResult } from './tracked.ts'
 
@@ -36,7 +39,7 @@ export interface ProcessesOptions {
   log: Log
 }
 
-export class Processes implements Omit<ProcessService, 'run'>, SandboxObserver {
+export class Processes implements ProcessService, SandboxObserver {
   readonly #options: ProcessesOptions
   readonly #table: ProcessTable
   readonly #tracked = new Map<string, TrackedProcess>()
@@ -73,6 +76,10 @@ export class Processes implements Omit<ProcessService, 'run'>, SandboxObserver {
     } finally {
       options.signal?.removeEventListener('abort', kill)
     }
+  }
+
+  run(input: RunParsed, options: { signal?: AbortSignal } = {}): Promise<RunResult> {
+    return runOnce(this.#options.sandboxes, this, input, options)
   }
 
   async start(sandboxId: string, input: StartProcessParsed): Promise<ProcessInfo> {

@@ -21,6 +21,7 @@ export class Cleanup {
         errors.push(error)
       }
     }
-    if (errors.length > 0) throw errors.length === 1 ? errors[0] : new AggregateError(errors, 'closing failed in several places')
+    if (errors.length > 0)
+      throw errors.length === 1 ? errors[0] : new AggregateError(errors, 'closing failed in several places')
   }
 }

@@ -63,7 +63,7 @@ async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Prom
     warden,
     log,
     guest,
-    runtime: config.runtimeBinary,
+    runtime: config.runtimeBinary as 'runc' | 'crun',
     allowRanges: config.networkAllow,
     nameservers: config.dns.length > 0 ? config.dns.map((address) => ({ address })) : undefined,
   })
