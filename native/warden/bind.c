@@ -121,8 +121,5 @@ int bind_shell(const struct bind *bind, struct fail *fail) {
   for (int i = 0; i < MAX_TREES; i++) roots[i] = -1;
   int result = bind_steps(bind, &shell, roots, &undo, fail);
   if (result < 0) net_detach(&bind->network, &undo);
-  close_fd(&undo);
-  for (int i = 0; i < MAX_TREES; i++) close_fd(&roots[i]);
-  shell_close(&shell);
   return result;
 }

@@ -4,7 +4,8 @@
 
 #include "request.h"
 
-/* For a process of its own: it ends in the shell's namespaces and under other credentials. */
+/* For a process of its own, which must end right after: it is left in the shell's namespaces, under other
+ * credentials, and holding every fd and detached mount it needed. */
 int bind_shell(const struct bind *bind, struct fail *fail);
 
 #endif

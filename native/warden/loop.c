@@ -34,6 +34,7 @@ struct worker {
   int pipe;
   enum job_class class;
   uint32_t stream;
+  bool answered; /* it may take a while to end after that */
   size_t used;
   uint8_t answer[WORKER_ANSWER];
 };
@@ -190,13 +191,10 @@ static void sweep_scratch(pid_t pid) {
 }
 
 static void finish_worker(struct worker *worker) {
-  int status;
-  waitpid(worker->pid, &status, 0);
+  waitpid(worker->pid, NULL, 0);
   sweep_scratch(worker->pid);
   close_fd(&worker->pipe);
-  struct wire_frame frame;
-  if (wire_decode(worker->answer, worker->used, &frame) > 0) send_all(worker->answer, worker->used);
-  else send_failure(worker->stream, KIND_SYSTEM, "worker", "the worker died");
+  if (!worker->answered) send_failure(worker->stream, KIND_SYSTEM, "worker", "the worker died");
   loop.running[worker->class]--;
   worker->pid = 0;
   run_queued(worker->class);
@@ -205,8 +203,15 @@ static void finish_worker(struct worker *worker) {
 static void read_worker(struct worker *worker) {
   ssize_t got = read(worker->pipe, worker->answer + worker->used, sizeof worker->answer - worker->used);
   if (got < 0 && errno == EINTR) return;
-  if (got > 0) worker->used += (size_t)got;
-  else finish_worker(worker);
+  if (got <= 0) {
+    finish_worker(worker);
+    return;
+  }
+  worker->used += (size_t)got;
+  struct wire_frame frame;
+  if (worker->answered || wire_decode(worker->answer, worker->used, &frame) <= 0) return;
+  worker->answered = true;
+  send_all(worker->answer, worker->used);
 }
 
 void loop_run(int server_fd) {

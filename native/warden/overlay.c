@@ -25,17 +25,14 @@ static const char *const OPTIONS[][2] = {
     {"redirect_dir", "on"}, {"index", "off"}, {"xino", "off"}, {"metacopy", "off"}};
 enum { OPTION_COUNT = sizeof OPTIONS / sizeof *OPTIONS };
 
+/* Detached mounts. Taking one apart costs the kernel a grace period, so they stay open until this process ends,
+ * which is after its answer. */
 struct parts {
-  int lower[MAX_LOWERS]; /* detached idmapped mounts */
+  int lower[MAX_LOWERS];
   unsigned lowers;
   int upper; /* the layer's, holding <tree> and <tree>.work */
   char work[MAX_NAME + 6];
 };
-
-static void close_parts(struct parts *parts) {
-  for (unsigned i = 0; i < parts->lowers; i++) close_fd(&parts->lower[i]);
-  close_fd(&parts->upper);
-}
 
 /* -2: a layer that has no such tree says nothing about it, so it is left out. */
 static int open_lower(const struct lower *lower, struct fail *fail) {
@@ -149,7 +146,6 @@ int overlay_mount(const struct tree *tree, const char *layer, int user_ns, struc
   if (mount_fd == 0) {
     mount_fd = warden.portable ? mount_portable(tree, &parts, fail) : mount_detached(tree, &parts, fail);
   }
-  close_parts(&parts);
   struct statvfs info;
   if (mount_fd >= 0 && (fstatvfs(mount_fd, &info) < 0 || info.f_flag & ST_RDONLY)) {
     close(mount_fd);

@@ -7,8 +7,8 @@
 /*
  * A detached mount: overlay(lowers, upper = <layer>/<tree>), every part of it a clone whose ids are shifted by
  * user_ns. The caller's fsuid must be the range's first id (cred_as), or overlay fails with EOVERFLOW and mounts
- * read-only without a word. The upper and its work directory are made when they are not there. Closing the fd
- * undoes everything but those two directories.
+ * read-only without a word. The upper and its work directory are made when they are not there. For a process of its
+ * own: what it needed on the way is let go when that process ends.
  */
 int overlay_mount(const struct tree *tree, const char *layer, int user_ns, struct fail *fail);
 

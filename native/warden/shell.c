@@ -98,12 +98,3 @@ int shell_open(uint32_t pid, uint32_t uid_base, struct shell *shell, struct fail
   if (syscall(SYS_pidfd_send_signal, shell->pidfd, 0, NULL, 0) < 0) return fail_errno(fail, "shell", "process %u", pid);
   return 0;
 }
-
-void shell_close(struct shell *shell) {
-  close_fd(&shell->pidfd);
-  close_fd(&shell->proc_fd);
-  close_fd(&shell->user_ns);
-  close_fd(&shell->mount_ns);
-  close_fd(&shell->uts_ns);
-  close_fd(&shell->net_ns);
-}

@@ -16,6 +16,5 @@ struct shell {
 
 /* Opens and checks: the uid and gid maps must be exactly `0 <uid_base> 65536`. */
 int shell_open(uint32_t pid, uint32_t uid_base, struct shell *shell, struct fail *fail);
-void shell_close(struct shell *shell);
 
 #endif

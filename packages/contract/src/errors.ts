@@ -57,6 +57,7 @@ export const ERRORS = {
   },
   file_not_found: { status: 404, retryable: false, message: 'There is no such file or directory.' },
   method_not_allowed: { status: 405, retryable: false, message: 'This route does not take that method.' },
+  request_timeout: { status: 408, retryable: true, message: 'The request did not arrive in time.' },
   conflict: { status: 409, retryable: false, message: 'Something of that name exists already.' },
   file_exists: {
     status: 409,
@@ -123,6 +124,11 @@ export const ERRORS = {
     hint: 'Wait for some of them to end.',
   },
   limit_exceeded: { status: 429, retryable: true, message: 'A limit of the sandbox is reached.' },
+  headers_too_large: {
+    status: 431,
+    retryable: false,
+    message: 'The address and headers of the request are too large.',
+  },
   internal: {
     status: 500,
     retryable: true,

@@ -22,7 +22,7 @@ for (const [name, WebSocket] of implementations) {
     await using stub = await startStub(
       () => ({ status: 201, json: PROCESS }),
       (socket, request) => {
-        assert.match(request.headers['sec-websocket-protocol'] ?? '', /^islet\.v1, ?islet\.bearer\.test-key/)
+        assert.match(request.headers['sec-websocket-protocol'] ?? '', /^islet, ?islet\.bearer\.test-key/)
         socket.on('message', (data, isBinary) => {
           received.push(isBinary ? `bytes ${data}` : String(data))
           if (String(data) === '{"type":"stdin-end"}') {

@@ -34,7 +34,7 @@ export function dataDirectory(): string | undefined {
   const env = environment()
   if (env.ISLET_DATA_DIR) return env.ISLET_DATA_DIR
   if (nodeProcess()?.getuid?.() === 0) return '/var/lib/islet'
-  if (env.XDG_DATA_HOME) return `${env.XDG_DATA_HOME}/islet`
+  if (env.XDG_DATA_HOME?.startsWith('/')) return `${env.XDG_DATA_HOME}/islet`
   return env.HOME ? `${env.HOME}/.local/share/islet` : undefined
 }
 

@@ -18,7 +18,7 @@ export interface Socket {
 
 export type SocketConstructor = new (url: string, protocols: string[]) => Socket
 
-const PROTOCOL = 'islet.v1'
+const PROTOCOL = 'islet'
 
 export function openSocket(
   Implementation: SocketConstructor,

@@ -69,6 +69,7 @@ export async function startMachine(
 export async function adoptMachine(parts: MachineParts, record: SandboxRecord): Promise<Machine> {
   const shell = await parts.engine.adopt(record.shell)
   const link = await listen(parts, shell)
+  await parts.engine.ownSocket(shell)
   const { oomKills } = await parts.engine.usage(shell).catch(() => ({ oomKills: 0 }))
   return { shell, guest: link, bound: {}, oomKillsSeen: oomKills }
 }

@@ -40,9 +40,12 @@ const MAX_SOCKET_PATH = 108
 export class Shells {
   readonly #directory: string
   readonly #runDir: string
+  readonly #guest: string
+  #sharedGuest: Promise<string> | undefined
 
-  constructor(runDir: string) {
+  constructor(runDir: string, guest: string) {
     this.#runDir = runDir
+    this.#guest = guest
     this.#directory = join(runDir, 's')
   }
 
@@ -59,7 +62,7 @@ export class Shells {
     return join(this.linkDir(id), 'link.sock')
   }
 
-  async create(record: ShellRecord, guest: string): Promise<Shell> {
+  async create(record: ShellRecord): Promise<Shell> {
     if (this.socket(record.id).length >= MAX_SOCKET_PATH) {
       throw new IsletError('engine_unavailable', `${this.socket(record.id)} is too long for a unix socket.`, {
         hint: 'Use a data directory with a shorter path.',
@@ -70,7 +73,8 @@ export class Shells {
       throw new IsletError('conflict', `There is a shell ${record.id} already.`)
     }
     await mkdir(this.linkDir(record.id))
-    await link(await this.#sharedGuest(guest), join(this.linkDir(record.id), 'guest'))
+    this.#sharedGuest ??= this.#shareGuest()
+    await link(await this.#sharedGuest, join(this.linkDir(record.id), 'guest'))
     await this.write(record)
     return { id: record.id, linkDir: this.linkDir(record.id) }
   }
@@ -114,12 +118,12 @@ export class Shells {
    * One copy of the guest in the run directory, which all shells link to: one inode, one set of pages in memory. A
    * newer guest gets another name, so that a running one is never written to.
    */
-  async #sharedGuest(guest: string): Promise<string> {
-    const { mtimeMs, size } = await stat(guest)
+  async #shareGuest(): Promise<string> {
+    const { mtimeMs, size } = await stat(this.#guest)
     const shared = join(this.#runDir, `guest-${Math.trunc(mtimeMs)}-${size}`)
     if (await stat(shared).catch(() => undefined)) return shared
     const temporary = `${shared}.${process.pid}`
-    await copyFile(guest, temporary)
+    await copyFile(this.#guest, temporary)
     await chmod(temporary, 0o755)
     await rename(temporary, shared)
     return shared

@@ -6,15 +6,8 @@
 // stream that was open hears onLost. The connection knows frames and stream numbers, never what a stream is for.
 import type { Socket } from 'node:net'
 import { IsletError } from '@islet/contract'
-import { decodeFields, encodeMessage, type Fields } from '../wire/fields.ts'
-import {
-  encodeFrame,
-  type Frame,
-  FrameDecoder,
-  frameHeader,
-  HEADER_BYTES,
-  WireError,
-} from '../wire/frames.ts'
+import { decodeFields } from '../wire/fields.ts'
+import { encodeFrame, type Frame, FrameDecoder, HEADER_BYTES, WireError } from '../wire/frames.ts'
 import { clean, connectionLost, Violation } from './errors.ts'
 import {
   FIELDS,
@@ -25,9 +18,12 @@ import {
   type MessageName,
   SENDER,
 } from './messages.gen.ts'
+import { Writer } from './writer.ts'
 
 /** Whoever opened a stream. A Violation thrown by onFrame closes the connection. */
 export interface StreamOwner {
+  /** A request, of which there may be `maxRequests` at once. Processes have their own bound. */
+  readonly limited: boolean
   onFrame(frame: Frame): void
   /** The connection ended first; nothing more will come on this stream. */
   onLost(error: IsletError): void
@@ -35,7 +31,7 @@ export interface StreamOwner {
 
 export interface ConnectionOptions {
   helloTimeoutMs: number
-  maxStreams: number
+  maxRequests: number
   onHello(connection: Connection): void
   /** Called once, before the streams hear of it. `violation` is set when the guest broke the protocol. */
   onClose(connection: Connection, reason: string, violation: boolean): void
@@ -50,10 +46,6 @@ const PIECES = new Map<number, number>([
   [MESSAGE.OUTPUT, OUTPUT_PREFIX_BYTES],
 ])
 
-/** Below this, one copy is cheaper than a second vector of a write. */
-const COPY_BYTES = 16 * 1024
-/** Senders wait for drain long before this; a guest that lets it fill takes our answers and never reads. */
-const MAX_UNSENT_BYTES = 16 * 1024 * 1024
 const MAX_PINGS = 64
 const MAX_STREAM = 0xffff_ffff
 
@@ -70,27 +62,24 @@ const GUEST_SENDS: readonly boolean[] = Array.from({ length: 256 }, (_, type) =>
 export class Connection {
   bootId = ''
   privileged = false
-  readonly #socket: Socket
+  readonly out: Writer
   readonly #options: ConnectionOptions
   readonly #decoder = new FrameDecoder({ pieces: PIECES })
   readonly #streams = new Map<number, StreamOwner>()
   readonly #helloTimer: NodeJS.Timeout
+  #requests = 0
   #lastStream = 0
   #wrapped = false
   #lateBytes = 0
   #closed = false
   #pings: PromiseWithResolvers<void>[] = []
   #pingNumber = 0
-  #drained: PromiseWithResolvers<void> | undefined
-  readonly #turns = new Set<() => void>()
-  #turnPlanned = false
 
   constructor(socket: Socket, options: ConnectionOptions) {
-    this.#socket = socket
+    this.out = new Writer(socket, () => this.violate('it does not read what it is sent'))
     this.#options = options
     this.#helloTimer = setTimeout(() => this.violate('no HELLO in time'), options.helloTimeoutMs)
     socket.on('data', (chunk: Buffer) => this.#receive(chunk))
-    socket.on('drain', () => this.#onDrain())
     socket.on('error', (error) => this.#close(error.message, false))
     socket.on('end', () => this.#close('the guest closed it', false))
     socket.on('close', () => this.#close('closed', false))
@@ -100,25 +89,12 @@ export class Connection {
     return this.#closed
   }
 
-  /** Too much waits to be sent: wait for `drained` before adding to it. */
-  get congested(): boolean {
-    return this.#socket.writableNeedDrain
-  }
-
-  /** Resolves when there is room again, or when the connection has ended. */
-  drained(): Promise<void> {
-    if (this.#closed || !this.congested) return Promise.resolve()
-    this.#drained ??= Promise.withResolvers<void>()
-    return this.#drained.promise
-  }
-
   open(owner: StreamOwner): number {
-    if (this.#streams.size >= this.#options.maxStreams)
-      throw new IsletError(
-        'limit_exceeded',
-        `More than ${this.#options.maxStreams} things happen in the sandbox at once.`,
-        { hint: 'Wait for some of them to end.' },
-      )
+    const { maxRequests } = this.#options
+    if (owner.limited && this.#requests >= maxRequests)
+      throw new IsletError('limit_exceeded', `${maxRequests} requests to the sandbox are running already.`, {
+        hint: 'Wait for some of them to end.',
+      })
     do {
       if (this.#lastStream === MAX_STREAM) {
         this.#lastStream = 0
@@ -127,6 +103,7 @@ export class Connection {
       this.#lastStream++
     } while (this.#streams.has(this.#lastStream))
     this.#streams.set(this.#lastStream, owner)
+    if (owner.limited) this.#requests++
     return this.#lastStream
   }
 
@@ -136,33 +113,8 @@ export class Connection {
   }
 
   reset(stream: number): void {
-    this.send('RESET', stream, {})
+    this.out.send('RESET', stream, {})
     this.end(stream, LATE_BYTES)
-  }
-
-  send<N extends MessageName>(name: N, stream: number, fields: FieldsOf[N]): void {
-    this.write(encodeMessage(MESSAGE[name], stream, FIELDS[name]!, fields as Fields))
-  }
-
-  /** DATA, in one system call and without a copy when it is large. The chunk must not be changed afterwards. */
-  sendData(stream: number, chunk: Uint8Array): void {
-    if (chunk.length < COPY_BYTES) {
-      this.write(encodeFrame(MESSAGE.DATA, stream, chunk))
-      return
-    }
-    if (this.#closed) return
-    this.#socket.cork()
-    this.#socket.write(frameHeader(MESSAGE.DATA, stream, chunk.length))
-    this.#socket.write(chunk)
-    this.#socket.uncork()
-    this.#checkUnsent()
-  }
-
-  /** A whole frame. */
-  write(frame: Buffer): void {
-    if (this.#closed) return
-    this.#socket.write(frame)
-    this.#checkUnsent()
   }
 
   ping(): Promise<void> {
@@ -172,19 +124,8 @@ export class Connection {
     const bytes = Buffer.allocUnsafe(4)
     bytes.writeUInt32LE((this.#pingNumber + this.#pings.length) >>> 0)
     this.#pings.push(pong)
-    this.write(encodeFrame(MESSAGE.PING, 0, bytes))
+    this.out.frame(encodeFrame(MESSAGE.PING, 0, bytes))
     return pong.promise
-  }
-
-  /** Calls back once at the end of this turn of the event loop (later when congested); planning twice is once. */
-  plan(callback: () => void): void {
-    this.#turns.add(callback)
-    if (this.#turnPlanned) return
-    this.#turnPlanned = true
-    setImmediate(() => {
-      this.#turnPlanned = false
-      this.#runTurns()
-    })
   }
 
   violate(reason: string): void {
@@ -193,25 +134,6 @@ export class Connection {
 
   destroy(reason: string): void {
     this.#close(reason, false)
-  }
-
-  #runTurns(): void {
-    if (this.#closed || this.congested || this.#turns.size === 0) return
-    const turns = [...this.#turns]
-    this.#turns.clear()
-    this.#socket.cork()
-    for (const turn of turns) turn()
-    this.#socket.uncork()
-  }
-
-  #onDrain(): void {
-    this.#drained?.resolve()
-    this.#drained = undefined
-    this.#runTurns()
-  }
-
-  #checkUnsent(): void {
-    if (this.#socket.writableLength > MAX_UNSENT_BYTES) this.violate('it does not read what it is sent')
   }
 
   #receive(chunk: Buffer): void {
@@ -261,7 +183,7 @@ export class Connection {
     clearTimeout(this.#helloTimer)
     this.bootId = bootId
     this.privileged = privileged === 1
-    this.send('WELCOME', 0, { generation: GENERATION })
+    this.out.send('WELCOME', 0, { generation: GENERATION })
     this.#options.onHello(this)
   }
 
@@ -278,10 +200,8 @@ export class Connection {
     if (this.#closed) return
     this.#closed = true
     clearTimeout(this.#helloTimer)
-    this.#socket.destroy()
+    this.out.close()
     this.#options.onClose(this, clean(reason, 200), violation)
-    this.#drained?.resolve()
-    this.#turns.clear()
     const error = connectionLost()
     for (const ping of this.#pings) ping.reject(error)
     const owners = [...this.#streams.values()]

@@ -87,7 +87,7 @@ class DialSocket extends Duplex {
 
   override _final(done: (error?: Error | null) => void): void {
     this.#ended = true
-    this.#connection.send('END', this.#stream, {})
+    this.#connection.out.send('END', this.#stream, {})
     if (this.peerEnded) this.#finish()
     done()
   }

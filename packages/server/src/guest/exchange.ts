@@ -39,6 +39,7 @@ export abstract class Exchange<T> implements StreamOwner {
   protected connection: Connection | undefined
   protected stream = 0
   protected settled = false
+  readonly limited = true
   readonly #answer = Promise.withResolvers<T>()
   #again: boolean
 
@@ -122,8 +123,8 @@ export abstract class Exchange<T> implements StreamOwner {
 
   #begin(): void {
     const { connection } = this.host
-    if (!connection || connection.congested) {
-      const wait = connection ? connection.drained() : this.host.connected(this.request.signal)
+    if (!connection || connection.out.congested) {
+      const wait = connection ? connection.out.drained() : this.host.connected(this.request.signal)
       wait.then(
         () => this.settled || this.#begin(),
         (error) => {
@@ -136,7 +137,7 @@ export abstract class Exchange<T> implements StreamOwner {
     try {
       this.stream = connection.open(this)
       this.connection = connection
-      connection.send(this.request.name, this.stream, this.request.fields)
+      connection.out.send(this.request.name, this.stream, this.request.fields)
     } catch (error) {
       this.finish()
       this.fail(error instanceof WireError ? new IsletError('bad_request', `${error.message}.`) : error)

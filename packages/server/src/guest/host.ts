@@ -8,12 +8,13 @@ import { clean, sandboxLost } from './errors.ts'
 import type { Host } from './exchange.ts'
 import { Gate } from './gate.ts'
 import type { LinkEvents, LinkLog, LinkOptions } from './link.ts'
-import { MAX_STREAMS } from './messages.gen.ts'
 import { Processes } from './processes.ts'
 
 const HELLO_TIMEOUT_MS = 5000
 /** A guest redials within half a second; this allows for a machine under load. */
 const AWAY_TIMEOUT_MS = 10_000
+/** Each may hold a window of data. */
+const MAX_REQUESTS = 1024
 /** Breaches of the protocol without a good answer between them, after which the guest is taken for hostile. */
 const MAX_VIOLATIONS = 10
 
@@ -117,7 +118,7 @@ export class LinkHost implements Host {
     }
     this.#admitted = new Connection(socket, {
       helloTimeoutMs: this.#options.helloTimeoutMs ?? HELLO_TIMEOUT_MS,
-      maxStreams: this.#options.maxStreams ?? MAX_STREAMS,
+      maxRequests: this.#options.maxRequests ?? MAX_REQUESTS,
       onHello: (connection) => this.#onHello(connection),
       onClose: (connection, reason, violation) => this.#onClose(connection, reason, violation),
       onBug: (error) => this.#log?.error({ err: error }, 'handling a frame failed'),

@@ -30,6 +30,6 @@ export class Inflow {
     this.#taken += bytes
     if (!connection || this.#taken + INITIAL_WINDOW - this.#limit < GRANT_BYTES) return
     this.#limit = this.#taken + INITIAL_WINDOW
-    connection.send('WINDOW', stream, { limit: this.#limit })
+    connection.out.send('WINDOW', stream, { limit: this.#limit })
   }
 }

@@ -42,8 +42,8 @@ export interface LinkOptions {
   helloTimeoutMs?: number
   /** How long a request waits for a guest that is away. Processes wait for ever. */
   awayTimeoutMs?: number
-  /** Streams at once on one connection. */
-  maxStreams?: number
+  /** Requests at once, each of which may hold a window of data; processes not counted. */
+  maxRequests?: number
 }
 
 export async function listenLink(options: LinkOptions): Promise<Link> {
@@ -82,7 +82,7 @@ export async function listenLink(options: LinkOptions): Promise<Link> {
     ping: () => host.ping(),
     hangup(delayMs) {
       checkNumber('delayMs', delayMs)
-      host.connection?.send('HANGUP', 0, { delayMs })
+      host.connection?.out.send('HANGUP', 0, { delayMs })
     },
     lost: (reason) => host.lose(reason),
     close: () => host.close(),

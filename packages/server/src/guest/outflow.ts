@@ -24,10 +24,10 @@ export class Outflow {
     while (at < chunk.length && !this.#stopped) {
       const room = this.#limit - this.#sent
       if (room === 0) await this.#roomAgain()
-      else if (this.#connection.congested) await this.#connection.drained()
+      else if (this.#connection.out.congested) await this.#connection.out.drained()
       else {
         const end = Math.min(chunk.length, at + MAX_DATA, at + room)
-        this.#connection.sendData(
+        this.#connection.out.data(
           this.#stream,
           at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end),
         )

@@ -8,7 +8,7 @@ import { decodeFields } from '../wire/fields.ts'
 import type { Frame } from '../wire/frames.ts'
 import type { Connection, StreamOwner } from './connection.ts'
 import { type About, guestError, Violation } from './errors.ts'
-import type { GuestExit, GuestProcess, OutputSink } from './guest.ts'
+import type { GuestExit, GuestProcess } from './guest.ts'
 import {
   type AttachedFields,
   ERROR_KIND,
@@ -21,26 +21,9 @@ import {
   type StdinWindowFields,
 } from './messages.gen.ts'
 import { Output } from './output.ts'
+import type { ProcessHost, ProcessOptions } from './processes.ts'
 import { toExit, toProcess } from './records.ts'
 import { Stdin } from './stdin.ts'
-
-export interface ProcessHost {
-  readonly connection: Connection | undefined
-  succeeded(): void
-  /** The process is no longer the link's concern. */
-  onGone(process: Process): void
-  /** Forget it as soon as there is a connection; its output was taken up to `offset`. */
-  forgetLater(id: string, offset: number): void
-}
-
-export interface ProcessOptions {
-  id: string
-  about: About
-  sink: OutputSink
-  /** Absent: it runs already, attach to it. */
-  spawn?: SpawnFields
-  offset?: number
-}
 
 /** Acknowledged at once when so much was taken, else at the end of the turn. */
 const ACK_BYTES = 64 * 1024
@@ -50,6 +33,7 @@ const SIGKILL = 9
 
 export class Process implements GuestProcess, StreamOwner {
   readonly id: string
+  readonly limited = false
   pid = 0
   readonly exited: Promise<GuestExit>
   readonly #host: ProcessHost
@@ -65,6 +49,7 @@ export class Process implements GuestProcess, StreamOwner {
   #asked: 'SPAWN' | 'ATTACH' | undefined
   #everAsked = false
   #running = false
+  #everRan = false
   #exit: GuestExit | undefined
   #settled = false
   #forgotten = false
@@ -114,7 +99,7 @@ export class Process implements GuestProcess, StreamOwner {
     if (this.#forgotten) return
     this.#forgotten = true
     if (this.#connection) {
-      this.#connection.send('FORGET', this.#stream, {})
+      this.#connection.out.send('FORGET', this.#stream, {})
       this.#endStream(LATE_BYTES)
     } else this.#host.forgetLater(this.id, this.#output.taken)
     this.killed()
@@ -127,6 +112,7 @@ export class Process implements GuestProcess, StreamOwner {
     const outputEnd = this.#output.taken
     const durationMs = performance.now() - this.#startedAt
     this.#finish()
+    this.#started.reject(new IsletError('sandbox_lost', 'The process was killed before it ran.'))
     this.#ended.resolve({ code: 0, signal: SIGKILL, timedOut: false, outputEnd, durationMs })
   }
 
@@ -175,8 +161,8 @@ export class Process implements GuestProcess, StreamOwner {
       this.#connection = connection
       this.#asked = how
       this.#everAsked = true
-      if (how === 'SPAWN') connection.send('SPAWN', this.#stream, this.#spawn!)
-      else connection.send('ATTACH', this.#stream, { id: this.id, offset: this.#output.taken })
+      if (how === 'SPAWN') connection.out.send('SPAWN', this.#stream, this.#spawn!)
+      else connection.out.send('ATTACH', this.#stream, { id: this.id, offset: this.#output.taken })
     } catch (error) {
       this.fail(error)
     }
@@ -190,6 +176,8 @@ export class Process implements GuestProcess, StreamOwner {
       this.#onAttached(decodeFields(FIELDS.ATTACHED!, payload) as AttachedFields)
     else throw new Violation(`a message of type ${type} in answer to ${this.#asked}`)
     this.#running = true
+    if (this.#everRan) return
+    this.#everRan = true
     this.#host.succeeded()
     this.#started.resolve(this)
   }
@@ -209,9 +197,8 @@ export class Process implements GuestProcess, StreamOwner {
   #onError(fields: ErrorFields): void {
     const connection = this.#connection!
     this.#endStream()
-    const neverArrived = this.#asked === 'ATTACH' && this.#spawn && this.pid === 0
-    if (neverArrived && !this.#running && fields.kind === ERROR_KIND.NO_PROCESS)
-      this.#ask(connection, 'SPAWN')
+    const neverRan = this.#asked === 'ATTACH' && this.#spawn && !this.#everRan
+    if (neverRan && fields.kind === ERROR_KIND.NO_PROCESS) this.#ask(connection, 'SPAWN')
     else this.fail(guestError(fields, this.#about))
   }
 
@@ -236,14 +223,14 @@ export class Process implements GuestProcess, StreamOwner {
       if (this.#host.connection) this.start(this.#host.connection)
       return
     }
-    if (this.#output.taken - this.#output.acked >= ACK_BYTES && !connection.congested) this.#acknowledge()
-    else connection.plan(this.#acknowledge)
+    if (this.#output.taken - this.#output.acked >= ACK_BYTES && !connection.out.congested) this.#acknowledge()
+    else connection.out.plan(this.#acknowledge)
   }
 
   readonly #acknowledge = (): void => {
     if (!this.#connection || this.#output.acked === this.#output.taken) return
     this.#output.acked = this.#output.taken
-    this.#connection.send('ACK', this.#stream, { offset: this.#output.taken })
+    this.#connection.out.send('ACK', this.#stream, { offset: this.#output.taken })
   }
 
   #finish(): void {

@@ -2,17 +2,35 @@
 import { IsletError } from '@islet/contract'
 import { checkId, checkNumber, checkSize, checkSpawn } from './check.ts'
 import type { Connection, StreamOwner } from './connection.ts'
-import { sandboxLost } from './errors.ts'
+import { type About, sandboxLost } from './errors.ts'
 import { call, type Host, nothing } from './exchange.ts'
 import type { GuestProcess, GuestProcessState, OutputSink, SpawnSpec, TerminalSize } from './guest.ts'
 import { MAX_PROCESSES, type SpawnFields } from './messages.gen.ts'
-import { Process, type ProcessHost, type ProcessOptions } from './process.ts'
+import { Process } from './process.ts'
 import { toProcess } from './records.ts'
+
+export interface ProcessHost {
+  readonly connection: Connection | undefined
+  succeeded(): void
+  /** The process is no longer the link's concern. */
+  onGone(process: Process): void
+  /** Forget it as soon as there is a connection; its output was taken up to `offset`. */
+  forgetLater(id: string, offset: number): void
+}
+
+export interface ProcessOptions {
+  id: string
+  about: About
+  sink: OutputSink
+  /** Absent: it runs already, attach to it. */
+  spawn?: SpawnFields
+  offset?: number
+}
 
 const MAX_SIGNAL = 64
 /** Output of a process that is attached only to be forgotten. */
 const FORGET_LATE_BYTES = 512 * 1024
-const IGNORED: StreamOwner = { onFrame() {}, onLost() {} }
+const IGNORED: StreamOwner = { limited: false, onFrame() {}, onLost() {} }
 
 export class Processes implements ProcessHost {
   readonly #host: Host
@@ -124,8 +142,8 @@ export class Processes implements ProcessHost {
     this.#processes.set(options.id, process)
     const { connection } = this.#host
     if (!connection) this.#host.connected().catch((error) => process.fresh && process.fail(error))
-    else if (connection.congested) {
-      await connection.drained()
+    else if (connection.out.congested) {
+      await connection.out.drained()
       if (this.#host.connection) process.start(this.#host.connection)
     } else process.start(connection)
     return process.started
@@ -134,8 +152,8 @@ export class Processes implements ProcessHost {
   /** FORGET goes on the process's stream, so there must be one. */
   #forget(connection: Connection, id: string, offset: number): void {
     const stream = connection.open(IGNORED)
-    connection.send('ATTACH', stream, { id, offset })
-    connection.send('FORGET', stream, {})
+    connection.out.send('ATTACH', stream, { id, offset })
+    connection.out.send('FORGET', stream, {})
     connection.end(stream, FORGET_LATE_BYTES)
   }
 }

@@ -55,6 +55,7 @@ export class Stdin {
 
   /** Attached again: the guest has everything before `offset`. */
   resume(connection: Connection, stream: number, offset: number, ended: boolean): void {
+    if (this.#closed) return
     if (offset < this.#start || offset > this.#sent) throw new Violation('a stdin offset that cannot be')
     this.#confirm(offset)
     this.#sent = offset
@@ -98,7 +99,7 @@ export class Stdin {
       if (room <= 0) {
         this.#room ??= Promise.withResolvers<void>()
         await this.#room.promise
-      } else if (this.#connection?.congested) await this.#connection.drained()
+      } else if (this.#connection?.out.congested) await this.#connection.out.drained()
       else {
         const count = Math.min(room, bytes.length - at, MAX_DATA)
         this.#hold(bytes.subarray(at, at + count))
@@ -139,11 +140,11 @@ export class Stdin {
       writeU64(frame, HEADER_BYTES, this.#sent)
       this.#held.copy(frame, HEADER_BYTES + PREFIX_BYTES, from, from + count)
       this.#sent += count
-      connection.write(frame)
+      connection.out.frame(frame)
     }
     if (!this.#ended || this.#endSent) return
     this.#endSent = true
-    connection.send('STDIN_END', this.#stream, {})
+    connection.out.send('STDIN_END', this.#stream, {})
   }
 
   #wake(): void {

@@ -51,7 +51,7 @@ class Upload<T> extends Exchange<T> {
       for await (const chunk of this.#body) if (!(await outflow.send(chunk))) return
       if (!this.connection) return
       this.#sentEnd = true
-      this.connection.send('END', this.stream, {})
+      this.connection.out.send('END', this.stream, {})
     } catch (error) {
       this.cancel(error)
     }

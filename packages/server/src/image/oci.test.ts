@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { lstat, readdir, readFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { lstat, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import type { Progress } from './image.ts'
@@ -22,8 +23,8 @@ after(async () => {
   await ground[Symbol.asyncDispose]()
 })
 
-const noise = (bytes: number) =>
-  Array.from({ length: bytes }, (_, i) => String.fromCharCode(33 + ((i * i * 7919 + i * 31) % 90))).join('')
+/** Always the same, and hard to compress. */
+const noise = (outputLength: number) => createHash('shake256', { outputLength }).digest('base64')
 const LAYERS = [
   [
     { name: 'etc/', type: '5' },
@@ -234,4 +235,37 @@ test('an image of nothing but one program still gets what a sandbox needs', asyn
   assert.match(await readFile(join(adapt, 'etc/passwd'), 'utf8'), /^root:x:0:0:.*\nuser:x:1000:1000:/)
   assert.equal((await lstat(join(adapt, 'tmp'))).mode & 0o7777, 0o1777)
   assert.equal(image.defaults.workdir, '/home/user')
+})
+
+test('of an image for several architectures this machine gets its own, or hears that there is none', async () => {
+  await using dir = await scratch()
+  const own = process.arch === 'x64' ? 'amd64' : process.arch
+  await registry.push('team/many:single', LAYERS)
+  await registry.pushIndex('team/many:own', 'team/many:single', own)
+  await registry.pushIndex('team/many:other', 'team/many:single', 's390x')
+  const images = dir.images()
+  const single = await images.pull(`${registry.address}/team/many:single`, { insecure })
+  assert.equal((await images.pull(`${registry.address}/team/many:own`, { insecure })).name, single.name)
+  await assert.rejects(images.pull(`${registry.address}/team/many:other`, { insecure }), {
+    code: 'not_supported',
+  })
+})
+
+test('credentials come from the containers auth file of the machine', async () => {
+  await using dir = await scratch()
+  await registry.push('team/private:1', LAYERS)
+  const auth = Buffer.from('someone:password').toString('base64')
+  const file = join(dir.path, 'auth.json')
+  await writeFile(file, JSON.stringify({ auths: { [registry.address]: { auth } } }))
+  registry.door = 'refuse'
+  registry.guest = `Basic ${auth}`
+  const reference = `${registry.address}/team/private:1`
+  await assert.rejects(dir.images().pull(reference, { insecure }), { code: 'forbidden' })
+  process.env.REGISTRY_AUTH_FILE = file
+  try {
+    await dir.images().pull(reference, { insecure })
+  } finally {
+    delete process.env.REGISTRY_AUTH_FILE
+    registry.guest = undefined
+  }
 })

@@ -1,5 +1,6 @@
 // For tests: a real registry on loopback, behind a door where a test can listen, stall, spoil and refuse.
 import { execFileSync, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import http from 'node:http'
@@ -15,8 +16,12 @@ export interface Registry extends AsyncDisposable {
   blobs: string[]
   /** What the door does with the next requests for blobs. */
   door: 'open' | 'stall' | 'spoil' | 'refuse'
+  /** Whom the door lets in though it refuses: an Authorization header. */
+  guest: string | undefined
   /** Makes an image of these layers and pushes it. */
   push(name: string, layers: readonly (readonly TarEntry[])[], config?: readonly string[]): Promise<void>
+  /** Puts an index under `name` that offers the image of `from` for one architecture. */
+  pushIndex(name: string, from: string, architecture: string): Promise<void>
 }
 
 export async function startRegistry(dir: string): Promise<Registry> {
@@ -35,7 +40,10 @@ export async function startRegistry(dir: string): Promise<Registry> {
   const door = http.createServer((request, response) => {
     const isBlob = request.method === 'GET' && /\/blobs\/sha256:/.test(request.url ?? '')
     if (isBlob) registry.blobs.push(request.url!)
-    if (registry.door === 'refuse')
+    if (
+      registry.door === 'refuse' &&
+      (registry.guest === undefined || request.headers.authorization !== registry.guest)
+    )
       return void response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end()
     const upstream = http.request(
       { port, host: '127.0.0.1', method: request.method, path: request.url, headers: request.headers },
@@ -60,6 +68,7 @@ export async function startRegistry(dir: string): Promise<Registry> {
     address: `127.0.0.1:${(door.address() as AddressInfo).port}`,
     blobs: [],
     door: 'open',
+    guest: undefined,
     async push(name, layers, options = []) {
       const layout = join(dir, `push-${name.replaceAll(/\W/g, '-')}-${Date.now()}`)
       const image = `${layout}:image`
@@ -79,6 +88,22 @@ export async function startRegistry(dir: string): Promise<Registry> {
         `oci:${image}`,
         to,
       ])
+    },
+    async pushIndex(name, from, architecture) {
+      const url = (reference: string) => {
+        const [repository, tag] = reference.split(':')
+        return `http://127.0.0.1:${port}/v2/${repository}/manifests/${tag}`
+      }
+      const mediaType = 'application/vnd.oci.image.manifest.v1+json'
+      const manifest = Buffer.from(
+        await (await fetch(url(from), { headers: { accept: mediaType } })).arrayBuffer(),
+      )
+      const digest = `sha256:${createHash('sha256').update(manifest).digest('hex')}`
+      const entry = { mediaType, digest, size: manifest.length, platform: { os: 'linux', architecture } }
+      const type = 'application/vnd.oci.image.index.v1+json'
+      const body = JSON.stringify({ schemaVersion: 2, mediaType: type, manifests: [entry] })
+      const answer = await fetch(url(name), { method: 'PUT', headers: { 'content-type': type }, body })
+      if (!answer.ok) throw new Error(await answer.text())
     },
     async [Symbol.asyncDispose]() {
       for (const response of stalled) response.destroy()

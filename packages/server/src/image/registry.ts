@@ -18,9 +18,11 @@ interface Manifest {
   layers?: { size?: number }[]
 }
 
+/** A first part is a host when it has a dot or a port, as everywhere. */
+const HOST = '(?:localhost(?::\\d+)?|[A-Za-z0-9-]+(?:\\.[A-Za-z0-9-]+)+(?::\\d+)?|[A-Za-z0-9-]+:\\d+)'
 const NAME = '[a-z0-9]+(?:[._-]+[a-z0-9]+)*'
 const REFERENCE = new RegExp(
-  `^((?:[A-Za-z0-9.-]+(?::\\d+)?/)?${NAME}(?:/${NAME})*)(?::(\\w[\\w.-]{0,127}))?(?:@sha256:([0-9a-f]{64}))?$`,
+  `^((?:${HOST}/)?${NAME}(?:/${NAME})*)(?::(\\w[\\w.-]{0,127}))?(?:@sha256:([0-9a-f]{64}))?$`,
 )
 const ARCHITECTURES: Partial<Record<NodeJS.Architecture, string>> = { x64: 'amd64', ia32: '386' }
 
@@ -92,6 +94,8 @@ export function explain(reference: string, { stderr }: RunResult): IsletError | 
   const details = { stderr: stderr.slice(-2000) }
   const registry = reference.split('/')[0]
   const says = (pattern: RegExp) => pattern.test(stderr)
+  if (says(/invalid reference format/i))
+    return new IsletError('bad_request', `${reference} is not an image reference.`)
   if (says(/server gave HTTP response to HTTPS client/i)) {
     return new IsletError('bad_request', `The registry ${registry} does not speak TLS.`, {
       hint: 'Pass insecure (islet image pull --insecure) when you trust the network to it.',

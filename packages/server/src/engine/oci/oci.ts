@@ -46,7 +46,6 @@ export class OciEngine implements Engine {
   readonly capabilities: EngineCapabilities
   readonly #instance: Instance
   readonly #warden: Warden
-  readonly #guest: string
   readonly #shells: Shells
   readonly #ranges: Ranges
   readonly #runtime: Runtime
@@ -60,8 +59,7 @@ export class OciEngine implements Engine {
     const { instance, warden, log } = options
     this.#instance = instance
     this.#warden = warden
-    this.#guest = options.guest
-    this.#shells = new Shells(instance.runDir)
+    this.#shells = new Shells(instance.runDir, options.guest)
     this.#ranges = new Ranges(instance)
     this.#runtime = new Runtime(options.runtime ?? 'runc', instance.runDir)
     this.#network = new Network({ ...options, plan: instance, warden, log })
@@ -98,7 +96,7 @@ export class OciEngine implements Engine {
     const index = this.#ranges.take()
     try {
       const record: ShellRecord = { id, index, createdAt: new Date().toISOString() }
-      const shell = await this.#shells.create(record, this.#guest)
+      const shell = await this.#shells.create(record)
       this.#records.set(id, record)
       return shell
     } catch (error) {

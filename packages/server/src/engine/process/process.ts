@@ -24,7 +24,6 @@ export class ProcessEngine implements Engine {
   readonly capabilities = processCapabilities()
   readonly #instance: Instance
   readonly #log: ProcessOptions['log']
-  readonly #guest: string
   readonly #shells: Shells
   readonly #records = new Map<string, ShellRecord>()
   readonly #peaks = new Map<string, number>()
@@ -32,8 +31,7 @@ export class ProcessEngine implements Engine {
   constructor({ instance, log, guest }: ProcessOptions) {
     this.#instance = instance
     this.#log = log
-    this.#guest = guest
-    this.#shells = new Shells(instance.runDir)
+    this.#shells = new Shells(instance.runDir, guest)
   }
 
   async start(keep: readonly string[]): Promise<Set<string>> {
@@ -62,7 +60,7 @@ export class ProcessEngine implements Engine {
 
   async allocate(id: string): Promise<Shell> {
     const record: ShellRecord = { id, createdAt: new Date().toISOString() }
-    const shell = await this.#shells.create(record, this.#guest)
+    const shell = await this.#shells.create(record)
     this.#records.set(id, record)
     return shell
   }
