@@ -1,0 +1,105 @@
+// The native HTTP API: every route of the contract's table, mounted. serve.ts puts it on a port.
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { getRequestListener, RequestError } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import { IsletError, ROUTES, type Route, type RouteName } from '@islet/contract'
+import { Hono } from 'hono'
+import { archiveRoutes } from './archive.ts'
+import { attachRoute } from './attach.ts'
+import { readCall } from './call.ts'
+import { mountDocs } from './docs.ts'
+import { asIsletError, sendError } from './errors.ts'
+import { type ApiEnv, begin, pathOf } from './exchange.ts'
+import { execRoutes } from './exec.ts'
+import { fileRoutes } from './files.ts'
+import { imageRoutes } from './images.ts'
+import { keyGate } from './middleware/auth.ts'
+import { createDrain } from './middleware/draining.ts'
+import { hostGate } from './middleware/host.ts'
+import { mountOpenApi } from './openapi.ts'
+import { processRoutes } from './processes.ts'
+import type { ApiDeps, Handlers } from './route.ts'
+import { sandboxRoutes } from './sandboxes.ts'
+import { send } from './send.ts'
+import { serverRoutes } from './server.ts'
+import { noSuchRoute } from './table.ts'
+import { createUpgrade } from './upgrade.ts'
+
+export interface Api {
+  app: Hono<ApiEnv>
+  /** For http.createServer. */
+  listener(incoming: IncomingMessage, outgoing: ServerResponse): void
+  attachWebSockets(server: Server): void
+  /** New requests are turned away with `draining` from now on; running ones go on. */
+  drain(): void
+  /** Ends the WebSockets. */
+  close(): void
+}
+
+export function createApi(deps: ApiDeps): Api {
+  const handlers: Handlers = {
+    ...serverRoutes(deps),
+    ...sandboxRoutes(deps),
+    ...execRoutes(deps),
+    ...processRoutes(deps),
+    ...fileRoutes(deps),
+    ...archiveRoutes(deps),
+    ...imageRoutes(deps),
+  }
+  const drain = createDrain()
+  const gates = [drain.check, hostGate(deps.config.host), keyGate(deps.key)]
+  const upgrade = createUpgrade({ gates, log: deps.log, routes: { attachProcess: attachRoute(deps) } })
+
+  const app = new Hono<ApiEnv>()
+  app.use(async (c, next) => {
+    for (const gate of gates) gate(c.env.incoming)
+    await next()
+  })
+  for (const name of Object.keys(ROUTES) as RouteName[])
+    mount(app, ROUTES[name], handlers[name] as AnyHandler)
+  mountOpenApi(app)
+  mountDocs(app)
+  app.notFound((c) => {
+    sendError(noSuchRoute(pathOf(c.env.incoming)), c.env.incoming, c.env.outgoing, deps.log)
+    return RESPONSE_ALREADY_SENT
+  })
+  app.onError((error, c) => {
+    sendError(error, c.env.incoming, c.env.outgoing, deps.log)
+    return RESPONSE_ALREADY_SENT
+  })
+
+  const listener = getRequestListener(app.fetch, {
+    overrideGlobalObjects: false,
+    autoCleanupIncoming: false,
+    errorHandler: (error) => unreadable(error),
+  })
+  return {
+    app,
+    listener: (incoming, outgoing) => {
+      begin(incoming, outgoing, deps.log)
+      void listener(incoming, outgoing)
+    },
+    attachWebSockets: (server) => void server.on('upgrade', upgrade.handle),
+    drain: drain.begin,
+    close: upgrade.close,
+  }
+}
+
+type AnyHandler = (call: unknown) => unknown
+
+function mount(app: Hono<ApiEnv>, route: Route, handler: AnyHandler): void {
+  app.on(route.method, route.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
+    const result = await handler(await readCall(route, c))
+    await send(route, result, c.env.incoming, c.env.outgoing)
+    return RESPONSE_ALREADY_SENT
+  })
+}
+
+/** A request whose target or Host makes no URL: no route ever sees it. */
+function unreadable(error: unknown): Response {
+  const known =
+    error instanceof RequestError
+      ? new IsletError('bad_request', `The request is not valid: ${error.message}.`)
+      : asIsletError(error)
+  return Response.json(known.toBody(), { status: known.status })
+}

@@ -1,0 +1,76 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type ErrorCode, IsletError, idPattern, LIMITS, type Route } from '@islet/contract'
+import { z } from 'zod'
+import { byteStream, readJson } from './body.ts'
+import { type ApiContext, clientSignal } from './exchange.ts'
+import { parseQuery, refuseNul } from './query.ts'
+import { validate } from './validate.ts'
+
+/** What a call of any route looks like; route.ts has the exact type of each. */
+export interface AnyCall {
+  params: Record<string, string>
+  query: unknown
+  body: unknown
+  headers: IncomingMessage['headers']
+  idempotencyKey: string | undefined
+  isHead: boolean
+  readonly signal: AbortSignal
+}
+
+const NO_QUERY = z.strictObject({})
+/** An id that cannot exist is answered like one that does not. */
+const IDS: Record<string, { pattern: RegExp; code: ErrorCode }> = {
+  id: { pattern: idPattern('sandbox'), code: 'sandbox_not_found' },
+  pid: { pattern: idPattern('process'), code: 'process_not_found' },
+}
+
+/** Everything a handler may trust. Throws what is wrong with the request; the body is read last. */
+export async function readCall(route: Route, c: ApiContext): Promise<AnyCall> {
+  const { incoming, outgoing } = c.env
+  return {
+    params: checkParams(c.req.param()),
+    query: readQuery(route, incoming),
+    headers: incoming.headers,
+    idempotencyKey: route.idempotent ? idempotencyKey(incoming) : undefined,
+    isHead: incoming.method === 'HEAD',
+    body: await readBody(route, incoming, outgoing),
+    get signal() {
+      // Made on demand: most calls have no use for it.
+      const signal = clientSignal(outgoing)
+      Object.defineProperty(this, 'signal', { value: signal })
+      return signal
+    },
+  }
+}
+
+export function checkParams(params: Record<string, string>): Record<string, string> {
+  for (const name in params) {
+    const id = IDS[name]
+    if (id && !id.pattern.test(params[name]!)) throw new IsletError(id.code)
+  }
+  return params
+}
+
+export function readQuery(route: Route, incoming: IncomingMessage): unknown {
+  const query = parseQuery(incoming.url ?? '')
+  const parsed = validate(route.query ?? NO_QUERY, query, 'query')
+  refuseNul(query)
+  return parsed
+}
+
+async function readBody(route: Route, incoming: IncomingMessage, outgoing: ServerResponse): Promise<unknown> {
+  if (route.body === undefined) return undefined
+  if (route.body === 'bytes') return byteStream(incoming, outgoing)
+  return validate(route.body, await readJson(incoming, outgoing), 'body')
+}
+
+function idempotencyKey(incoming: IncomingMessage): string | undefined {
+  const key = incoming.headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key === 'string' && key.length <= LIMITS.idempotencyKeyLength && /^[\x21-\x7e]+$/.test(key))
+    return key
+  throw new IsletError(
+    'invalid_header',
+    `An Idempotency-Key has 1 to ${LIMITS.idempotencyKeyLength} visible ASCII characters.`,
+  )
+}

@@ -1,0 +1,93 @@
+import { type FileEntry, IsletError } from '@islet/contract'
+import { parseRange, type Range } from './range.ts'
+import { type ApiDeps, Bytes, type Call, type Handlers } from './route.ts'
+
+const DEFAULT_LIST_ENTRIES = 10_000
+
+export function fileRoutes({ files }: ApiDeps) {
+  return {
+    readFile: (call) => (call.isHead ? describeFile(call) : readFile(call)),
+    writeFile: ({ params, query: { path, ...options }, body, signal }) =>
+      files.write(params.id, path, body, { ...options, parents: options.parents ?? true, signal }),
+    removeFile: ({ params, query, signal }) =>
+      files.remove(params.id, query.path, { recursive: query.recursive ?? false, signal }),
+    listFiles: ({ params, query, signal }) =>
+      files.list(params.id, query.path, {
+        depth: query.depth ?? 1,
+        limit: query.limit ?? DEFAULT_LIST_ENTRIES,
+        signal,
+      }),
+    statFile: ({ params, query }) => files.stat(params.id, query.path, { follow: query.follow ?? true }),
+    makeDirectory: ({ params, body: { path, ...options } }) =>
+      files.mkdir(params.id, path, { ...options, parents: options.parents ?? true }),
+    movePath: ({ params, body }) =>
+      files.move(params.id, body.from, body.to, { overwrite: body.overwrite ?? false }),
+    copyPath: ({ params, body, signal }) =>
+      files.copy(params.id, body.from, body.to, {
+        recursive: body.recursive ?? false,
+        overwrite: body.overwrite ?? false,
+        signal,
+      }),
+  } satisfies Partial<Handlers>
+
+  async function readFile({ params, query, headers, signal }: Call<'readFile'>): Promise<Bytes> {
+    // Our validators are weak ones, and those never match an If-Range: the whole file is the right answer.
+    const range = headers['if-range'] === undefined ? parseRange(headers.range) : undefined
+    // `-0` asks for the last zero bytes of a file.
+    if (range && Object.is(range.start, -0)) throw await outside(params.id, query.path)
+    const { entry, start, length, body } = await openRange(params.id, query.path, range, signal)
+    if (isKnown(headers['if-none-match'], entry)) {
+      await body[Symbol.asyncIterator]().return?.()
+      return new Bytes(undefined, { ETag: etagOf(entry) }, 304)
+    }
+    const part = range && { 'Content-Range': `bytes ${start}-${start + length - 1}/${entry.sizeBytes}` }
+    return new Bytes(body, { ...headersOf(entry), ...part, 'Content-Length': length }, range ? 206 : 200)
+  }
+
+  async function openRange(id: string, path: string, range: Range | undefined, signal: AbortSignal) {
+    try {
+      return await files.read(id, path, { ...range, signal })
+    } catch (error) {
+      if (error instanceof IsletError && error.code === 'range_not_satisfiable') throw await outside(id, path)
+      throw error
+    }
+  }
+
+  async function outside(id: string, path: string): Promise<IsletError> {
+    const { sizeBytes } = await files.stat(id, path, { follow: true })
+    return new IsletError('range_not_satisfiable', undefined, { details: { sizeBytes } })
+  }
+
+  async function describeFile({ params, query, headers }: Call<'readFile'>): Promise<Bytes> {
+    const entry = await files.stat(params.id, query.path, { follow: true })
+    if (entry.type === 'directory') throw new IsletError('is_a_directory')
+    if (entry.type !== 'file') throw new IsletError('not_a_file')
+    if (isKnown(headers['if-none-match'], entry)) return new Bytes(undefined, { ETag: etagOf(entry) }, 304)
+    return new Bytes(undefined, { ...headersOf(entry), 'Content-Length': entry.sizeBytes })
+  }
+}
+
+function headersOf(entry: FileEntry): Record<string, string> {
+  return {
+    'Content-Type': 'application/octet-stream',
+    'Last-Modified': new Date(entry.modifiedAt).toUTCString(),
+    ETag: etagOf(entry),
+    'Accept-Ranges': 'bytes',
+  }
+}
+
+function etagOf({ sizeBytes, modifiedAt }: FileEntry): string {
+  return `W/"${sizeBytes.toString(16)}-${Date.parse(modifiedAt).toString(16)}"`
+}
+
+function isKnown(ifNoneMatch: string | undefined, entry: FileEntry): boolean {
+  if (ifNoneMatch === undefined) return false
+  const bare = (tag: string): string => tag.trim().replace(/^W\//, '')
+  return (
+    ifNoneMatch.trim() === '*' ||
+    ifNoneMatch
+      .split(',')
+      .map(bare)
+      .includes(bare(etagOf(entry)))
+  )
+}

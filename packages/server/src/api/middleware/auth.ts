@@ -1,0 +1,43 @@
+import type { IncomingMessage } from 'node:http'
+import { IsletError, ROUTES, type Route } from '@islet/contract'
+import type { AdminKey } from '../../key.ts'
+import { pathOf } from '../exchange.ts'
+import type { Gate } from './host.ts'
+
+/** Browsers cannot set headers on a WebSocket: they send the key as a protocol, `islet.bearer.<key>`, beside `islet`. */
+export const PROTOCOL = 'islet'
+const BEARER_PROTOCOL = 'islet.bearer.'
+
+/** What anyone may read: it is the same on every server. */
+export const OPEN_PAGES = ['/openapi.json', '/docs']
+const OPEN_PATHS = new Set([
+  ...OPEN_PAGES,
+  ...Object.values<Route>(ROUTES)
+    .filter((route) => route.open)
+    .map((route) => route.path),
+])
+
+export function keyGate(key: Pick<AdminKey, 'keyMatches'>): Gate {
+  return (incoming) => {
+    if (OPEN_PATHS.has(pathOf(incoming))) return
+    const candidate = bearerOf(incoming.headers.authorization) ?? protocolKeyOf(incoming)
+    if (candidate === undefined || !key.keyMatches(candidate)) throw new IsletError('unauthorized')
+  }
+}
+
+/** The protocol to answer a WebSocket with: browsers want one of those they offered. */
+export function chooseProtocol(offered: ReadonlySet<string>): string | false {
+  if (offered.has(PROTOCOL)) return PROTOCOL
+  return [...offered].find((protocol) => protocol.startsWith(BEARER_PROTOCOL)) ?? false
+}
+
+function bearerOf(header: string | undefined): string | undefined {
+  const match = header === undefined ? null : /^bearer +([\x21-\x7e]+) *$/i.exec(header)
+  return match?.[1]
+}
+
+function protocolKeyOf(incoming: IncomingMessage): string | undefined {
+  if (incoming.headers.upgrade === undefined) return undefined
+  const offered = (incoming.headers['sec-websocket-protocol'] ?? '').split(',').map((text) => text.trim())
+  return offered.find((text) => text.startsWith(BEARER_PROTOCOL))?.slice(BEARER_PROTOCOL.length)
+}

@@ -1,0 +1,32 @@
+// A page in a browser of this machine can point its own name at 127.0.0.1 and then call us as if we were its server
+// (DNS rebinding). It cannot choose the Host header, so on a loopback address only loopback names are served.
+import type { IncomingMessage } from 'node:http'
+import { isIP } from 'node:net'
+import { IsletError } from '@islet/contract'
+
+export type Gate = (incoming: IncomingMessage) => void
+
+export function hostGate(boundTo: string): Gate {
+  if (!isLoopback(boundTo)) return () => {}
+  return (incoming) => {
+    const name = hostName(incoming.headers.host ?? '')
+    if (name !== boundTo && !isLoopback(name)) {
+      throw new IsletError('forbidden', 'This server is not known by that Host.', {
+        hint: 'It listens on loopback: use localhost or 127.0.0.1, or set ISLET_HOST.',
+      })
+    }
+  }
+}
+
+export function isLoopback(name: string): boolean {
+  if (name === 'localhost' || name === '::1' || name.endsWith('.localhost')) return true
+  return isIP(name) === 4 && name.startsWith('127.')
+}
+
+/** Without the port and the brackets of IPv6. */
+function hostName(host: string): string {
+  return host
+    .replace(/:\d*$/, '')
+    .replace(/^\[(.*)\]$/, '$1')
+    .toLowerCase()
+}

@@ -1,0 +1,35 @@
+import { IsletError } from '@islet/contract'
+import type { ApiDeps, Handlers } from './route.ts'
+import { signalNumber } from './signals.ts'
+
+const SIGKILL = 9
+
+export function processRoutes({ processes }: ApiDeps) {
+  return {
+    startProcess: ({ params, body }) => processes.start(params.id, body),
+    listProcesses: ({ params, query }) => ({ processes: processes.list(params.id, query) }),
+    getProcess: ({ params, query, signal }) =>
+      processes.get(params.id, params.pid, query.wait ? { waitMs: query.wait, signal } : {}),
+    killProcess: ({ params }) => processes.kill(params.id, params.pid),
+    signalProcess: ({ params, body }) => {
+      const signal = body.signal === undefined ? SIGKILL : signalNumber(body.signal)
+      return processes.signal(params.id, params.pid, signal, { group: body.group ?? true })
+    },
+    writeStdin: ({ params, body }) => {
+      const bytes = decodeText(body.data ?? '', body.encoding ?? 'utf8')
+      return processes.writeStdin(params.id, params.pid, bytes, { end: body.end ?? false })
+    },
+    resizeTerminal: ({ params, body }) => processes.resize(params.id, params.pid, body),
+    processOutput: ({ params, query }) => processes.output(params.id, params.pid, query.encoding ?? 'utf8'),
+    attachProcess: () => {
+      throw new IsletError('bad_request', 'This route is a WebSocket.', { hint: 'Send Upgrade: websocket.' })
+    },
+  } satisfies Partial<Handlers>
+}
+
+function decodeText(text: string, encoding: 'utf8' | 'base64'): Buffer {
+  if (encoding === 'base64' && !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) {
+    throw new IsletError('bad_request', 'data: it is not valid base64.')
+  }
+  return Buffer.from(text, encoding)
+}

@@ -1,0 +1,95 @@
+// A route's handler sees one call, already checked against the contract, and answers with a value. How calls are read
+// and answers sent is the same for all: call.ts and send.ts.
+import type { IncomingHttpHeaders } from 'node:http'
+import type { RouteName, RouteOf } from '@islet/contract'
+import type { z } from 'zod'
+import type { Config } from '../config.ts'
+import type { Control } from '../control/control.ts'
+import type { FileService, ProcessService } from '../data/data.ts'
+import type { Images } from '../image/image.ts'
+import type { AdminKey } from '../key.ts'
+import type { Log } from '../log.ts'
+
+export interface ApiDeps {
+  control: Control
+  processes: ProcessService
+  files: FileService
+  images: Images
+  key: Pick<AdminKey, 'keyMatches'>
+  log: Log
+  config: Pick<Config, 'host'>
+}
+
+export interface Call<Name extends RouteName> {
+  params: Record<ParamOf<RouteOf<Name>['path']>, string>
+  query: QueryOutput<Name>
+  body: BodyOutput<Name>
+  headers: IncomingHttpHeaders
+  idempotencyKey: string | undefined
+  /** HEAD: the headers of the answer to GET, no body. */
+  isHead: boolean
+  /** Aborts when the client goes away before it was answered. */
+  readonly signal: AbortSignal
+}
+
+export type Handler<Name extends RouteName> = (call: Call<Name>) => Result<Name> | Promise<Result<Name>>
+export type Handlers = { [Name in RouteName]: Handler<Name> }
+
+/** A JSON answer that needs another status than the route's own. */
+export class Answer<T> {
+  readonly status: number
+  readonly value: T
+
+  constructor(status: number, value: T) {
+    this.status = status
+    this.value = value
+  }
+}
+
+/** Raw bytes. With a Content-Length, a body of another length breaks the connection instead of lying. */
+export class Bytes {
+  readonly body: AsyncIterable<Uint8Array> | undefined
+  readonly headers: Record<string, string | number>
+  readonly status: number
+
+  constructor(
+    body: AsyncIterable<Uint8Array> | undefined,
+    headers: Record<string, string | number>,
+    status = 200,
+  ) {
+    this.body = body
+    this.headers = headers
+    this.status = status
+  }
+}
+
+/** One JSON value per line, as the work goes on. A failure before the first line is an ordinary error. */
+export class Lines<T> {
+  readonly work: (emit: (line: T) => void) => Promise<void>
+
+  constructor(work: (emit: (line: T) => void) => Promise<void>) {
+    this.work = work
+  }
+}
+
+type ParamOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParamOf<Rest>
+  : never
+type QueryOutput<Name extends RouteName> =
+  RouteOf<Name> extends { query: infer Query extends z.ZodType } ? z.output<Query> : Record<string, never>
+type BodyOutput<Name extends RouteName> =
+  RouteOf<Name> extends { body: infer Body }
+    ? Body extends z.ZodType
+      ? z.output<Body>
+      : AsyncIterable<Buffer>
+    : undefined
+type Result<Name extends RouteName> = RouteOf<Name>['response'] extends infer Response
+  ? Response extends z.ZodType
+    ? z.output<Response> | Answer<z.output<Response>>
+    : Response extends 'bytes'
+      ? Bytes
+      : Response extends 'lines'
+        ? Lines<unknown>
+        : // biome-ignore lint/suspicious/noConfusingVoidType: what a function without a result returns
+          void
+  : never

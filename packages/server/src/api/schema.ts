@@ -1,0 +1,65 @@
+// JSON Schema of the contract's schemas, with the exported objects under their own names.
+import * as contract from '@islet/contract'
+import { z } from 'zod'
+
+export type JsonSchema = Record<string, unknown> & { $ref?: string }
+
+export interface Components {
+  /** The schema, or a reference to it when it has a name. */
+  add(schema: z.ZodType, io: 'input' | 'output'): JsonSchema
+  all(): Record<string, JsonSchema>
+}
+
+const NAMES = new Map<unknown, string>(
+  Object.entries(contract)
+    .filter(([, value]) => value instanceof z.ZodObject || value instanceof z.ZodDiscriminatedUnion)
+    .map(([name, schema]) => [schema, name.charAt(0).toUpperCase() + name.slice(1)]),
+)
+/** Descriptions as the schemas have them, and the names on top. */
+const METADATA = {
+  get: (schema: z.ZodType) => ({
+    ...z.globalRegistry.get(schema),
+    ...(NAMES.has(schema) && { id: NAMES.get(schema) }),
+  }),
+  has: (schema: z.ZodType) => NAMES.has(schema) || z.globalRegistry.has(schema),
+}
+
+export function createComponents(): Components {
+  const components: Record<string, JsonSchema> = {}
+  return {
+    add(schema, io) {
+      const {
+        $schema: _,
+        $defs,
+        ...own
+      } = z.toJSONSchema(schema, {
+        io,
+        unrepresentable: 'any',
+        metadata: METADATA as never,
+      }) as JsonSchema & { $defs?: Record<string, JsonSchema> }
+      for (const [name, definition] of Object.entries($defs ?? {})) {
+        components[name] = tidy(definition, io) as JsonSchema
+      }
+      const name = NAMES.get(schema)
+      if (name === undefined) return tidy(own, io) as JsonSchema
+      components[name] ??= tidy(own, io) as JsonSchema
+      return { $ref: `#/components/schemas/${name}` }
+    },
+    all: () => Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1))),
+  }
+}
+
+/** References to where OpenAPI keeps things; answers may grow fields; a date says so by its format alone. */
+function tidy(value: unknown, io: 'input' | 'output'): unknown {
+  if (Array.isArray(value)) return value.map((item) => tidy(item, io))
+  if (typeof value !== 'object' || value === null) return value
+  const isDate = (value as JsonSchema).format === 'date-time'
+  const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
+    if (key === '$ref') return [[key, String(inner).replace('#/$defs/', '#/components/schemas/')]]
+    if (key === 'id' && typeof inner === 'string') return []
+    if (key === 'additionalProperties' && inner === false && io === 'output') return []
+    if (key === 'pattern' && isDate) return []
+    return [[key, tidy(inner, io)]]
+  })
+  return Object.fromEntries(entries)
+}

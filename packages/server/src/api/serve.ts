@@ -1,0 +1,101 @@
+// The API on a port.
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { IsletError } from '@islet/contract'
+import type { Api } from './api.ts'
+import { expectContinue } from './body.ts'
+import { endWithError } from './upgrade.ts'
+
+export interface ServeOptions {
+  host: string
+  /** 0: any free one. */
+  port: number
+  /** How long the head of a request may take. Bodies and answers may take as long as they want. */
+  headersTimeoutMs?: number
+}
+
+export interface Served {
+  url: string
+  port: number
+  server: Server
+  /** Turns new requests away, waits for running ones up to `timeoutMs`, then breaks what is left. Twice is fine. */
+  close(options?: { timeoutMs?: number }): Promise<void>
+}
+
+const HEADERS_TIMEOUT_MS = 15_000
+// A path of 4095 bytes may be percent-encoded, and headers come with it.
+const MAX_HEADER_BYTES = 32 * 1024
+// Longer than the idle time of common clients and proxies, so that it is they who close.
+const KEEP_ALIVE_MS = 75_000
+
+export async function serveApi(api: Api, options: ServeOptions): Promise<Served> {
+  const headersTimeout = options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS
+  const server = createServer(
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout,
+      requestTimeout: 0,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connectionsCheckingInterval: Math.max(50, headersTimeout / 3),
+      noDelay: true,
+      // Ours is an error with a body.
+      requireHostHeader: false,
+      // Anything else that asks for an upgrade (h2c) is served as if it had not.
+      shouldUpgradeCallback: (incoming) => incoming.headers.upgrade?.toLowerCase() === 'websocket',
+    },
+    api.listener,
+  )
+  server.on('checkContinue', (incoming, outgoing) => {
+    expectContinue(incoming)
+    api.listener(incoming, outgoing)
+  })
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => endWithError(socket, unreadable(error)))
+  api.attachWebSockets(server)
+  await listen(server, options)
+
+  const { port } = server.address() as AddressInfo
+  const name = options.host.includes(':') ? `[${options.host}]` : options.host
+  let closing: Promise<void> | undefined
+  return {
+    url: `http://${name}:${port}`,
+    port,
+    server,
+    close: ({ timeoutMs = 0 } = {}) => {
+      closing ??= close(api, server, timeoutMs)
+      return closing
+    },
+  }
+}
+
+function listen(server: Server, { host, port }: ServeOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+async function close(api: Api, server: Server, timeoutMs: number): Promise<void> {
+  api.drain()
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  // Sockets have no end of their own to wait for; their clients attach again.
+  api.close()
+  server.closeIdleConnections()
+  const timer = setTimeout(() => server.closeAllConnections(), timeoutMs)
+  await closed
+  clearTimeout(timer)
+}
+
+/** What Node's parser or clock refused, before there was a request. */
+function unreadable(error: NodeJS.ErrnoException): IsletError {
+  switch (error.code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new IsletError('headers_too_large', `A request's head has at most ${MAX_HEADER_BYTES} bytes.`)
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new IsletError('request_timeout')
+    default:
+      return new IsletError('bad_request', 'The request is not valid HTTP.')
+  }
+}

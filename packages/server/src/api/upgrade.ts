@@ -1,0 +1,127 @@
+// WebSocket upgrades: the same gates and the same errors as any other request, before the handshake.
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { IsletError } from '@islet/contract'
+import { type WebSocket, WebSocketServer } from 'ws'
+import type { Log } from '../log.ts'
+import { checkParams, readQuery } from './call.ts'
+import { asIsletError, errorHeaders, logError } from './errors.ts'
+import { pathOf, requestIdOf } from './exchange.ts'
+import { chooseProtocol } from './middleware/auth.ts'
+import type { Gate } from './middleware/host.ts'
+import { matchWebSocket, noSuchRoute } from './table.ts'
+
+/** Opens what the socket is for, before the handshake, so that a failure is still an HTTP error. */
+export type WebSocketRoute = (call: {
+  params: Record<string, string>
+  query: unknown
+}) => Promise<WebSocketSession>
+
+export interface WebSocketSession {
+  serve(socket: WebSocket): void
+  /** Called when the handshake did not come about, and after the socket's end. */
+  close(): void
+}
+
+export interface Upgrade {
+  handle(incoming: IncomingMessage, socket: Duplex, head: Buffer): void
+  close(): void
+}
+
+export const MAX_MESSAGE_BYTES = 1024 * 1024
+const GOING_AWAY = 1001
+/** How long a client has to answer our close. */
+const CLOSE_MS = 1000
+
+export function createUpgrade({
+  gates,
+  log,
+  routes,
+}: {
+  gates: readonly Gate[]
+  log: Log
+  routes: Record<string, WebSocketRoute>
+}): Upgrade {
+  const server = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_MESSAGE_BYTES,
+    perMessageDeflate: false,
+    handleProtocols: chooseProtocol,
+  })
+  server.on('wsClientError', (error, socket, incoming) => {
+    refuse(
+      new IsletError('invalid_header', `The WebSocket handshake is not valid: ${error.message}.`),
+      incoming,
+      socket,
+    )
+  })
+
+  return {
+    handle: (incoming, socket, head) => {
+      socket.on('error', () => {})
+      open(incoming).then(
+        (session) => handShake(session, incoming, socket, head),
+        (error) => refuse(error, incoming, socket),
+      )
+    },
+    close: () => {
+      server.close()
+      for (const client of server.clients) {
+        client.close(GOING_AWAY)
+        const timer = setTimeout(() => client.terminate(), CLOSE_MS)
+        client.once('close', () => clearTimeout(timer))
+      }
+    },
+  }
+
+  async function open(incoming: IncomingMessage): Promise<WebSocketSession> {
+    for (const gate of gates) gate(incoming)
+    const path = pathOf(incoming)
+    const match = matchWebSocket(path)
+    if (!match) {
+      const error = noSuchRoute(path)
+      throw error.code === 'route_not_found'
+        ? error
+        : new IsletError('bad_request', 'This route is not a WebSocket.')
+    }
+    return routes[match.name]!({ params: checkParams(match.params), query: readQuery(match.route, incoming) })
+  }
+
+  function handShake(
+    session: WebSocketSession,
+    incoming: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+  ): void {
+    socket.once('close', session.close)
+    if (socket.destroyed) session.close()
+    else server.handleUpgrade(incoming, socket, head, (ws) => session.serve(ws))
+  }
+
+  function refuse(thrown: unknown, incoming: IncomingMessage, socket: Duplex): void {
+    const error = asIsletError(thrown, requestIdOf(incoming))
+    logError(error, incoming, log)
+    endWithError(socket, error, { 'X-Request-Id': requestIdOf(incoming), ...errorHeaders(error) })
+  }
+}
+
+/** An error where there is no response object: the head of a request that failed, or an upgrade. */
+export function endWithError(socket: Duplex, error: IsletError, headers: Record<string, string> = {}): void {
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  const body = JSON.stringify(error.toBody())
+  const all = {
+    ...headers,
+    'Content-Type': 'application/json',
+    'Content-Length': String(Buffer.byteLength(body)),
+    'X-Content-Type-Options': 'nosniff',
+    Connection: 'close',
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
+  socket.end(
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('\r\n')}\r\n\r\n${body}`,
+    () => socket.destroy(),
+  )
+}
