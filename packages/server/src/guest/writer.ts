@@ -1,0 +1,98 @@
+// The outgoing side of a connection: frames in as few system calls as possible, bounded, at the socket's pace.
+import type { Socket } from 'node:net'
+import { encodeMessage, type Fields } from '../wire/fields.ts'
+import { encodeFrame, frameHeader } from '../wire/frames.ts'
+import { FIELDS, type FieldsOf, MESSAGE, type MessageName } from './messages.gen.ts'
+
+/** Below this, one copy is cheaper than a second vector of a write. */
+const COPY_BYTES = 16 * 1024
+/** Senders wait for drain long before this; a guest that lets it fill takes our answers and never reads. */
+const MAX_UNSENT_BYTES = 16 * 1024 * 1024
+
+export class Writer {
+  readonly #socket: Socket
+  readonly #onStuck: () => void
+  readonly #planned = new Set<() => void>()
+  #drained: PromiseWithResolvers<void> | undefined
+  #turnPlanned = false
+
+  /** `onStuck`: the peer does not read what it is sent. */
+  constructor(socket: Socket, onStuck: () => void) {
+    this.#socket = socket
+    this.#onStuck = onStuck
+    socket.on('drain', () => this.#onDrain())
+  }
+
+  /** Too much waits to be sent: wait for `drained` before adding to it. */
+  get congested(): boolean {
+    return this.#socket.writableNeedDrain
+  }
+
+  /** Resolves when there is room again, or when the connection has ended. */
+  drained(): Promise<void> {
+    if (!this.congested) return Promise.resolve()
+    this.#drained ??= Promise.withResolvers<void>()
+    return this.#drained.promise
+  }
+
+  send<N extends MessageName>(name: N, stream: number, fields: FieldsOf[N]): void {
+    this.frame(encodeMessage(MESSAGE[name], stream, FIELDS[name]!, fields as Fields))
+  }
+
+  /** DATA, in one system call and without a copy when it is large. The chunk must not be changed afterwards. */
+  data(stream: number, chunk: Uint8Array): void {
+    if (chunk.length < COPY_BYTES) {
+      this.frame(encodeFrame(MESSAGE.DATA, stream, chunk))
+      return
+    }
+    if (this.#socket.destroyed) return
+    this.#socket.cork()
+    this.#socket.write(frameHeader(MESSAGE.DATA, stream, chunk.length))
+    this.#socket.write(chunk)
+    this.#socket.uncork()
+    this.#checkUnsent()
+  }
+
+  /** A whole frame. */
+  frame(frame: Buffer): void {
+    if (this.#socket.destroyed) return
+    this.#socket.write(frame)
+    this.#checkUnsent()
+  }
+
+  /** Calls back once at the end of this turn of the event loop (later when congested); planning twice is once. */
+  plan(callback: () => void): void {
+    this.#planned.add(callback)
+    if (this.#turnPlanned) return
+    this.#turnPlanned = true
+    setImmediate(() => {
+      this.#turnPlanned = false
+      this.#runPlanned()
+    })
+  }
+
+  close(): void {
+    this.#socket.destroy()
+    this.#planned.clear()
+    this.#drained?.resolve()
+  }
+
+  #onDrain(): void {
+    this.#drained?.resolve()
+    this.#drained = undefined
+    this.#runPlanned()
+  }
+
+  #runPlanned(): void {
+    if (this.#socket.destroyed || this.congested || this.#planned.size === 0) return
+    const planned = [...this.#planned]
+    this.#planned.clear()
+    this.#socket.cork()
+    for (const callback of planned) callback()
+    this.#socket.uncork()
+  }
+
+  #checkUnsent(): void {
+    if (this.#socket.writableLength > MAX_UNSENT_BYTES) this.#onStuck()
+  }
+}
