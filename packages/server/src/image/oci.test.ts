@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { lstat, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Progress } from './image.ts'
 import { freePort, type Registry, startRegistry } from './registry.scratch.ts'
 import { overlayMarks, type Scratch, scratch } from './scratch.ts'
@@ -168,6 +171,30 @@ test('a pull that is cancelled on its way stops and leaves nothing; another call
   await images.pull(reference, { insecure })
 })
 
+test('a server that is killed while it pulls leaves no process, and the next one sweeps what it wrote', async () => {
+  await using dir = await scratch()
+  await registry.push('team/killed:1', LAYERS)
+  registry.door = 'stall'
+  const imagesDir = join(dir.path, 'images')
+  const script = `
+    const { createImages } = await import(${JSON.stringify(new URL('./images.ts', import.meta.url).href)})
+    const images = createImages({ imagesDir: ${JSON.stringify(imagesDir)}, inUse: async () => new Set() })
+    const onProgress = ({ fraction = 0 }) => fraction > 0 && console.log('arriving')
+    await images.pull(${JSON.stringify(`${registry.address}/team/killed:1`)}, { insecure: true, onProgress })`
+  const server = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(server.stdout, 'data')
+  const [left] = await readdir(imagesDir)
+  const pullers = await processesWith(left!)
+  assert.notEqual(pullers.length, 0)
+  server.kill('SIGKILL')
+  await once(server, 'exit')
+  while ((await processesWith(left!)).length > 0) await sleep(20)
+  await dir.images({ hostRoot: dir.path }).collect()
+  assert.deepEqual(await readdir(imagesDir), [])
+})
+
 test('what goes wrong at the registry is told apart', async () => {
   await using dir = await scratch()
   await registry.push('team/wrong:1', LAYERS)
@@ -269,3 +296,10 @@ test('credentials come from the containers auth file of the machine', async () =
     registry.guest = undefined
   }
 })
+
+/** Processes that have this word in their arguments. */
+async function processesWith(word: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
+  return lines.filter((line) => line.includes(word))
+}

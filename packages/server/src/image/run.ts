@@ -46,8 +46,6 @@ const INHERITED = [
 ]
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const KEPT_LINES = 40
-/** How long a cancelled program may clean up after itself before it is killed. */
-const TERM_MS = 5000
 
 /** Runs to the end and returns the exit code; a program that cannot be started, or is cancelled, throws. */
 export async function run(
@@ -93,7 +91,7 @@ export async function run(
     onLine?.(line)
   })
   await started
-  const stop = () => void endGroup(child, closed)
+  const stop = () => killGroup(child)
   signal?.addEventListener('abort', stop, { once: true })
   if (signal?.aborted) stop()
   if (input && child.stdin) {
@@ -119,7 +117,7 @@ export async function runOk(
 ): Promise<RunResult> {
   const result = await run(argv, options)
   if (result.exitCode === 0) return result
-  if (/no space left on device|disk quota exceeded/i.test(result.stderr)) throw diskFull()
+  if (/no space left on device|disk quota exceeded|wrote only \d+ of/i.test(result.stderr)) throw diskFull()
   throw options.explain?.(result) ?? failed(argv[0], result)
 }
 
@@ -137,20 +135,11 @@ export function diskFull(cause?: unknown): IsletError {
   })
 }
 
-/** Ends the program and all it started: asked first, killed when it does not listen. */
-async function endGroup(child: ChildProcess, closed: Promise<number>): Promise<void> {
-  signalGroup(child, 'SIGTERM')
-  const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), TERM_MS)
-  await closed
-  clearTimeout(timer)
-  // What it left behind in its group goes too.
-  signalGroup(child, 'SIGKILL')
-}
-
-function signalGroup(child: ChildProcess, name: NodeJS.Signals): void {
+/** Ends the program and all it started at once: whatever it was writing is thrown away by us. */
+function killGroup(child: ChildProcess): void {
   if (child.pid === undefined) return
   try {
-    process.kill(-child.pid, name)
+    process.kill(-child.pid, 'SIGKILL')
   } catch {
     // It has ended.
   }
