@@ -7,6 +7,7 @@ import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import type { Image, ImageSource, Runtime } from './image.ts'
+import { tempName } from './staging.ts'
 
 export interface NamedRuntime {
   image: string
@@ -104,7 +105,7 @@ export function openCatalog(imagesDir: string): Catalog {
     async change(edit) {
       const runtimes = new Map(await load())
       edit(runtimes)
-      const temp = `${file}.${process.pid}`
+      const temp = join(imagesDir, tempName())
       try {
         await writeFile(temp, `${JSON.stringify(Object.fromEntries(runtimes), null, 2)}\n`, { flush: true })
         await rename(temp, file)

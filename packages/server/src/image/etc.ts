@@ -98,7 +98,7 @@ async function copy(from: string, to: string, into: TreeWriter): Promise<void> {
   if (stat.isDirectory()) {
     if ((stat.mode & 0o005) !== 0o005) return
     await into.dir(to, 0o755)
-    for (const name of (await readdir(from)).sort()) await copy(join(from, name), join(to, name), into)
+    await Promise.all((await readdir(from)).map((name) => copy(join(from, name), join(to, name), into)))
     return
   }
   if (!stat.isFile() || (stat.mode & 0o004) === 0 || stat.size > MAX_FILE_BYTES) return

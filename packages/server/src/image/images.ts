@@ -72,7 +72,8 @@ export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' 
       try {
         const made = await fill({ staging, signal, onProgress, find })
         await give(options.name, made)
-        return made
+        // Of two servers that made the same, one was first.
+        return (await catalog.image(made.name)) ?? made
       } catch (error) {
         throw explainDisk(error)
       }

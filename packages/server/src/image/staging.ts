@@ -86,7 +86,8 @@ export function explainDisk(error: unknown): unknown {
   return code === 'ENOSPC' || code === 'EDQUOT' ? diskFull(error) : error
 }
 
-function tempName(): string {
+/** A name that `stagings` finds again, and knows to be left over when this process is gone. */
+export function tempName(): string {
   return `${PREFIX}${process.pid}-${startTime(process.pid)}-${randomBytes(6).toString('hex')}`
 }
 

@@ -19,13 +19,17 @@ export interface TreeWriter {
 
 export function treeWriter(root: string): TreeWriter {
   const at = (path: string) => join(root, path)
+  const made = new Set(['.', '/'])
 
   async function parents(path: string): Promise<void> {
     const parent = dirname(path)
-    if (parent === '.' || parent === '/' || (await isDirectory(at(parent)))) return
-    await parents(parent)
-    await mkdir(at(parent))
-    await chmod(at(parent), 0o755)
+    if (made.has(parent)) return
+    if (!(await isDirectory(at(parent)))) {
+      await parents(parent)
+      await mkdir(at(parent))
+      await chmod(at(parent), 0o755)
+    }
+    made.add(parent)
   }
 
   return {
