@@ -98,10 +98,9 @@ export class Process implements GuestProcess, StreamOwner {
   forget(): void {
     if (this.#forgotten) return
     this.#forgotten = true
-    if (this.#connection) {
-      this.#connection.out.send('FORGET', this.#stream, {})
-      this.#endStream(LATE_BYTES)
-    } else this.#host.forgetLater(this.id, this.#output.taken)
+    this.#connection?.out.send('FORGET', this.#stream, {})
+    this.#host.onForgotten(this.id, this.#output.taken, this.#connection)
+    this.#endStream(LATE_BYTES)
     this.killed()
     this.#host.onGone(this)
   }

@@ -1,9 +1,10 @@
 // The processes of a guest that the link knows, by id, and the requests about them.
 import { IsletError } from '@islet/contract'
 import { checkId, checkNumber, checkSize, checkSpawn } from './check.ts'
-import type { Connection, StreamOwner } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { type About, sandboxLost } from './errors.ts'
 import { call, type Host, nothing } from './exchange.ts'
+import { Forgotten, forget } from './forgotten.ts'
 import type { GuestProcess, GuestProcessState, OutputSink, SpawnSpec, TerminalSize } from './guest.ts'
 import { MAX_PROCESSES, type SpawnFields } from './messages.gen.ts'
 import { Process } from './process.ts'
@@ -14,8 +15,8 @@ export interface ProcessHost {
   succeeded(): void
   /** The process is no longer the link's concern. */
   onGone(process: Process): void
-  /** Forget it as soon as there is a connection; its output was taken up to `offset`. */
-  forgetLater(id: string, offset: number): void
+  /** The guest is to forget it; its output was taken up to `offset`. `connection`: where FORGET was sent. */
+  onForgotten(id: string, offset: number, connection: Connection | undefined): void
 }
 
 export interface ProcessOptions {
@@ -28,15 +29,11 @@ export interface ProcessOptions {
 }
 
 const MAX_SIGNAL = 64
-/** Output of a process that is attached only to be forgotten. */
-const FORGET_LATE_BYTES = 512 * 1024
-const IGNORED: StreamOwner = { limited: false, onFrame() {}, onLost() {} }
 
 export class Processes implements ProcessHost {
   readonly #host: Host
   readonly #processes = new Map<string, Process>()
-  /** To be forgotten at the next connection: id and output offset. */
-  readonly #forgotten = new Map<string, number>()
+  readonly #forgotten = new Forgotten()
 
   constructor(host: Host) {
     this.#host = host
@@ -116,8 +113,7 @@ export class Processes implements ProcessHost {
       for (const process of [...this.#processes.values()])
         if (!process.fresh) process.fail(sandboxLost('its guest was replaced by a new one'))
     }
-    for (const [id, offset] of this.#forgotten) this.#forget(connection, id, offset)
-    this.#forgotten.clear()
+    this.#forgotten.onConnect(connection)
     for (const process of [...this.#processes.values()]) process.start(connection)
   }
 
@@ -130,14 +126,15 @@ export class Processes implements ProcessHost {
     if (this.#processes.get(process.id) === process) this.#processes.delete(process.id)
   }
 
-  forgetLater(id: string, offset: number): void {
-    if (this.connection) this.#forget(this.connection, id, offset)
-    else if (this.#forgotten.size < MAX_PROCESSES) this.#forgotten.set(id, offset)
+  onForgotten(id: string, offset: number, connection: Connection | undefined): void {
+    if (!connection && this.connection) forget(this.connection, id, offset)
+    this.#forgotten.add(id, offset, connection ?? this.connection)
   }
 
   async #start(options: ProcessOptions): Promise<GuestProcess> {
     if (this.#processes.size >= MAX_PROCESSES)
       throw new IsletError('limit_exceeded', `The sandbox has ${MAX_PROCESSES} processes already.`)
+    this.#forgotten.delete(options.id)
     const process = new Process(this, options)
     this.#processes.set(options.id, process)
     const { connection } = this.#host
@@ -147,13 +144,5 @@ export class Processes implements ProcessHost {
       if (this.#host.connection) process.start(this.#host.connection)
     } else process.start(connection)
     return process.started
-  }
-
-  /** FORGET goes on the process's stream, so there must be one. */
-  #forget(connection: Connection, id: string, offset: number): void {
-    const stream = connection.open(IGNORED)
-    connection.out.send('ATTACH', stream, { id, offset })
-    connection.out.send('FORGET', stream, {})
-    connection.end(stream, FORGET_LATE_BYTES)
   }
 }
