@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { Islet } from 'islet'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
-export const ISLET = join(root, 'packages/cli/bin/islet.js')
+export const ISLET = process.env.ISLET_TEST_CLI ?? join(root, 'packages/cli/bin/islet.js')
 
 const START_TIMEOUT_MS = 30_000
 
@@ -88,6 +88,12 @@ export class TestServer {
     await this.#end('SIGKILL')
   }
 
+  /** Waits until it has ended by itself. */
+  async ended(): Promise<void> {
+    const child = this.#child!
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  }
+
   /** As an administrator would. */
   async stop(): Promise<number | null> {
     return this.#end('SIGTERM')
@@ -95,7 +101,7 @@ export class TestServer {
 
   /** Stops every sandbox and the server, and removes its data directory. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#child?.exitCode !== null || this.#child?.signalCode !== null) await this.start()
+    if (this.#child?.exitCode !== null || this.#child.signalCode !== null) await this.start()
     const islet = this.islet()
     for (;;) {
       const { sandboxes } = await islet.sandboxes.list({ limit: 1000 })

@@ -1,0 +1,49 @@
+// Kills a server at chosen moments of an operation and starts it again.
+
+import assert from 'node:assert/strict'
+import { setTimeout } from 'node:timers/promises'
+import { heldBy, nothingLeft } from '../support/held.ts'
+import { slotOf } from '../support/leftovers.ts'
+import { TestServer } from '../support/server.ts'
+
+/** Milliseconds after the start of an operation; dense where most of its steps are. */
+export const MOMENTS = [0, 2, 5, 10, 20, 30, 40, 55, 70, 100]
+
+/**
+ * Starts the operation, kills the server after `moment` milliseconds, starts it again. Answers with the operation's
+ * result if it was acknowledged before the crash.
+ */
+export async function crashDuring<T>(
+  server: TestServer,
+  moment: number,
+  operation: () => Promise<T>,
+): Promise<T | undefined> {
+  const outcome = operation().then(
+    (value) => ({ value }),
+    () => undefined,
+  )
+  await setTimeout(moment)
+  await server.kill()
+  const acknowledged = await outcome
+  await server.start()
+  return acknowledged?.value
+}
+
+/** What the server holds is exactly what its sandboxes need. */
+export async function assertNoLeak(server: TestServer): Promise<void> {
+  const { total } = await server.islet().sandboxes.list({ limit: 1000 })
+  const { shells, layers, cgroups } = heldBy(server)
+  assert.deepEqual({ shells, layers, cgroups }, { shells: total, layers: total, cgroups: total })
+}
+
+/** A server for one test, and the proof that it leaves nothing. */
+export async function withServer(use: (server: TestServer) => Promise<void>): Promise<void> {
+  const server = await TestServer.start()
+  const slot = slotOf(server.dataDir)
+  try {
+    await use(server)
+  } finally {
+    await server[Symbol.asyncDispose]()
+  }
+  assert.deepEqual(nothingLeft(server.dataDir, slot), [])
+}
