@@ -1,5 +1,5 @@
 // The images of one data directory. This file composes; each way to make an image is a file of its own.
-import { mkdirSync } from 'node:fs'
+import { chmodSync, mkdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
@@ -9,7 +9,7 @@ import { buildBase } from './debian.ts'
 import { allowedPaths } from './etc.ts'
 import { type Garbage, removeAll, sweep, takeAway } from './gc.ts'
 import { buildHostRoot, HOST_DEFAULTS, hostFingerprint, hostGaps, hostTrees } from './host.ts'
-import type { Image, Images, ImportOptions, Runtime } from './image.ts'
+import type { Image, ImageSource, Images, ImportOptions, Runtime } from './image.ts'
 import { type Job, publish } from './job.ts'
 import { pullOci } from './oci.ts'
 import { parseReference } from './registry.ts'
@@ -17,7 +17,7 @@ import { createLock, createShared } from './shared.ts'
 import { explainDisk, stage } from './staging.ts'
 
 export interface ImagesOptions {
-  /** <data>/images. Made with mode 0700: images hold set-user-id programs that nobody on the machine may start. */
+  /** <data>/images. Gets mode 0700: images hold set-user-id programs that nobody on the machine may start. */
   imagesDir: string
   /** Names of the images that sandboxes and snapshots need. */
   inUse: () => Promise<Set<string>>
@@ -26,11 +26,17 @@ export interface ImagesOptions {
   hostRoot?: string
 }
 
+interface MakeOptions extends ImportOptions {
+  /** What the name stands for, when the image may have come from elsewhere. */
+  source?: ImageSource
+}
+
 /** How long a look at the machine's /etc holds: a hundred creates at once need only one. */
 const HOST_CHECK_MS = 1000
 
 export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' }: ImagesOptions): Images {
-  mkdirSync(imagesDir, { recursive: true, mode: 0o700 })
+  mkdirSync(imagesDir, { recursive: true })
+  chmodSync(imagesDir, 0o700)
   const catalog = openCatalog(imagesDir)
   const share = createShared<Image>()
   const locked = createLock()
@@ -58,11 +64,8 @@ export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' 
   }
 
   /** Makes an image once for all who ask for the same key meanwhile, and gives it the name. */
-  async function make(
-    key: string,
-    options: ImportOptions,
-    fill: (job: Job) => Promise<Image>,
-  ): Promise<Image> {
+  async function make(key: string, options: MakeOptions, fill: (job: Job) => Promise<Image>): Promise<Image> {
+    const { name, source } = options
     const image = await share(key, options, async ({ signal, onProgress }) => {
       await using staging = await stage(imagesDir)
       const find = async (digest: string) => {
@@ -71,20 +74,20 @@ export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' 
       }
       try {
         const made = await fill({ staging, signal, onProgress, find })
-        await give(options.name, made)
+        await give(name, made, source)
         // Of two servers that made the same, one was first.
         return (await catalog.image(made.name)) ?? made
       } catch (error) {
         throw explainDisk(error)
       }
     })
-    await give(options.name, image)
+    await give(name, image, source)
     return image
   }
 
-  async function give(name: string | undefined, { name: image, source }: Image): Promise<void> {
-    if (name === undefined || (await catalog.named()).get(name)?.image === image) return
-    await locked(() => catalog.change((runtimes) => void runtimes.set(name, { image, source })))
+  async function give(name: string | undefined, image: Image, source = image.source): Promise<void> {
+    if (name === undefined || (await catalog.named()).get(name)?.image === image.name) return
+    await locked(() => catalog.change((runtimes) => void runtimes.set(name, { image: image.name, source })))
   }
 
   async function resolve(runtime: string): Promise<Image> {
@@ -134,11 +137,12 @@ export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' 
     },
     async pull(reference, options = {}) {
       const known = BUILT_IN.find(({ name }) => name === reference)?.source
-      const source = known?.kind === 'oci' ? known.reference : parseReference(reference).reference
+      const wanted = known?.kind === 'oci' ? known.reference : parseReference(reference).reference
       const { name = reference, insecure = false } = options
       checkRuntimeName(name)
-      return make(`oci ${insecure} ${source}`, { ...options, name }, (job) =>
-        pullOci({ ...job, reference: source, insecure }),
+      const source = { kind: 'oci', reference: wanted } as const
+      return make(`oci ${insecure} ${wanted}`, { ...options, name, source }, (job) =>
+        pullOci({ ...job, reference: wanted, insecure }),
       )
     },
     async import(source, options) {
@@ -146,7 +150,9 @@ export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' 
       if (source.kind !== 'directory' && source.kind !== 'tar') {
         throw new IsletError('bad_request', 'Only a directory or a tar can be imported.')
       }
-      return make(`${source.kind} ${source.path}`, options, (job) => importArchive({ ...job, source }))
+      return make(`${source.kind} ${source.path}`, { ...options, source }, (job) =>
+        importArchive({ ...job, source }),
+      )
     },
     async buildBase(options = {}) {
       const { force = false, packages = [] } = options

@@ -48,10 +48,7 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const KEPT_LINES = 40
 
 /** Runs to the end and returns the exit code; a program that cannot be started, or is cancelled, throws. */
-export async function run(
-  argv: readonly [string, ...string[]],
-  options: RunOptions = {},
-): Promise<RunResult> {
+export async function run(argv: Argv, options: RunOptions = {}): Promise<RunResult> {
   const { signal, onLine, input, maxOutputBytes = 1 << 20 } = options
   signal?.throwIfAborted()
   const env: Record<string, string> = { PATH, LANG: 'C.UTF-8', ...options.env }
@@ -86,7 +83,8 @@ export async function run(
   })
   lines(child.stdout, (line) => onLine?.(line))
   lines(child.stderr, (line) => {
-    said.push(line.slice(0, 1000))
+    // A proxy's or mirror's address may carry a password.
+    said.push(line.slice(0, 1000).replaceAll(/:\/\/[^/\s@]*@/g, '://'))
     if (said.length > KEPT_LINES) said.shift()
     onLine?.(line)
   })
@@ -105,8 +103,8 @@ export async function run(
   input?.destroy()
   signal?.throwIfAborted()
   if (input?.errored) throw input.errored
-  if (options.tied && exitCode === 127)
-    throw notStarted(argv[0], { name: '', message: said.join('\n'), code: 'ENOENT' })
+  // setpriv, when the program it was to become is not there.
+  if (options.tied && exitCode === 127) throw notStarted(argv[0])
   return { exitCode, stdout: Buffer.concat(output).toString(), stderr: said.join('\n') }
 }
 
@@ -145,11 +143,11 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-function notStarted(program: string, error: NodeJS.ErrnoException): IsletError {
-  if (error.code !== 'ENOENT')
-    return new IsletError('internal', `${program} cannot be started`, { cause: error })
+function notStarted(program: string, cause?: NodeJS.ErrnoException): IsletError {
+  if (cause && cause.code !== 'ENOENT')
+    return new IsletError('internal', `${program} cannot be started.`, { cause })
   return new IsletError('not_supported', `The program ${program} is not on this machine.`, {
     hint: 'scripts/setup, run as root, installs what Islet needs.',
-    cause: error,
+    cause,
   })
 }
