@@ -1,0 +1,74 @@
+// Every command, once: the program, its help and the shell completions come from this table.
+import { Command } from 'commander'
+import { completeCommand } from './commands/__complete.ts'
+import { completion } from './commands/completion.ts'
+import { cp } from './commands/cp.ts'
+import { create } from './commands/create.ts'
+import { doctor } from './commands/doctor.ts'
+import { exec } from './commands/exec.ts'
+import { image } from './commands/image.ts'
+import { info } from './commands/info.ts'
+import { kill } from './commands/kill.ts'
+import { logs } from './commands/logs.ts'
+import { ls } from './commands/ls.ts'
+import { ps } from './commands/ps.ts'
+import { rm } from './commands/rm.ts'
+import { run } from './commands/run.ts'
+import { runtimes } from './commands/runtimes.ts'
+import { serve } from './commands/serve.ts'
+import { setup } from './commands/setup.ts'
+import { sh } from './commands/sh.ts'
+import { update } from './commands/update.ts'
+import { version } from './commands/version.ts'
+import { VERSION } from './version.ts'
+
+const COMMANDS: readonly (() => Command)[] = [
+  run,
+  create,
+  ls,
+  info,
+  update,
+  exec,
+  sh,
+  cp,
+  ps,
+  kill,
+  logs,
+  rm,
+  image,
+  runtimes,
+  serve,
+  setup,
+  doctor,
+  completion,
+  version,
+]
+
+/** Without a `--`, the first word after the sandbox begins the command, options and all. */
+export function createProgram({ hasSeparator = false } = {}): Command {
+  const program = new Command('islet')
+    .description('Gives every AI agent its own Linux computer.')
+    .version(VERSION, '-V, --version')
+    .enablePositionalOptions()
+    .addHelpText('after', "\nExample:\n  islet run 'echo hello from $(hostname)'")
+  for (const make of COMMANDS) program.addCommand(make())
+  program.addCommand(completeCommand(program), { hidden: true })
+  for (const command of walk(program)) {
+    command.exitOverride().showHelpAfterError(`hint: ${pathOf(command)} --help shows how.`)
+    if (takesCommand(command)) command.passThroughOptions(!hasSeparator)
+  }
+  return program
+}
+
+export function* walk(command: Command): Generator<Command> {
+  yield command
+  for (const child of command.commands) yield* walk(child)
+}
+
+export function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
+}
+
+function takesCommand(command: Command): boolean {
+  return command.registeredArguments.some((argument) => argument.name() === 'command')
+}

@@ -1,0 +1,35 @@
+// One parser per kind of value. What does not parse is a usage error, told before anything is asked of a server.
+import { parseCpuMillis, parseDurationMs, parseSizeBytes } from '@islet/contract'
+import { InvalidArgumentError } from 'commander'
+
+export function duration(text: string): number {
+  const ms = parseDurationMs(/^\d+$/.test(text) ? Number(text) : text)
+  return ms ?? invalid('It must be like 500ms, 30s, 10m or 2h; a plain number is milliseconds.')
+}
+
+export function size(text: string): string {
+  return parseSizeBytes(text) === undefined ? invalid('It must be like 512Mi, 2Gi or 500M.') : text
+}
+
+export function cpu(text: string): string {
+  return parseCpuMillis(text) === undefined ? invalid('It must be like 2, 0.5 or 500m.') : text
+}
+
+export function integer(text: string): number {
+  return /^\d+$/.test(text) ? Number(text) : invalid('It must be a whole number.')
+}
+
+/** KEY=VALUE, given once or more. */
+export function pair(text: string, previous: Record<string, string> = {}): Record<string, string> {
+  const at = text.indexOf('=')
+  if (at < 1) invalid('It must be KEY=VALUE.')
+  return { ...previous, [text.slice(0, at)]: text.slice(at + 1) }
+}
+
+export function many(text: string, previous: string[] = []): string[] {
+  return [...previous, text]
+}
+
+function invalid(message: string): never {
+  throw new InvalidArgumentError(message)
+}

@@ -1,0 +1,44 @@
+// What a new sandbox may be given, the same for `create` and `run`.
+import type { Command } from 'commander'
+import type { CreateOptions } from 'islet'
+import { addEnvOptions, type EnvFlags, toEnv } from './env.ts'
+import { pair } from './parse.ts'
+import { addResourceOptions, type ResourceFlags, toResources } from './resources.ts'
+
+export interface SandboxFlags extends EnvFlags, ResourceFlags {
+  runtime?: string
+  name?: string
+  project?: string
+  metadata?: Record<string, string>
+  network?: true
+  user?: string
+  cwd?: string
+}
+
+export function addSandboxOptions(command: Command): Command {
+  addEnvOptions(
+    command
+      .option('-r, --runtime <name>', 'what it runs on; islet runtimes lists the names')
+      .option('--name <name>', 'a name to find it by')
+      .option('--project <name>', 'the project it belongs to')
+      .option('--metadata <key=value>', 'a label (repeat)', pair)
+      .option('--network', 'let it reach the network')
+      .option('-u, --user <name>', 'who commands run as')
+      .option('-w, --cwd <path>', 'where commands start; made if missing'),
+  )
+  return addResourceOptions(command)
+}
+
+export function toCreateOptions(flags: SandboxFlags): CreateOptions {
+  return {
+    runtime: flags.runtime,
+    name: flags.name,
+    project: flags.project,
+    metadata: flags.metadata,
+    env: toEnv(flags),
+    resources: toResources(flags),
+    network: flags.network && { enabled: true },
+    user: flags.user,
+    workdir: flags.cwd,
+  }
+}

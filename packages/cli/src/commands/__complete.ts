@@ -1,0 +1,40 @@
+import { Command } from 'commander'
+import { findSandbox } from '../args/sandbox.ts'
+import { complete, type Names } from '../completion/complete.ts'
+import { connect } from '../connect.ts'
+import { formatCommand } from '../format.ts'
+import { print } from '../output.ts'
+import { clean } from '../table.ts'
+
+// A shell waits for this with every key press.
+const PATIENCE_MS = 1000
+
+/** Hidden: what the scripts of `islet completion` call. Says nothing when something is wrong. */
+export function completeCommand(program: Command): Command {
+  return new Command('__complete').argument('[words...]').action(async (words: string[]) => {
+    try {
+      const found = await complete(program, words, names)
+      if (!found) return print(':files')
+      for (const { text, summary } of found) print(summary ? `${text}\t${clean(summary)}` : text)
+    } catch {
+      process.exitCode = 1
+    }
+  })
+}
+
+const names: Names = {
+  async sandboxes() {
+    const signal = AbortSignal.timeout(PATIENCE_MS)
+    const { sandboxes } = await connect({ retries: 0 }).sandboxes.list({ signal })
+    return sandboxes.flatMap(({ id, name, runtime }) => [
+      { text: id, summary: name ?? runtime },
+      ...(name !== null && /^[\w.-]+$/.test(name) ? [{ text: name, summary: id }] : []),
+    ])
+  },
+  async processes(text) {
+    const signal = AbortSignal.timeout(PATIENCE_MS)
+    const sandbox = await findSandbox(connect({ retries: 0 }), text)
+    const processes = await sandbox.exec.list({ signal })
+    return processes.map(({ id, command }) => ({ text: id, summary: formatCommand(command) }))
+  },
+}

@@ -1,0 +1,68 @@
+import type { Command } from 'commander'
+import { addEnvOptions, type EnvFlags, toEnv } from '../args/env.ts'
+import { duration } from '../args/parse.ts'
+import { findSandbox } from '../args/sandbox.ts'
+import { toCommand } from '../args/words.ts'
+import { command, type JsonFlag } from '../command.ts'
+import { connect } from '../connect.ts'
+import { UsageError } from '../errors.ts'
+import { print, printJson } from '../output.ts'
+import { followPiped, hasPipedStdin, readStdin } from '../stdio/pipe.ts'
+import { followTerminal, terminalEnv } from '../stdio/terminal.ts'
+
+interface ExecFlags extends EnvFlags, JsonFlag {
+  cwd?: string
+  user?: string
+  timeout?: number
+  detach?: true
+  tty?: true
+  stdin?: false
+}
+
+export function exec(): Command {
+  const made = command(
+    'exec',
+    "Run a command in a sandbox; its exit code is the command's own.",
+    "islet exec dev -- ls -la\necho hello | islet exec dev 'wc -c'",
+  )
+    .argument('<sandbox>', 'id, beginning of an id, or name')
+    .argument('[command...]', 'one word is shell text; several are a program and its arguments')
+  return addEnvOptions(made)
+    .option('-w, --cwd <path>', 'where it starts')
+    .option('-u, --user <name>', 'who it runs as')
+    .option('--timeout <duration>', 'kill it after this long, like 30s (exit code 124)', duration)
+    .option('-d, --detach', 'start it and print its process id')
+    .option('-t, --tty', 'with this terminal')
+    .option('-n, --no-stdin', 'do not pass on stdin')
+    .action(action)
+}
+
+async function action(text: string, words: string[], flags: ExecFlags): Promise<void> {
+  const chosen = toCommand(words, `islet exec ${text} -- ls -la`)
+  if (flags.detach && flags.tty) throw new UsageError('--detach and --tty exclude each other.', 'Take one.')
+  const sandbox = await findSandbox(connect(), text)
+  const { cwd, user, timeout } = flags
+  const options = { cwd, user, timeout, env: toEnv(flags) }
+  if (flags.detach) {
+    const process = await sandbox.exec.spawn(chosen, options)
+    if (flags.json) printJson(process)
+    else print(process.id)
+    return
+  }
+  if (flags.tty) {
+    const env = { ...terminalEnv(), ...options.env }
+    const open = (terminal: object) => sandbox.pty.create({ ...options, ...terminal, env, command: chosen })
+    process.exitCode = await followTerminal(open)
+    return
+  }
+  const stdin = flags.stdin !== false && hasPipedStdin()
+  if (flags.json) {
+    const input = stdin ? await readStdin() : undefined
+    const result = await sandbox.exec.run(chosen, { ...options, stdin: input })
+    printJson(result)
+    process.exitCode = result.exitCode
+    return
+  }
+  const open = (handlers: object) => sandbox.exec.start(chosen, { ...options, ...handlers, stdin })
+  process.exitCode = await followPiped(open, { stdin })
+}

@@ -1,0 +1,83 @@
+import type { Command } from 'commander'
+import type { CreateOptions, Sandbox } from 'islet'
+import { duration, many } from '../args/parse.ts'
+import { addSandboxOptions, type SandboxFlags, toCreateOptions } from '../args/sandbox-options.ts'
+import { toCommand } from '../args/words.ts'
+import { command, type JsonFlag } from '../command.ts'
+import { connectOrEmbed } from '../connect.ts'
+import { parseFileFlag } from '../copy/location.ts'
+import { copyIn } from '../copy/upload.ts'
+import { printJson } from '../output.ts'
+import { followPiped, hasPipedStdin, readStdin } from '../stdio/pipe.ts'
+import { abortOnSignals, holdSignals } from '../stdio/signals.ts'
+import { followTerminal, terminalEnv } from '../stdio/terminal.ts'
+
+interface RunFlags extends SandboxFlags, JsonFlag {
+  timeout?: number
+  file?: string[]
+  tty?: true
+  stdin?: false
+}
+
+export function run(): Command {
+  const made = command(
+    'run',
+    'Run one command in a fresh sandbox, which is removed afterwards; needs no server.',
+    "islet run 'python3 --version'\nislet run --memory 512Mi -- ls -la /",
+  ).argument('[command...]', 'one word is shell text; several are a program and its arguments')
+  return addSandboxOptions(made)
+    .option('--timeout <duration>', 'kill the command after this long, like 30s (exit code 124)', duration)
+    .option('--file <local:remote>', 'copy a file or directory in first (repeat)', many)
+    .option('-t, --tty', 'with this terminal; without a command: a shell')
+    .option('-n, --no-stdin', 'do not pass on stdin')
+    .action(action)
+}
+
+async function action(words: string[], flags: RunFlags): Promise<void> {
+  if (!(flags.tty && words.length === 0)) toCommand(words, "islet run 'echo hello'")
+  const files = (flags.file ?? []).map(parseFileFlag)
+  const create: CreateOptions = toCreateOptions(flags)
+  using early = abortOnSignals()
+  await using host = await connectOrEmbed()
+  early.signal.throwIfAborted()
+  const sandbox = await host.islet.sandboxes.create({ ...create, signal: early.signal })
+  try {
+    for (const { local, remote } of files) await copyIn(sandbox, local, remote, early.signal)
+    process.exitCode = await runIn(sandbox, words, flags, early)
+  } finally {
+    using _patience = holdSignals()
+    await sandbox.kill()
+    await host[Symbol.asyncDispose]()
+  }
+}
+
+async function runIn(
+  sandbox: Sandbox,
+  words: string[],
+  flags: RunFlags,
+  early: Disposable & { signal: AbortSignal },
+): Promise<number> {
+  const { timeout } = flags
+  const onStarted = () => early[Symbol.dispose]()
+  if (flags.tty) {
+    const chosen = words.length > 0 ? { command: toCommand(words, '') } : {}
+    return followTerminal(
+      (options) => sandbox.pty.create({ ...options, ...chosen, timeout, env: terminalEnv() }),
+      {
+        onStarted,
+      },
+    )
+  }
+  const chosen = toCommand(words, '')
+  const stdin = flags.stdin !== false && hasPipedStdin()
+  if (!flags.json) {
+    return followPiped((handlers) => sandbox.exec.start(chosen, { ...handlers, timeout, stdin }), {
+      stdin,
+      onStarted,
+    })
+  }
+  const input = stdin ? await readStdin() : undefined
+  const result = await sandbox.exec.run(chosen, { timeout, stdin: input, signal: early.signal })
+  printJson({ sandboxId: sandbox.id, ...result })
+  return result.exitCode
+}

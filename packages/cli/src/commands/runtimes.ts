@@ -1,0 +1,23 @@
+import type { Command } from 'commander'
+import type { RuntimeInfo } from 'islet'
+import { command, type JsonFlag } from '../command.ts'
+import { connect } from '../connect.ts'
+import { paint, printJson } from '../output.ts'
+import { type Column, printTable } from '../table.ts'
+
+const COLUMNS: Column<RuntimeInfo>[] = [
+  ['NAME', ({ name }) => name],
+  ['READY', ({ ready }) => (ready ? paint('green', 'yes') : 'no')],
+  ['IMAGE', ({ image }) => image ?? '-'],
+  ['DESCRIPTION', ({ description }) => description],
+]
+
+export function runtimes(): Command {
+  return command('runtimes', 'List what a sandbox can run on.', 'islet runtimes').action(
+    async (flags: JsonFlag) => {
+      const found = await connect().runtimes.list()
+      if (flags.json) printJson(found)
+      else printTable(found, COLUMNS)
+    },
+  )
+}

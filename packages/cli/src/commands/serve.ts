@@ -1,0 +1,102 @@
+import type { Command } from 'commander'
+import { integer } from '../args/parse.ts'
+import { command, type JsonFlag } from '../command.ts'
+import { CliError, UsageError } from '../errors.ts'
+import { paint, printJson, say } from '../output.ts'
+import { ensureSetup } from '../setup.ts'
+
+interface ServeFlags extends JsonFlag {
+  host?: string
+  port?: number
+  dataDir?: string
+  engine?: string
+  storage?: string
+  config?: string
+  logLevel?: string
+  logFormat?: string
+  setup?: false
+}
+
+export function serve(): Command {
+  return command('serve', 'Start the server.', 'sudo islet serve --port 7400')
+    .option('--host <address>', 'where to listen (ISLET_HOST; default 127.0.0.1)')
+    .option('-p, --port <port>', 'where to listen (ISLET_PORT; default 7400, 0 takes a free one)', integer)
+    .option('--data-dir <path>', 'where everything is kept (ISLET_DATA_DIR)')
+    .option('--engine <name>', 'what runs sandboxes (ISLET_ENGINE; default oci)')
+    .option('--storage <name>', 'how layers are cloned (ISLET_STORAGE; default auto)')
+    .option('--config <path>', 'a JSON file of settings (ISLET_CONFIG)')
+    .option('--log-level <level>', 'the least important lines (ISLET_LOG_LEVEL; default info)')
+    .option('--log-format <format>', 'json or text (ISLET_LOG_FORMAT)')
+    .option('--no-setup', 'do not install missing system packages first')
+    .action(action)
+}
+
+async function action(flags: ServeFlags): Promise<void> {
+  if (flags.setup !== false) await ensureSetup()
+  const { config: file, json, setup, ...overrides } = flags
+  const { loadConfig, startServer } = await import('@islet/server')
+  if (process.stdout.isTTY && !process.env.ISLET_LOG_FORMAT) overrides.logFormat ??= 'text'
+  let config: Parameters<typeof startServer>[0]
+  try {
+    config = loadConfig({ env: process.env, file, overrides })
+  } catch (error) {
+    throw new UsageError((error as Error).message, 'islet serve --help lists the options.')
+  }
+  // Listened for before the server is up: a signal during a slow start also ends it well.
+  const stopped = firstSignal()
+  const server = await startServer(config).catch((error) => Promise.reject(explain(error, config)))
+  if (json) printJson({ url: server.url, dataDir: server.dataDir, pid: process.pid })
+  else greet(server, config.apiKey !== undefined)
+  await stopped
+  say('islet: letting running requests end; sandboxes go on. Once more leaves at once.')
+  await server.close()
+}
+
+function greet({ url, dataDir }: { url: string; dataDir: string }, isConfigured: boolean): void {
+  const key = isConfigured ? 'the one in ISLET_API_KEY' : `${dataDir}/key`
+  const shown = isConfigured ? '$ISLET_API_KEY' : `$(cat ${dataDir}/key)`
+  const isDefault = url === 'http://127.0.0.1:7400' && dataDir === '/var/lib/islet'
+  const prefix = isDefault ? '' : `ISLET_URL=${url} ISLET_DATA_DIR=${dataDir} `
+  const lines = [
+    ['islet is up', url],
+    ['key', key],
+    ['curl', `curl -H "Authorization: Bearer ${shown}" ${url}/v1/info`],
+    ['cli', `${prefix}islet run 'echo hello'`],
+    ['sdk', `import { Sandbox } from 'islet'; const sandbox = await Sandbox.create({ url: '${url}' })`],
+  ] as const
+  for (const [name, text] of lines) say(`${paint('dim', name.padEnd(11), process.stderr)} ${text}`)
+}
+
+/** Resolves at the first signal; the second leaves at once. */
+function firstSignal(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let count = 0
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      if (++count > 1) process.exit(signal === 'SIGINT' ? 130 : 143)
+      resolve()
+    })
+  }
+  return promise
+}
+
+function explain(error: unknown, { host, port }: { host: string; port: number }): unknown {
+  const code = (error as NodeJS.ErrnoException).code
+  if (code === 'EADDRINUSE') {
+    return new CliError('address_in_use', `Something listens on ${host}:${port} already.`, {
+      hint: `islet version asks whether it is Islet; islet serve --port ${port + 1} takes another port.`,
+      cause: error,
+    })
+  }
+  if (code === 'EACCES' || code === 'EADDRNOTAVAIL') {
+    return new CliError(
+      'address_refused',
+      `${host}:${port} cannot be listened on: ${(error as Error).message}.`,
+      {
+        hint: 'islet serve --host 127.0.0.1 --port 7400',
+        cause: error,
+      },
+    )
+  }
+  return error
+}

@@ -1,0 +1,21 @@
+import type { Command } from 'commander'
+import { findSandbox } from '../args/sandbox.ts'
+import { toCommand } from '../args/words.ts'
+import { command } from '../command.ts'
+import { connect } from '../connect.ts'
+import { followTerminal, terminalEnv } from '../stdio/terminal.ts'
+
+export function sh(): Command {
+  return command('sh', 'Open a shell (or another command) of a sandbox in this terminal.', 'islet sh dev')
+    .argument('<sandbox>', 'id, beginning of an id, or name')
+    .argument('[command...]', 'instead of a login shell')
+    .option('-w, --cwd <path>', 'where it starts')
+    .option('-u, --user <name>', 'who it runs as')
+    .action(async (text: string, words: string[], { cwd, user }: { cwd?: string; user?: string }) => {
+      const sandbox = await findSandbox(connect(), text)
+      const chosen = words.length > 0 ? { command: toCommand(words, '') } : {}
+      process.exitCode = await followTerminal((options) =>
+        sandbox.pty.create({ ...options, ...chosen, cwd, user, env: terminalEnv() }),
+      )
+    })
+}

@@ -1,0 +1,74 @@
+// What could follow the words typed so far. One function for every shell; the scripts only hand the words over.
+import type { Command } from 'commander'
+import { type ArgumentKind, type CompletionEntry, completionTable } from './table.ts'
+
+export interface Suggestion {
+  text: string
+  summary: string
+}
+
+export interface Names {
+  sandboxes(): Promise<Suggestion[]>
+  processes(sandbox: string): Promise<Suggestion[]>
+}
+
+/** Undefined: files of this machine. */
+export async function complete(
+  program: Command,
+  words: readonly string[],
+  names: Names,
+): Promise<Suggestion[] | undefined> {
+  const typed = words.at(-1) ?? ''
+  const found = await candidates(completionTable(program), words.slice(0, -1), typed, names)
+  return found?.filter(({ text }) => text.startsWith(typed))
+}
+
+async function candidates(
+  table: readonly CompletionEntry[],
+  before: readonly string[],
+  typed: string,
+  names: Names,
+): Promise<Suggestion[] | undefined> {
+  if (before.includes('--')) return undefined
+  const { entry, rest } = commandOf(table, before)
+  const previous = entry.options.find(({ flags }) => flags.includes(before.at(-1) ?? ''))
+  if (previous?.takesValue) {
+    return previous.choices.length > 0 ? previous.choices.map((text) => ({ text, summary: '' })) : undefined
+  }
+  if (typed.startsWith('-')) {
+    return entry.options.flatMap(({ flags, summary }) => flags.slice(-1).map((text) => ({ text, summary })))
+  }
+  if (entry.commands.length > 0) return entry.commands.map(({ name, summary }) => ({ text: name, summary }))
+  const given = operands(entry, rest)
+  return ofKind(entry.arguments[Math.min(given.length, entry.arguments.length - 1)], given, names)
+}
+
+function commandOf(
+  table: readonly CompletionEntry[],
+  words: readonly string[],
+): { entry: CompletionEntry; rest: readonly string[] } {
+  for (const depth of [2, 1, 0]) {
+    const entry = words.length >= depth && table.find(({ path }) => path === words.slice(0, depth).join(' '))
+    if (entry) return { entry, rest: words.slice(depth) }
+  }
+  return { entry: table[0]!, rest: words }
+}
+
+/** The words that are neither flags nor values of flags. */
+function operands({ options }: CompletionEntry, words: readonly string[]): string[] {
+  return words.filter((word, at) => {
+    const flag = options.find(({ flags }) => flags.includes(words[at - 1] ?? ''))
+    return !word.startsWith('-') && !flag?.takesValue
+  })
+}
+
+async function ofKind(
+  kind: ArgumentKind | undefined,
+  given: readonly string[],
+  names: Names,
+): Promise<Suggestion[] | undefined> {
+  if (typeof kind === 'object') return kind.choices.map((text) => ({ text, summary: '' }))
+  if (kind === 'sandbox') return names.sandboxes()
+  if (kind === 'process') return names.processes(given[0] ?? '')
+  return kind === 'other' && given.length === 0 ? [] : undefined
+}

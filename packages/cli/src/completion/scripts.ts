@@ -1,0 +1,44 @@
+// The three scripts hand the typed words to `islet __complete`, which prints one suggestion per line (a tab before its
+// summary), or the single line `:files` when the shell should offer files.
+
+const BASH = `# islet completion bash > /etc/bash_completion.d/islet
+_islet() {
+  local IFS=$'\\n' words out
+  words=("\${COMP_WORDS[@]:1:COMP_CWORD}")
+  out=$(islet __complete -- "\${words[@]}" 2>/dev/null) || return
+  if [ "$out" = ':files' ]; then compopt -o default; COMPREPLY=(); return; fi
+  COMPREPLY=($(printf '%s' "$out" | cut -f1))
+}
+complete -F _islet islet
+`
+
+const ZSH = `#compdef islet
+# islet completion zsh > "\${fpath[1]}/_islet"
+_islet() {
+  local -a lines described
+  local line
+  lines=("\${(@f)$(islet __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [[ "$lines[1]" == ':files' ]]; then _files; return; fi
+  for line in $lines; do
+    [[ -n "$line" ]] && described+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
+  done
+  _describe islet described
+}
+if [[ "$funcstack[1]" == _islet ]]; then _islet "$@"; else compdef _islet islet; fi
+`
+
+const FISH = `# islet completion fish > ~/.config/fish/completions/islet.fish
+function __islet_complete
+  set -l words (commandline -opc) (commandline -ct)
+  set -l out (islet __complete -- $words[2..-1] 2>/dev/null)
+  if test "$out" = ':files'
+    __fish_complete_path (commandline -ct)
+  else
+    printf '%s\\n' $out
+  end
+end
+complete -c islet -f -a '(__islet_complete)'
+`
+
+export const SCRIPTS = { bash: BASH, zsh: ZSH, fish: FISH } as const
+export type Shell = keyof typeof SCRIPTS

@@ -1,0 +1,45 @@
+// The command table as the shells need it: words, flags, and what each argument is.
+import type { Command } from 'commander'
+import { pathOf, walk } from '../app.ts'
+
+export interface CompletionEntry {
+  /** Without the name of the program: '', 'ls', 'image pull'. */
+  path: string
+  summary: string
+  commands: { name: string; summary: string }[]
+  options: { flags: string[]; summary: string; takesValue: boolean; choices: string[] }[]
+  /** What its arguments name, in order; the last goes on when there may be more. */
+  arguments: ArgumentKind[]
+}
+
+export type ArgumentKind = 'sandbox' | 'process' | 'location' | 'file' | 'other' | { choices: string[] }
+
+export function completionTable(program: Command): CompletionEntry[] {
+  return [...walk(program)].filter((command) => !command.name().startsWith('__')).map(entryOf)
+}
+
+function entryOf(command: Command): CompletionEntry {
+  const help = command.createHelp()
+  return {
+    path: pathOf(command).split(' ').slice(1).join(' '),
+    summary: command.description(),
+    commands: command.commands
+      .filter((child) => !child.name().startsWith('__'))
+      .map((child) => ({ name: child.name(), summary: child.description() })),
+    options: help.visibleOptions(command).map((option) => ({
+      flags: [option.short, option.long].filter((flag): flag is string => flag !== undefined),
+      summary: option.description,
+      takesValue: option.required || option.optional,
+      choices: option.argChoices ?? [],
+    })),
+    arguments: command.registeredArguments.map((argument) =>
+      argument.argChoices ? { choices: argument.argChoices } : kindOf(argument.name()),
+    ),
+  }
+}
+
+function kindOf(name: string): ArgumentKind {
+  if (name === 'sandbox' || name === 'process') return name
+  if (name === 'source' || name === 'target') return 'location'
+  return name === 'path' ? 'file' : 'other'
+}

@@ -1,0 +1,40 @@
+// The server that commands speak to, and the one that `run` makes for itself when there is none.
+import { type ClientOptions, hasCode, Islet, type SocketConstructor } from 'islet'
+import { WebSocket } from 'ws'
+import { ensureSetup } from './setup.ts'
+
+/** `ws` can be paused: a slow reader of our output slows the program in the sandbox instead of filling memory. */
+export function connect(options: ClientOptions = {}): Islet {
+  return new Islet({ WebSocket: WebSocket as unknown as SocketConstructor, ...options })
+}
+
+export interface Host extends AsyncDisposable {
+  islet: Islet
+  embedded: boolean
+}
+
+export async function connectOrEmbed(): Promise<Host> {
+  const islet = connect()
+  if (process.env.ISLET_URL || (await answers())) {
+    return { islet, embedded: false, [Symbol.asyncDispose]: async () => {} }
+  }
+  await ensureSetup()
+  const { startEphemeral } = await import('@islet/server')
+  const server = await startEphemeral()
+  return {
+    islet: connect({ url: server.url, apiKey: server.key }),
+    embedded: true,
+    [Symbol.asyncDispose]: () => server.close(),
+  }
+}
+
+/** Whether there is a server at the default address. */
+async function answers(): Promise<boolean> {
+  try {
+    await connect({ retries: 0 }).health()
+    return true
+  } catch (error) {
+    if (hasCode(error, 'connection_failed')) return false
+    throw error
+  }
+}

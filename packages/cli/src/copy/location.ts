@@ -1,0 +1,36 @@
+// One side of a copy as people type it: SANDBOX:PATH, a path of this machine, or - for stdin and stdout.
+import { UsageError } from '../errors.ts'
+
+export type Location =
+  | { kind: 'local'; path: string }
+  | { kind: 'remote'; sandbox: string; path: string }
+  | { kind: 'stdio' }
+
+export function parseLocation(text: string): Location {
+  if (text === '-') return { kind: 'stdio' }
+  if (text === '') throw new UsageError('A path is empty.', 'islet cp --help')
+  const colon = text.indexOf(':')
+  const slash = text.indexOf('/')
+  // ./a:b and /a:b are of this machine.
+  if (colon < 1 || (slash >= 0 && slash < colon)) return { kind: 'local', path: text }
+  return { kind: 'remote', sandbox: text.slice(0, colon), path: text.slice(colon + 1) || '.' }
+}
+
+export function parseFileFlag(text: string): { local: string; remote: string } {
+  const colon = text.lastIndexOf(':')
+  const local = text.slice(0, colon)
+  const remote = text.slice(colon + 1)
+  if (colon < 1 || remote === '')
+    throw new UsageError(`${text} is not LOCAL:REMOTE.`, '--file ./a.py:/tmp/a.py')
+  return { local, remote }
+}
+
+/** The last part of a path; of `.` and `/` there is none worth a name. */
+export function baseName(path: string): string {
+  const last = path.replace(/\/+$/, '').split('/').at(-1) ?? ''
+  return last === '.' || last === '..' ? '' : last
+}
+
+export function joinPath(directory: string, name: string): string {
+  return name === '' ? directory : `${directory.replace(/\/+$/, '')}/${name}`
+}

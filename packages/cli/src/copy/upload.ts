@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createReadStream, type Stats } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { hasCode, type Sandbox } from 'islet'
+import { CliError } from '../errors.ts'
+import { baseName, joinPath } from './location.ts'
+import { Progress } from './progress.ts'
+
+/** A file or directory of this machine into a sandbox. Answers with where it is there. */
+export async function copyIn(
+  sandbox: Sandbox,
+  local: string,
+  remote: string,
+  signal?: AbortSignal,
+): Promise<string> {
+  const found = await statLocal(local)
+  const target = await targetIn(sandbox, remote, baseName(local))
+  using progress = new Progress(local, found.isDirectory() ? undefined : found.size)
+  if (found.isDirectory()) {
+    await sandbox.files.makeDir(target, { signal })
+    await sandbox.files.writeArchive(target, progress.count(tarOf(local)), { signal })
+  } else {
+    const mode = found.mode & 0o777
+    await sandbox.files.write(target, progress.count(createReadStream(local)), { mode, signal })
+  }
+  return target
+}
+
+export async function copyStdinIn(sandbox: Sandbox, remote: string): Promise<string> {
+  using progress = new Progress('-')
+  await sandbox.files.write(remote, progress.count(process.stdin))
+  return remote
+}
+
+/** As cp: into a directory that exists (or is written with a slash), else to exactly that path. */
+export async function targetIn(sandbox: Sandbox, remote: string, name: string): Promise<string> {
+  if (remote.endsWith('/')) return joinPath(remote, name)
+  try {
+    const { type } = await sandbox.files.stat(remote)
+    return type === 'directory' ? joinPath(remote, name) : remote
+  } catch (error) {
+    if (hasCode(error, 'file_not_found')) return remote
+    throw error
+  }
+}
+
+async function statLocal(path: string): Promise<Stats> {
+  try {
+    return await stat(path)
+  } catch (cause) {
+    throw new CliError('file_not_found', `${path} cannot be read: ${(cause as Error).message}.`, {
+      hint: `ls -ld ${path}; a path in a sandbox is SANDBOX:PATH.`,
+      cause,
+    })
+  }
+}
+
+/** What is in a directory, as a tar. Owners are left to the sandbox. */
+async function* tarOf(directory: string): AsyncGenerator<Uint8Array> {
+  const argv = ['--owner=0', '--group=0', '--numeric-owner', '-C', directory, '-cf', '-', '.']
+  const child = spawn('tar', argv, { stdio: ['ignore', 'pipe', 'pipe'] })
+  let complaint = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaint = (complaint + text).slice(-2000)
+  })
+  const exited = once(child, 'close')
+  exited.catch(() => {})
+  try {
+    yield* child.stdout
+    const [code] = (await exited) as [number]
+    if (code !== 0) throw new Error(complaint.trim().split('\n').at(-1) || `tar ended with ${code}`)
+  } catch (cause) {
+    throw new CliError('tar_failed', `${directory} cannot be packed: ${(cause as Error).message}.`, {
+      hint: 'Check that tar is installed and that everything in it can be read.',
+      cause,
+    })
+  } finally {
+    child.kill()
+  }
+}

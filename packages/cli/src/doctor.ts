@@ -1,0 +1,89 @@
+// What `islet doctor` looks at. The engine's own needs are the server's knowledge; the rest is here.
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { dataDirectory, hasCode, resolveSettings } from 'islet'
+import { connect } from './connect.ts'
+import { formatBytes } from './format.ts'
+
+export interface Finding {
+  name: string
+  ok: boolean
+  detail: string
+  mend?: string
+  /** Things work without it. */
+  optional?: true
+}
+
+const OLDEST_NODE = 24
+const LEAST_DISK_BYTES = 2 * 1024 ** 3
+
+export async function checkClient(): Promise<Finding[]> {
+  return [node(), await server(), await disk()]
+}
+
+/** Only where a server could run. */
+export async function checkServerSide(): Promise<Finding[]> {
+  const { probeOci } = await import('../../server/src/engine/oci/probe.ts')
+  return [...(await probeOci()), await nativeProgram('guest'), await nativeProgram('warden')]
+}
+
+function node(): Finding {
+  const ok = Number(process.versions.node.split('.')[0]) >= OLDEST_NODE
+  return { name: 'node', ok, detail: `This is ${process.version}.`, mend: 'npm install --global node@24' }
+}
+
+async function server(): Promise<Finding> {
+  const { url, apiKey } = resolveSettings()
+  const name = 'server'
+  try {
+    const { version, engine, isolation } = await connect({ retries: 0 }).info()
+    return { name, ok: true, detail: `${url} answers: version ${version}, engine ${engine}, ${isolation}.` }
+  } catch (error) {
+    if (hasCode(error, 'unauthorized')) {
+      const key = apiKey === undefined ? 'No key was found' : 'The key is wrong'
+      const mend = `Set ISLET_API_KEY, or run as the user that owns ${dataDirectory()}/key.`
+      return { name, ok: false, detail: `${url} answers, but does not let us in. ${key}.`, mend }
+    }
+    const optional = process.env.ISLET_URL ? undefined : true
+    return { name, ok: false, optional, detail: (error as Error).message, mend: 'islet serve' }
+  }
+}
+
+async function disk(): Promise<Finding> {
+  const directory = dataDirectory() ?? '/'
+  const free = await freeBytes(directory)
+  const ok = free >= LEAST_DISK_BYTES
+  const detail = `${formatBytes(free)} free for ${directory}.`
+  return {
+    name: 'disk',
+    ok,
+    optional: true,
+    detail,
+    mend: 'Free some space, or set ISLET_DATA_DIR to a larger disk.',
+  }
+}
+
+/** Of the nearest directory that exists. */
+async function freeBytes(directory: string): Promise<number> {
+  try {
+    const { bavail, bsize } = await statfs(directory)
+    return bavail * bsize
+  } catch {
+    return directory === dirname(directory) ? 0 : freeBytes(dirname(directory))
+  }
+}
+
+async function nativeProgram(program: 'guest' | 'warden'): Promise<Finding> {
+  const { nativeBinary } = await import('../../server/src/native.ts')
+  const name = `program ${program}`
+  try {
+    return { name, ok: true, detail: `${await nativeBinary(program)} is built.` }
+  } catch (error) {
+    return {
+      name,
+      ok: false,
+      detail: (error as Error).message,
+      mend: (error as { hint?: string }).hint ?? 'islet setup',
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import { IsletError } from '@islet/contract'
+import { CommanderError } from 'commander'
+import { createProgram } from './app.ts'
+import { UsageError } from './errors.ts'
+import { flush, reportFailure } from './output.ts'
+
+// Like docker: what went wrong before or around the command itself.
+const RUNNING_COMMANDS = ['run', 'exec', 'sh']
+const NEVER_RAN = 125
+const EXIT_CODES: Record<string, number> = { command_not_found: 127, command_not_executable: 126 }
+const USAGE = 2
+const INTERRUPTED = 130
+
+const argv = process.argv.slice(2)
+const program = createProgram({ hasSeparator: argv.includes('--') })
+let current = ''
+program.hook('preAction', (_, action) => {
+  current = action.name()
+})
+
+try {
+  await program.parseAsync(argv, { from: 'user' })
+} catch (error) {
+  process.exitCode = exitCodeOf(error)
+  const isSaid = error instanceof CommanderError
+  if (!isSaid) reportFailure(error, { json: wantsJson(argv) })
+}
+await flush()
+// Open handles (a piped stdin that never ends) do not keep a finished command waiting.
+process.exit()
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE
+  if (error instanceof UsageError) return USAGE
+  if (error instanceof DOMException && error.name === 'AbortError') return INTERRUPTED
+  if (!RUNNING_COMMANDS.includes(current)) return 1
+  return (error instanceof IsletError && EXIT_CODES[error.code]) || NEVER_RAN
+}
+
+/** Only before `--`: what follows belongs to the command. */
+function wantsJson(words: string[]): boolean {
+  const end = words.indexOf('--')
+  return words.slice(0, end < 0 ? words.length : end).includes('--json')
+}

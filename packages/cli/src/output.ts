@@ -1,0 +1,85 @@
+// stdout is data, stderr is talk. Colours only for a terminal that wants them.
+import { styleText } from 'node:util'
+
+const FALLBACK_HINT = 'islet --help lists the commands; islet doctor checks this machine.'
+
+// The reader went away (| head): there is nobody left to talk to.
+process.stdout.on('error', leaveOnBrokenPipe)
+process.stderr.on('error', leaveOnBrokenPipe)
+
+const BROKEN_PIPE = 141
+let whenBroken = (): void => process.exit(BROKEN_PIPE)
+
+/** Data: a line on stdout. */
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value, null, 2))
+}
+
+/** Talk: a line on stderr. */
+export function say(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+export function paint(
+  colour: Parameters<typeof styleText>[0],
+  text: string,
+  stream: NodeJS.WriteStream = process.stdout,
+): string {
+  return styleText(colour, text, { stream, validateStream: true })
+}
+
+export function reportFailure(error: unknown, { json }: { json: boolean }): void {
+  const { code, message, hint = FALLBACK_HINT } = describe(error)
+  if (json) {
+    say(JSON.stringify({ error: { code, message, hint } }))
+    return
+  }
+  say(`${paint('red', 'islet:', process.stderr)} ${message}`)
+  say(`${paint('dim', 'hint:', process.stderr)} ${hint}`)
+}
+
+function describe(error: unknown): { code: string; message: string; hint?: string } {
+  if (!(error instanceof Error)) return { code: 'internal', message: String(error) }
+  if (error.name === 'AbortError')
+    return { code: 'interrupted', message: 'Interrupted.', hint: 'Run it again.' }
+  const { code, hint } = error as { code?: unknown; hint?: string }
+  return {
+    code: typeof code === 'string' ? code : 'internal',
+    message: error.message,
+    ...(hint && { hint }),
+  }
+}
+
+/** Resolves when the stream has taken the bytes: the pace of a pipe's reader. */
+export function writeAll(stream: NodeJS.WriteStream, bytes: Uint8Array): void | Promise<void> {
+  if (stream.write(bytes)) return
+  return new Promise((resolve) => {
+    const finish = (): void => {
+      stream.off('drain', finish)
+      stream.off('close', finish)
+      resolve()
+    }
+    stream.on('drain', finish)
+    stream.on('close', finish)
+  })
+}
+
+export async function flush(): Promise<void> {
+  for (const stream of [process.stdout, process.stderr]) {
+    if (stream.writable) await new Promise<void>((resolve) => stream.write('', () => resolve()))
+  }
+}
+
+/** What to do when the reader of our output has gone. Default: leave, as a program in a pipe does. */
+export function onBrokenPipe(handle: () => void): void {
+  whenBroken = handle
+}
+
+function leaveOnBrokenPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+  whenBroken()
+}

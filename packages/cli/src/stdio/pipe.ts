@@ -1,0 +1,46 @@
+// A command in a sandbox with our stdin, stdout and stderr.
+import type { AttachOptions, ExecSession } from 'islet'
+import { onBrokenPipe, say, writeAll } from '../output.ts'
+import { passSignals } from './signals.ts'
+
+export const hasPipedStdin = (): boolean => !process.stdin.isTTY
+
+/** Answers with the exit code of the command. */
+export async function followPiped(
+  open: (handlers: AttachOptions) => Promise<ExecSession>,
+  options: { stdin: boolean; onStarted?: () => void },
+): Promise<number> {
+  const session = await open({
+    onStdout: (data) => writeAll(process.stdout, data),
+    onStderr: (data) => writeAll(process.stderr, data),
+  })
+  using _signals = passSignals(session)
+  options.onStarted?.()
+  if (session.truncated) say('islet: the beginning of the output was not kept.')
+  // Nobody reads on: the command learns it the way it would in a pipe, and we do not wait for it.
+  const broken = new Promise<number>((resolve) => {
+    onBrokenPipe(() => {
+      const leave = () => resolve(141)
+      session.kill('SIGPIPE').then(leave, leave)
+    })
+  })
+  if (options.stdin) sendStdin(session).catch(() => {}) // the session's end says what happened
+  try {
+    return await Promise.race([session.done, broken])
+  } finally {
+    session.close()
+    process.stdin.pause()
+  }
+}
+
+async function sendStdin(session: ExecSession): Promise<void> {
+  for await (const data of process.stdin) await session.sendStdin(data as Buffer)
+  session.closeStdin()
+}
+
+/** All of stdin, for commands whose answer is one JSON value. */
+export async function readStdin(): Promise<Uint8Array> {
+  const parts: Buffer[] = []
+  for await (const data of process.stdin) parts.push(data as Buffer)
+  return Buffer.concat(parts)
+}

@@ -1,0 +1,49 @@
+// A command in a sandbox with our terminal: every key goes there, its screen comes here.
+import type { PtyOptions, PtySession } from 'islet'
+import { UsageError } from '../errors.ts'
+import { writeAll } from '../output.ts'
+
+/** Answers with the exit code. The terminal is as before when this ends, however it ends. */
+export async function followTerminal(
+  open: (options: PtyOptions) => Promise<PtySession>,
+  options: { onStarted?: () => void } = {},
+): Promise<number> {
+  const { stdin, stdout } = process
+  if (!stdin.isTTY) {
+    throw new UsageError('stdin is not a terminal.', 'Leave --tty away, or use islet exec ID -- COMMAND.')
+  }
+  const session = await open({ ...terminalSize(), onOutput: (data) => writeAll(stdout, data) })
+  options.onStarted?.()
+  const send = (data: Buffer) => void session.send(data)
+  const resize = () => {
+    const { cols, rows } = terminalSize()
+    session.resize(cols, rows)
+  }
+  const hangUp = () => void session.close().catch(() => {})
+  stdin.setRawMode(true)
+  stdin.on('data', send)
+  stdout.on('resize', resize)
+  process.on('SIGTERM', hangUp)
+  process.on('SIGHUP', hangUp)
+  try {
+    return await session.done
+  } finally {
+    stdin.setRawMode(false)
+    stdin.off('data', send).pause()
+    stdout.off('resize', resize)
+    process.off('SIGTERM', hangUp)
+    process.off('SIGHUP', hangUp)
+  }
+}
+
+/** What programs inside need to know about the terminal outside. */
+export function terminalEnv(): Record<string, string> {
+  const { TERM = 'xterm-256color', COLORTERM } = process.env
+  return { TERM, ...(COLORTERM && { COLORTERM }) }
+}
+
+function terminalSize(): { cols: number; rows: number } {
+  const { columns = 80, rows = 24 } = process.stdout.isTTY ? process.stdout : process.stderr
+  // Some terminals say 0 until they are drawn.
+  return { cols: columns || 80, rows: rows || 24 }
+}
