@@ -109,7 +109,11 @@ export class Connection {
 
   /** The stream has ended: what still comes on it is ignored, within reason. */
   end(stream: number, lateBytes = LATE_BYTES_ENDED): void {
-    if (this.#streams.delete(stream)) this.#lateBytes = Math.min(this.#lateBytes + lateBytes, MAX_LATE_BYTES)
+    const owner = this.#streams.get(stream)
+    if (!owner) return
+    this.#streams.delete(stream)
+    if (owner.limited) this.#requests--
+    this.#lateBytes = Math.min(this.#lateBytes + lateBytes, MAX_LATE_BYTES)
   }
 
   reset(stream: number): void {

@@ -378,6 +378,21 @@ test('setup writes files in place of what was there', async (t) => {
   assert.equal((await rejection(link.setup(files))).code, 'bad_request')
 })
 
+test('requests at once are bounded, one after the other are not, and processes do not count', async (t) => {
+  const { link } = await openGuest(t, { maxRequests: 4 })
+  const processes = await Promise.all(
+    Array.from({ length: 8 }, () => link.spawn(spec(['sleep', '100']), new Collector())),
+  )
+  for (let i = 0; i < 20; i++) await link.stat('/')
+  for (let i = 0; i < 20; i++) await rejection(link.read('/no/such/file'))
+  for (let i = 0; i < 20; i++) for await (const _ of (await link.read('/etc/passwd')).body) break
+  const results = await Promise.allSettled(Array.from({ length: 10 }, () => link.stat('/')))
+  const refused = results.filter((result) => result.status === 'rejected')
+  assert.equal(refused.length, 6)
+  for (const { reason } of refused) assert.equal(reason.code, 'limit_exceeded')
+  for (const process of processes) process.forget()
+})
+
 test('after a hangup the guest comes back and nothing is lost', async (t) => {
   const { link } = await openGuest(t)
   const sink = new Collector()
