@@ -256,6 +256,15 @@ export class Guest {
     return upload(this.request('WRITE', { path, ...fields }), Buffer.from(content))
   }
 
+  /** For a guest inside a PID namespace: the namespace goes, and all in it. */
+  async kill() {
+    const exited = new Promise((done) => this.child.once('exit', done))
+    this.child.kill('SIGKILL')
+    await within(exited, 'the guest to be killed')
+    await this.stopListening()
+    rmSync(this.dir, { recursive: true, force: true })
+  }
+
   async stop() {
     const exited = new Promise<number | null>((done) => {
       if (this.child.exitCode !== null) done(this.child.exitCode)
