@@ -1,5 +1,5 @@
 // The admin key: made at the first start, kept in <data>/key for the clients of the same machine.
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import {
   chmodSync,
   closeSync,
@@ -57,7 +57,7 @@ function describe(key: string, path: string | undefined): AdminKey {
 
 /** Equal lengths for the comparison, whatever the candidate is. */
 function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
+  return hash('sha256', text, 'buffer')
 }
 
 /** Whole or not at all, and never over a key that is there: the file is written aside, synced, then linked. */

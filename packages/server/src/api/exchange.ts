@@ -11,6 +11,10 @@ export type ApiContext = Context<ApiEnv>
 const REQUEST_ID = Symbol('request id')
 const REQUEST_ID_TEXT = /^[A-Za-z0-9._-]{1,128}$/
 
+const COUNTED_CHARACTERS = 8
+const PREFIX = newId('request').slice(0, -COUNTED_CHARACTERS)
+let requests = 0
+
 interface Marked extends IncomingMessage {
   [REQUEST_ID]?: string
 }
@@ -20,9 +24,15 @@ export function requestIdOf(incoming: IncomingMessage): string {
   const marked = incoming as Marked
   if (marked[REQUEST_ID]) return marked[REQUEST_ID]
   const given = incoming.headers['x-request-id']
-  const id = typeof given === 'string' && REQUEST_ID_TEXT.test(given) ? given : newId('request')
+  const id = typeof given === 'string' && REQUEST_ID_TEXT.test(given) ? given : newRequestId()
   marked[REQUEST_ID] = id
   return id
+}
+
+/** Random once for this process, then counted: randomness costs more than the rest of the id. */
+function newRequestId(): string {
+  requests = (requests + 1) % 36 ** COUNTED_CHARACTERS
+  return PREFIX + requests.toString(36).padStart(COUNTED_CHARACTERS, '0')
 }
 
 /** Without the query: that may hold what is nobody's business. */

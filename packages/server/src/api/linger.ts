@@ -15,11 +15,13 @@ export function lingerAfterEnd(incoming: IncomingMessage, headers: Record<string
   if (Number(incoming.headers['content-length']) <= SMALL_BODY_BYTES) return
   headers.Connection = 'close'
   const { socket } = incoming
+  incoming.resume()
   // What Node calls once a response with Connection: close is written.
   socket.destroySoon = () => linger(socket)
 }
 
-function linger(socket: Socket): void {
+/** Ends our side, drops what comes, within bounds, until the other side ends too. */
+export function linger(socket: Socket): void {
   if (socket.destroyed) return
   socket.end()
   const limit = socket.bytesRead + LINGER_BYTES

@@ -1,5 +1,5 @@
-// Answers, written straight to Node's response: a Response object would cost the small ones a third of their time and
-// the large ones half of their throughput.
+// Answers, written straight to Node's response: a Response object costs every small answer 40 µs, and web streams cost
+// uploads a third of their throughput.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Route } from '@islet/contract'
 import { asErrorLine } from './errors.ts'

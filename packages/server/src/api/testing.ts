@@ -67,13 +67,14 @@ export async function startTestApi(options: Partial<ServeOptions> & Partial<ApiD
       new Headers(init.headers).forEach((value, name) => {
         headers.set(name, value)
       })
-      return fetch(url + path, {
-        ...init,
-        method,
-        headers,
-        body: isRaw ? body : JSON.stringify(body),
-      } as RequestInit)
+      const sent = body === undefined ? init.body : isRaw ? body : JSON.stringify(body)
+      return fetch(url + path, { ...init, method, headers, body: sent } as RequestInit)
     },
     [Symbol.asyncDispose]: () => served.close(),
   }
+}
+
+/** Waits for what another part of the program is about to do; the test's own timeout ends it. */
+export async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 2))
 }

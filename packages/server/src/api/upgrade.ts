@@ -1,5 +1,6 @@
 // WebSocket upgrades: the same gates and the same errors as any other request, before the handshake.
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { IsletError } from '@islet/contract'
 import { type WebSocket, WebSocketServer } from 'ws'
@@ -7,6 +8,7 @@ import type { Log } from '../log.ts'
 import { checkParams, readQuery } from './call.ts'
 import { asIsletError, errorHeaders, logError } from './errors.ts'
 import { pathOf, requestIdOf } from './exchange.ts'
+import { linger } from './linger.ts'
 import { chooseProtocol } from './middleware/auth.ts'
 import type { Gate } from './middleware/host.ts'
 import { matchWebSocket, noSuchRoute } from './table.ts'
@@ -32,6 +34,8 @@ export const MAX_MESSAGE_BYTES = 1024 * 1024
 const GOING_AWAY = 1001
 /** How long a client has to answer our close. */
 const CLOSE_MS = 1000
+/** Node reports every further piece of a head it could not read. */
+const ended = new WeakSet<Duplex>()
 
 export function createUpgrade({
   gates,
@@ -105,8 +109,10 @@ export function createUpgrade({
   }
 }
 
-/** An error where there is no response object: the head of a request that failed, or an upgrade. */
+/** An error where there is no response object: the head of a request that failed, or an upgrade. Twice is fine. */
 export function endWithError(socket: Duplex, error: IsletError, headers: Record<string, string> = {}): void {
+  if (ended.has(socket)) return
+  ended.add(socket)
   if (!socket.writable) {
     socket.destroy()
     return
@@ -120,8 +126,9 @@ export function endWithError(socket: Duplex, error: IsletError, headers: Record<
     Connection: 'close',
   }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
-  socket.end(
+  socket.write(
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('\r\n')}\r\n\r\n${body}`,
-    () => socket.destroy(),
   )
+  socket.resume()
+  linger(socket as Socket)
 }

@@ -132,7 +132,7 @@ export class MemoryProcesses implements ProcessService {
   async attach(sandboxId: string, processId: string, { replay }: { replay: boolean }): Promise<Attachment> {
     const running = this.#find(sandboxId, processId)
     this.attached++
-    const live = running.events.length
+    const live = running.events.filter((event) => event.type !== 'exit').length
     let at = replay ? 0 : live
     let isClosed = false
     let next = () => {}

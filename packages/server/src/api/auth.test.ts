@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { after, before, describe, it } from 'node:test'
+import { type ErrorBody, ROUTES, type Route } from '@islet/contract'
+import { startTestApi, TEST_KEY, type TestApi } from './testing.ts'
+
+describe('the key', () => {
+  let api: TestApi
+  before(async () => {
+    api = await startTestApi()
+  })
+  after(() => api[Symbol.asyncDispose]())
+
+  const get = (path: string, authorization?: string) =>
+    fetch(api.url + path, { headers: authorization === undefined ? {} : { authorization } })
+
+  it('is asked for on every route but the open ones', async () => {
+    for (const { method, path, open } of Object.values<Route>(ROUTES)) {
+      const response = await fetch(api.url + path.replace(/\{\w+\}/g, 'x'), { method })
+      assert.equal(response.status === 401, !open, `${method} ${path}`)
+      await response.body?.cancel()
+    }
+    for (const path of ['/openapi.json', '/docs']) assert.equal((await get(path)).status, 200)
+    for (const path of ['/', '/nope', '/health/x', '/docs/', '//docs'])
+      assert.equal((await get(path)).status, 401, path)
+  })
+
+  it('is refused with how to send it', async () => {
+    const response = await get('/v1/info')
+    assert.equal(response.headers.get('www-authenticate'), 'Bearer realm="islet"')
+    assert.equal(((await response.json()) as ErrorBody).error.code, 'unauthorized')
+  })
+
+  it('is the only thing that opens', async () => {
+    const wrong = [
+      TEST_KEY,
+      `Basic ${TEST_KEY}`,
+      'Bearer',
+      'Bearer ',
+      `Bearer ${TEST_KEY}x`,
+      `Bearer x ${TEST_KEY}`,
+      'Bearer ,',
+    ]
+    for (const authorization of wrong)
+      assert.equal((await get('/v1/info', authorization)).status, 401, authorization)
+    for (const scheme of ['Bearer', 'bearer', 'BEARER ']) {
+      assert.equal((await get('/v1/info', `${scheme} ${TEST_KEY}`)).status, 200, scheme)
+    }
+  })
+
+  it('is not taken from the address, a cookie, or a WebSocket protocol of an ordinary request', async () => {
+    assert.equal((await get(`/v1/info?key=${TEST_KEY}`)).status, 401)
+    assert.equal((await get(`/v1/info?access_token=${TEST_KEY}`)).status, 401)
+    const headers = { cookie: `key=${TEST_KEY}`, 'sec-websocket-protocol': `islet.bearer.${TEST_KEY}` }
+    assert.equal((await fetch(`${api.url}/v1/info`, { headers })).status, 401)
+  })
+
+  it('is compared by the constant-time comparison alone', async () => {
+    api.candidates.length = 0
+    await get('/v1/info', 'Bearer guess')
+    await get('/v1/info', `Bearer ${TEST_KEY}`)
+    assert.deepEqual(api.candidates, ['guess', TEST_KEY])
+  })
+})
+
+describe('the Host header', () => {
+  const statusFor = (api: TestApi, host: string | undefined) =>
+    new Promise<number>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${TEST_KEY}`, ...(host !== undefined && { host }) }
+      const sent = request(`${api.url}/v1/info`, { headers, setHost: false }, (response) => {
+        response.resume()
+        resolve(response.statusCode!)
+      })
+      sent.on('error', reject).end()
+    })
+
+  it('must be a loopback name when the server listens on loopback', async () => {
+    await using api = await startTestApi()
+    for (const host of [
+      'localhost',
+      `localhost:${api.port}`,
+      '127.0.0.1:1',
+      '[::1]:7400',
+      '127.8.8.8',
+      'LOCALHOST',
+    ]) {
+      assert.equal(await statusFor(api, host), 200, host)
+    }
+    for (const host of [
+      'evil.example',
+      'localhost.evil.example',
+      '127.0.0.1.evil.example:80',
+      '10.0.0.1',
+      '127.evil',
+    ]) {
+      assert.equal(await statusFor(api, host), 403, host)
+    }
+  })
+
+  it('may be anything when the server listens on the network', async () => {
+    await using api = await startTestApi({ config: { host: '0.0.0.0' } })
+    assert.equal(await statusFor(api, 'islet.example'), 200)
+  })
+
+  it('must be there and make sense', async () => {
+    await using api = await startTestApi({ config: { host: '0.0.0.0' } })
+    assert.equal(await statusFor(api, undefined), 400)
+    assert.equal(await statusFor(api, 'a b/c'), 400)
+  })
+})
