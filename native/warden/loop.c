@@ -193,6 +193,8 @@ static void sweep_scratch(pid_t pid) {
 static void finish_worker(struct worker *worker) {
   waitpid(worker->pid, NULL, 0);
   sweep_scratch(worker->pid);
+  /* Closing is not enough: other workers were forked with this fd and keep its registration alive. */
+  epoll_ctl(loop.epoll, EPOLL_CTL_DEL, worker->pipe, NULL);
   close_fd(&worker->pipe);
   if (!worker->answered) send_failure(worker->stream, KIND_SYSTEM, "worker", "the worker died");
   loop.running[worker->class]--;
@@ -222,8 +224,9 @@ void loop_run(int server_fd) {
   while (!loop.gone) {
     int count = epoll_wait(loop.epoll, events, 16, -1);
     for (int i = 0; i < count && !loop.gone; i++) {
-      if (events[i].data.ptr == NULL) read_server();
-      else read_worker(events[i].data.ptr);
+      struct worker *worker = events[i].data.ptr;
+      if (worker == NULL) read_server();
+      else if (worker->pid != 0) read_worker(worker);
     }
   }
   for (unsigned i = 0; i < MAX_WORKERS; i++) {
