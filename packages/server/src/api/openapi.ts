@@ -130,8 +130,7 @@ function pathParameters(route: Route) {
 
 function queryParameters(route: Route, components: Components) {
   if (!route.query) return []
-  let schema = components.add(route.query, 'input')
-  if (schema.$ref) schema = components.all()[schema.$ref.split('/').at(-1)!]!
+  const schema = components.add(route.query, 'input')
   const required = (schema.required ?? []) as string[]
   return Object.entries(schema.properties ?? {}).map(([name, schema]) => ({
     name,
