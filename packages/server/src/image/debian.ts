@@ -1,6 +1,6 @@
 // The runtime `base`: a Debian (or Ubuntu) with the usual tools, made by mmdebstrap from the archive that this machine itself uses.
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { SUDOERS_USER, USER, withUser } from './accounts.ts'
@@ -10,13 +10,12 @@ import {
   aptSources,
   archiveOf,
   keyringsOf,
-  mirrorOf,
   suiteOf,
   writeAptSettings,
 } from './apt.ts'
+import { bootstrap, LEFTOVERS } from './bootstrap.ts'
 import type { Image, ImageDefaults } from './image.ts'
 import { type Job, publish } from './job.ts'
-import { type Argv, type RunResult, runOk } from './run.ts'
 import { exists, removeTree } from './staging.ts'
 import { type TreeWriter, treeWriter } from './tree.ts'
 
@@ -90,7 +89,7 @@ export async function buildBase(job: BaseJob): Promise<Image> {
     if (found) return found
   }
   const root = join(staging.image, 'root')
-  await bootstrap(job, { suite, packages, settings, root })
+  await bootstrap(job, { suite, packages, sources: settings.sources, dpkgOptions: DPKG_OPTIONS, root })
   onProgress({ stage: 'finish', message: 'Adding the user and cleaning up', fraction: 0.96 })
   await finish(root, settings)
   await writeFile(join(staging.image, 'inputs'), inputs)
@@ -105,109 +104,6 @@ export async function buildBase(job: BaseJob): Promise<Image> {
 async function sameInputs({ current }: BaseJob, inputs: string): Promise<Image | undefined> {
   const made = current && (await readFile(join(current.path, 'inputs'), 'utf8').catch(() => undefined))
   return made === inputs ? current?.image : undefined
-}
-
-interface Plan {
-  suite: string
-  packages: readonly string[]
-  settings: AptSettings
-  root: string
-}
-
-async function bootstrap(job: BaseJob, plan: Plan): Promise<void> {
-  const argv = (await exists('/usr/bin/mmdebstrap')) ? await mmdebstrap(job, plan) : debootstrap(plan)
-  const { signal } = job
-  // In a mount namespace of its own, its mounts go with it; in a process namespace, so do all it started.
-  const inside = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', ...argv] as const
-  const env = { DEBIAN_FRONTEND: 'noninteractive', TMPDIR: job.staging.path }
-  await runOk(inside, { signal, tied: true, env, onLine: progressOf(job), explain })
-}
-
-async function mmdebstrap({ staging }: BaseJob, { suite, packages, settings, root }: Plan): Promise<Argv> {
-  const sourcesDir = join(staging.path, 'sources')
-  const conf = join(staging.path, 'apt.conf')
-  await mkdir(sourcesDir)
-  const files: string[] = []
-  for (const { path, content } of settings.sources) {
-    const file = join(sourcesDir, path.replaceAll('/', '-'))
-    await writeFile(file, content)
-    files.push(file)
-  }
-  // A file, because a proxy may carry a password; mmdebstrap leaves a copy in the root, which `finish` removes.
-  const options = [
-    ...(await aptOptions({ onHost: true })),
-    'APT::Install-Recommends "false";',
-    'Acquire::Languages "none";',
-  ]
-  await writeFile(conf, options.map((line) => `${line}\n`).join(''), { mode: 0o600 })
-  return [
-    'mmdebstrap',
-    '--mode=root',
-    '--variant=minbase',
-    '--format=directory',
-    '--verbose',
-    `--aptopt=${conf}`,
-    ...DPKG_OPTIONS.map((option) => `--dpkgopt=${option}`),
-    `--include=${packages.join(',')}`,
-    suite,
-    root,
-    ...files,
-  ]
-}
-
-function debootstrap({ suite, packages, settings, root }: Plan): Argv {
-  const keyring = keyringsOf(settings.sources)[0]
-  const include = `--include=${packages.join(',')}`
-  return [
-    'debootstrap',
-    '--variant=minbase',
-    include,
-    ...(keyring ? [`--keyring=${keyring}`] : []),
-    suite,
-    root,
-    mirrorOf(settings.sources)!,
-  ]
-}
-
-/** The essential packages come first, then the rest; each package is unpacked and set up. */
-function progressOf({ onProgress }: Job): (line: string) => void {
-  const phases = [
-    { from: 0.1, to: 0.1 },
-    { from: 0.1, to: 0.2 },
-    { from: 0.2, to: 0.95 },
-  ]
-  let phase = phases[0]!
-  let total = 1
-  let seen = 0
-  return (line) => {
-    const step = /^I: (.+?)(?:\.\.\.)?$/.exec(line)?.[1]
-    const planned = /(\d+) newly installed/.exec(line)?.[1]
-    const name = /^(?:I: )?(?:Unpacking|Setting up|Configuring) ([^\s:(]+)/.exec(line)?.[1]
-    if (planned) {
-      phase = phases[phases.indexOf(phase) + 1] ?? phase
-      total = Math.max(1, 2 * Number(planned))
-      seen = 0
-    }
-    if (name) seen++
-    const fraction = phase.from + (phase.to - phase.from) * Math.min(1, seen / total)
-    if (name) onProgress({ stage: 'build', message: `Installing ${name}`, fraction })
-    else if (step) onProgress({ stage: 'build', message: step, fraction })
-  }
-}
-
-function explain({ stderr }: RunResult): IsletError | undefined {
-  const line =
-    stderr.split('\n').find((each) => /^(E|Err|W: GPG)/.test(each)) ?? stderr.split('\n').at(-1) ?? ''
-  const isNetwork =
-    /could not resolve|connection (failed|refused|timed out)|failed to fetch|temporary failure|unable to connect/i.test(
-      stderr,
-    )
-  return new IsletError('internal', `The Debian base could not be built: ${line.slice(0, 300)}`, {
-    hint: isNetwork
-      ? 'The package mirror of this machine did not answer: apt-get update must work first.'
-      : 'apt-get update must work on this machine; the details hold the end of the output.',
-    details: { stderr: stderr.slice(-4000) },
-  })
 }
 
 /** From a bootstrapped root to what a sandbox expects; nothing of this machine may stay in it. */
@@ -225,8 +121,7 @@ async function finish(root: string, settings: AptSettings): Promise<void> {
   ]) {
     await removeTree(join(root, path))
   }
-  for (const path of ['etc/apt/apt.conf.d/99mmdebstrap', 'etc/dpkg/dpkg.cfg.d/99mmdebstrap'])
-    await rm(join(root, path), { force: true })
+  for (const path of LEFTOVERS) await rm(join(root, path), { force: true })
   const dirs = [
     'dev',
     'run',

@@ -119,6 +119,7 @@ export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' 
     }
     for (const [name, { image, source }] of named) {
       const ready = await catalog.image(image)
+      if (name === 'base' && !ready) continue
       const description = list.get(name)?.description ?? describe(source)
       list.set(name, { name, description, source, ...(ready && { image }) })
     }
