@@ -48,7 +48,9 @@ export async function readStat(pid: number): Promise<ProcessStat | undefined> {
   }
 }
 
+/** To one process. 0 and negative numbers mean many to the kernel, and 1 is the machine's own: never any of them. */
 export function signal(pid: number, name: NodeJS.Signals): void {
+  if (!Number.isSafeInteger(pid) || pid <= 1) throw new Error(`${pid} is not a process to signal`)
   try {
     process.kill(pid, name)
   } catch (error) {

@@ -110,7 +110,11 @@ async function collect(directory: string, into: string[]): Promise<void> {
 
 async function processesIn(cgroup: string): Promise<number[]> {
   const text = await readFile(join(cgroup, 'cgroup.procs'), 'utf8').catch(() => '')
-  return text.split('\n').filter(Boolean).map(Number)
+  // 0 stands for a process of a namespace above ours, which is nobody's business here.
+  return text
+    .split('\n')
+    .map(Number)
+    .filter((pid) => pid > 1)
 }
 
 async function removeNetwork(name: string): Promise<void> {

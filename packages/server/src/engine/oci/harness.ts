@@ -1,0 +1,58 @@
+// A real instance with a real warden and the host image, for the suite and for measuring.
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildHostRoot, hostTrees } from '../../image/host.ts'
+import { claimInstance } from '../../instance.ts'
+import { nativeBinary } from '../../native.ts'
+import { Warden } from '../../warden/warden.ts'
+import { type Harness, newId } from '../suite/harness.ts'
+import { OciEngine, type OciOptions } from './oci.ts'
+
+const IMAGE = 'img-test'
+const SILENT = { info() {}, warn() {} }
+
+export async function openOci(options: Partial<OciOptions> = {}): Promise<Harness> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'islet-oci-'))
+  const instance = await claimInstance({ dataDir, ephemeral: true })
+  await mkdir(join(dataDir, 'images', IMAGE), { recursive: true })
+  await buildHostRoot('/', join(dataDir, 'images', IMAGE, 'root'))
+  const startWarden = () =>
+    Warden.start({
+      dataDir,
+      runDir: join(instance.runDir, 'warden'),
+      bridge: instance.bridge,
+      cgroup: instance.cgroup,
+      uidStart: instance.uidStart,
+      uidCount: instance.uidRanges,
+      binary: nativeBinary('warden'),
+    })
+  let warden = await startWarden()
+  const makeEngine = () =>
+    new OciEngine({ instance, warden, log: SILENT, guest: nativeBinary('guest'), ...options })
+  let engine = makeEngine()
+  return {
+    get engine() {
+      return engine
+    },
+    instance,
+    async newRoot() {
+      const layer = newId()
+      await warden.request('LAYER_CREATE', { layer })
+      return { layer, trees: hostTrees(IMAGE) }
+    },
+    async restart() {
+      await engine.close()
+      await warden.close()
+      warden = await startWarden()
+      engine = makeEngine()
+      return engine
+    },
+    async close() {
+      await engine.close({ all: true })
+      await warden.close()
+      await instance.release()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
