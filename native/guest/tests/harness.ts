@@ -109,6 +109,9 @@ export class Guest {
   #pongs: ((bytes: Buffer) => void)[] = []
   #connected = Promise.withResolvers<void>()
   #closed = Promise.withResolvers<void>()
+  #welcomed = false
+  /** All pongs so far. */
+  readonly pongs: string[] = []
   /** Answer HELLO by itself; a test may switch it off. */
   autoWelcome = true
 
@@ -155,18 +158,25 @@ export class Guest {
 
   #accept(socket: Socket) {
     const decoder = new FrameDecoder()
+    const closed = Promise.withResolvers<void>()
+    // The guest dials at once: the new connection may be here before the old one's end is.
+    this.#lose()
     this.socket = socket
-    this.#closed = Promise.withResolvers<void>()
+    this.#closed = closed
     this.connections++
     socket.on('error', () => {})
     socket.on('close', () => {
-      if (this.socket !== socket) return
-      this.socket = undefined
-      this.#streams.clear()
-      this.#connected = Promise.withResolvers<void>()
-      this.#closed.resolve()
+      if (this.socket === socket) this.#lose()
+      closed.resolve()
     })
     socket.on('data', (bytes) => decoder.push(bytes, (frame) => this.#take(frame.type, frame.stream, frame.payload)))
+  }
+
+  #lose() {
+    this.socket = undefined
+    this.#streams.clear()
+    if (this.#welcomed) this.#connected = Promise.withResolvers<void>()
+    this.#welcomed = false
   }
 
   #take(type: number, stream: number, raw: Buffer) {
@@ -177,12 +187,15 @@ export class Guest {
     if (name === 'HELLO') {
       this.hello = fields
       if (this.autoWelcome) this.welcome()
-    } else if (name === 'PONG') this.#pongs.shift()?.(Buffer.from(raw))
-    else this.#streams.get(stream)?.push({ name, stream, raw: Buffer.from(raw), fields })
+    } else if (name === 'PONG') {
+      this.pongs.push(raw.toString())
+      this.#pongs.shift()?.(Buffer.from(raw))
+    } else this.#streams.get(stream)?.push({ name, stream, raw: Buffer.from(raw), fields })
   }
 
   welcome() {
     this.send('WELCOME', 0, { generation: messages.GENERATION })
+    this.#welcomed = true
     this.#connected.resolve()
   }
 
