@@ -58,15 +58,9 @@ const captureFields = {
     .enum(['utf8', 'base64'])
     .optional()
     .meta({ description: 'How stdout and stderr are given. Default: utf8.' }),
-  maxOutputBytes: z
-    .number()
-    .int()
-    .min(0)
-    .max(LIMITS.execOutputBytes)
-    .optional()
-    .meta({
-      description: 'Of stdout and stderr together; more is cut and truncated is true. Default: 4 MiB.',
-    }),
+  maxOutputBytes: z.number().int().min(0).max(LIMITS.execOutputBytes).optional().meta({
+    description: 'Of stdout and stderr together; more is cut and truncated is true. Default: 4 MiB.',
+  }),
 }
 
 export const exec = z.strictObject({ ...commandFields, ...captureFields })
