@@ -1,6 +1,6 @@
 // What a server may leave on a machine, looked at from outside: compare before and after.
 import { execFileSync } from 'node:child_process'
-import { globSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 
 export interface Traces {
   mounts: string[]
@@ -13,7 +13,9 @@ export interface Traces {
 }
 
 /** Everything of the server of this data directory, and what belongs to no data directory but looks like ours. */
-export function tracesOf(dataDir: string, slot?: string): Traces {
+export function tracesOf(dataDir: string, held?: string): Traces {
+  // Another server may have taken the slot meanwhile: what is there now is its own.
+  const slot = held !== undefined && isOfAnother(held, dataDir) ? undefined : held
   const name = slot === undefined ? undefined : `islet${slot}`
   return {
     mounts: lines(readFileSync('/proc/self/mountinfo', 'utf8')).filter((line) => line.includes(dataDir)),
@@ -36,6 +38,11 @@ export function slotOf(dataDir: string): string | undefined {
   return slotsOf(dataDir)[0]
 }
 
+function isOfAnother(slot: string, dataDir: string): boolean {
+  const directory = `/run/islet/${slot}`
+  return existsSync(directory) && !slotsOf(dataDir).includes(slot)
+}
+
 function slotsOf(dataDir: string): string[] {
   return listDirectory('/run/islet').filter((slot) =>
     listDirectory(`/run/islet/${slot}`).some(
@@ -52,9 +59,14 @@ function processesOf(dataDir: string, slot: string | undefined): string[] {
     const command = readText(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
     const inCgroup =
       slot !== undefined && new RegExp(`:/islet${slot}(/|$)`, 'm').test(readText(`/proc/${pid}/cgroup`))
-    if (command.includes(dataDir) || inCgroup) found.push(`${pid} ${command.slice(0, 200)}`)
+    if ((command.includes(dataDir) || inCgroup) && !isZombie(pid)) found.push(`${pid} ${command.slice(0, 200)}`)
   }
   return found
+}
+
+/** Dead, and only waiting for the init of this machine, which takes its time. */
+function isZombie(pid: string): boolean {
+  return /^State:\tZ/m.test(readText(`/proc/${pid}/status`))
 }
 
 function linksOf(bridge: string): string[] {

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { Islet } from 'islet'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
-export const ISLET = process.env.ISLET_TEST_CLI ?? join(root, 'packages/cli/bin/islet.js')
+export const ISLET = join(root, 'packages/cli/bin/islet.js')
 
 const START_TIMEOUT_MS = 30_000
 
