@@ -207,6 +207,33 @@ describe('a draining API', () => {
     assert.equal(((await (await running).json()) as { stdout: string }).stdout, 'late')
   })
 
+  it('closes as soon as the last running request has ended', async () => {
+    const api = await startTestApi()
+    const { id } = await api.control.create({})
+    const gate = Promise.withResolvers<void>()
+    const exec = api.processes.exec.bind(api.processes)
+    let running = 0
+    api.processes.exec = async (...args) => {
+      running++
+      await gate.promise
+      return exec(...args)
+    }
+    const last = api.call('POST', `/v1/sandboxes/${id}/exec`, { command: 'echo last' })
+    await until(() => running === 1)
+    const closed = api.served.close({ timeoutMs: 3_600_000 })
+    gate.resolve()
+    assert.equal((await last).status, 200)
+    await closed
+  })
+
+  it('says so when its port is taken', async () => {
+    await using api = await startTestApi()
+    await assert.rejects(startTestApi({ port: api.port }), {
+      code: 'conflict',
+      message: /listens on 127\.0\.0\.1/,
+    })
+  })
+
   it('closes while a request runs: within the time it ends, after it it is cut', async () => {
     const api = await startTestApi()
     const { id } = await api.control.create({})

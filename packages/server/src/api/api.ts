@@ -4,6 +4,7 @@ import { getRequestListener, RequestError } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { IsletError, ROUTES, type Route, type RouteName } from '@islet/contract'
 import { Hono } from 'hono'
+import type { Log } from '../log.ts'
 import { archiveRoutes } from './archive.ts'
 import { attachRoute } from './attach.ts'
 import { readCall } from './call.ts'
@@ -71,7 +72,7 @@ export function createApi(deps: ApiDeps): Api {
   const listener = getRequestListener(app.fetch, {
     overrideGlobalObjects: false,
     autoCleanupIncoming: false,
-    errorHandler: (error) => unreadable(error),
+    errorHandler: (error) => unreadable(error, deps.log),
   })
   return {
     app,
@@ -96,10 +97,11 @@ function mount(app: Hono<ApiEnv>, route: Route, handler: AnyHandler): void {
 }
 
 /** A request whose target or Host makes no URL: no route ever sees it. */
-function unreadable(error: unknown): Response {
+function unreadable(error: unknown, log: Log): Response {
   const known =
     error instanceof RequestError
       ? new IsletError('bad_request', `The request is not valid: ${error.message}.`)
       : asIsletError(error)
+  if (known.code === 'internal') log.error({ err: error }, 'request failed')
   return Response.json(known.toBody(), { status: known.status })
 }

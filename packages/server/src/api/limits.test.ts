@@ -120,6 +120,11 @@ describe('what is too much', () => {
     assert.match(Buffer.concat(received).toString(), /^HTTP\/1.1 408 .*request_timeout/s)
   })
 
+  it('a connection that says nothing is closed', async () => {
+    const answer = await raw('')
+    assert.ok(answer.status === 408 || Number.isNaN(answer.status))
+  })
+
   it('what is not HTTP is answered in our words', async () => {
     const lines = ['NONSENSE\r\n\r\n', 'GET /health HTTP/1.1\r\nHost: localhost\r\nBad Header: x\r\n\r\n']
     lines.push(

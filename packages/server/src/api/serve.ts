@@ -27,6 +27,7 @@ const HEADERS_TIMEOUT_MS = 15_000
 const MAX_HEADER_BYTES = 32 * 1024
 // Longer than the idle time of common clients and proxies, so that it is they who close.
 const KEEP_ALIVE_MS = 75_000
+const IDLE_LOOK_MS = 25
 
 export async function serveApi(api: Api, options: ServeOptions): Promise<Served> {
   const headersTimeout = options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS
@@ -69,11 +70,20 @@ export async function serveApi(api: Api, options: ServeOptions): Promise<Served>
 
 function listen(server: Server, { host, port }: ServeOptions): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject)
+    const onError = (error: NodeJS.ErrnoException): void => reject(cannotListen(error, host, port))
+    server.once('error', onError)
     server.listen({ host, port }, () => {
-      server.off('error', reject)
+      server.off('error', onError)
       resolve()
     })
+  })
+}
+
+function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  if (error.code !== 'EADDRINUSE') return error
+  return new IsletError('conflict', `Something listens on ${host}:${port} already.`, {
+    hint: 'Stop it, or set ISLET_PORT to another port.',
+    cause: error,
   })
 }
 
@@ -83,8 +93,11 @@ async function close(api: Api, server: Server, timeoutMs: number): Promise<void>
   // Sockets have no end of their own to wait for; their clients attach again.
   api.close()
   server.closeIdleConnections()
+  // A connection that was busy then becomes idle once it is answered, and would stay so until its client leaves.
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
   const timer = setTimeout(() => server.closeAllConnections(), timeoutMs)
   await closed
+  clearInterval(idle)
   clearTimeout(timer)
 }
 

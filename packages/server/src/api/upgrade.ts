@@ -98,8 +98,16 @@ export function createUpgrade({
     head: Buffer,
   ): void {
     socket.once('close', session.close)
-    if (socket.destroyed) session.close()
-    else server.handleUpgrade(incoming, socket, head, (ws) => session.serve(ws))
+    if (socket.destroyed) {
+      session.close()
+      return
+    }
+    server.handleUpgrade(incoming, socket, head, (ws) => {
+      const fields = { requestId: requestIdOf(incoming), path: pathOf(incoming) }
+      log.info(fields, 'socket opened')
+      ws.once('close', (code) => log.info({ ...fields, closeCode: code }, 'socket closed'))
+      session.serve(ws)
+    })
   }
 
   function refuse(thrown: unknown, incoming: IncomingMessage, socket: Duplex): void {
