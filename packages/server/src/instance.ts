@@ -10,7 +10,7 @@ import { chmod, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'no
 import { basename, dirname, join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { type Claim, dropClaim, isClaimAlive, readClaim, takeClaim } from './engine/claim.ts'
-import { hasLife, tearDown } from './engine/teardown.ts'
+import { hasLife, removeCgroups, tearDown } from './engine/teardown.ts'
 
 export interface Instance {
   /** Undefined without root: then only engine `process` runs, and nothing is global. */
@@ -112,6 +112,7 @@ function globalName(runDir: string): string | undefined {
 
 async function release(slot: number | undefined, runDir: string, dataDir: string): Promise<boolean> {
   if (await hasLife({ name: globalName(runDir), runDir })) return false
+  await removeCgroups(globalName(runDir))
   if (slot !== undefined) await removeSlot(runDir)
   else await rm(runDir, { recursive: true, force: true })
   await dropClaim(dataDir, 'server')

@@ -34,12 +34,17 @@ export async function hasLife(remains: Pick<Remains, 'name' | 'runDir'>): Promis
 export async function tearDown({ name, runDir, dataDir }: Remains): Promise<void> {
   await killRuntimes(runDir)
   await killAll(name, runDir)
-  for (const cgroup of await cgroupsOf(name)) await rmdir(cgroup).catch(() => {})
+  await removeCgroups(name)
   if (name) await removeNetwork(name)
   for (const directory of [runDir, dataDir]) {
     if (directory) await unmountBelow(directory)
   }
   if (dataDir) await detachLoops(dataDir)
+}
+
+/** The groups of a slot in which nobody is left. */
+export async function removeCgroups(name: string | undefined): Promise<void> {
+  for (const cgroup of await cgroupsOf(name)) await rmdir(cgroup).catch(() => {})
 }
 
 /** A runtime that outlived its server would go on to start a shell nobody knows. */
