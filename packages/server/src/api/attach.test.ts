@@ -203,6 +203,20 @@ describe('an attached client', () => {
     api.processes.end(id)
   })
 
+  it('may type on while the process ends', async () => {
+    const id = await start('cat')
+    const client = await opened(new Client(urlOf(id)))
+    api.processes.isTakingInput = false
+    client.socket.send(Buffer.from('late'))
+    client.send({ type: 'resize', cols: 1, rows: 1 })
+    client.socket.ping()
+    await once(client.socket, 'pong')
+    api.processes.end(id)
+    assert.equal(await client.closed, 1000)
+    assert.equal(client.types.at(-1), 'exit')
+    api.processes.isTakingInput = true
+  })
+
   it('is told when the attachment fails, without what the server keeps to itself', async () => {
     const id = await start('cat')
     const attach = api.processes.attach.bind(api.processes)

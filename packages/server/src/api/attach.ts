@@ -85,7 +85,9 @@ function receive(
     if (waiting++ === 0) socket.pause()
     last = last
       .then(() => (socket.readyState === WebSocket.OPEN ? handle(data, isBinary) : undefined))
-      .catch((error) => fail(error, error instanceof BadMessage ? error.closeCode : undefined))
+      .catch((error) => {
+        if (!isPastItsEnd(error)) fail(error, error instanceof BadMessage ? error.closeCode : undefined)
+      })
       .finally(() => --waiting === 0 && socket.resume())
   })
 
@@ -96,6 +98,11 @@ function receive(
     if (message.type === 'signal') return attachment.signal(signalNumber(message.signal))
     return attachment.endStdin()
   }
+}
+
+/** Input that crossed the end of the process on its way: the exit is about to be sent. */
+function isPastItsEnd(error: unknown): boolean {
+  return error instanceof IsletError && error.code === 'process_not_found'
 }
 
 class BadMessage extends IsletError {

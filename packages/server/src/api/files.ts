@@ -36,8 +36,12 @@ export function fileRoutes({ files }: ApiDeps) {
     // `-0` asks for the last zero bytes of a file.
     if (range && Object.is(range.start, -0)) throw await outside(params.id, query.path)
     const { entry, start, length, body } = await openRange(params.id, query.path, range, signal)
+    if (range && length === 0) {
+      await discard(body)
+      throw await outside(params.id, query.path)
+    }
     if (isKnown(headers['if-none-match'], entry)) {
-      await body[Symbol.asyncIterator]().return?.()
+      await discard(body)
       return new Bytes(undefined, { ETag: etagOf(entry) }, 304)
     }
     const part = range && { 'Content-Range': `bytes ${start}-${start + length - 1}/${entry.sizeBytes}` }
@@ -65,6 +69,10 @@ export function fileRoutes({ files }: ApiDeps) {
     if (isKnown(headers['if-none-match'], entry)) return new Bytes(undefined, { ETag: etagOf(entry) }, 304)
     return new Bytes(undefined, { ...headersOf(entry), 'Content-Length': entry.sizeBytes })
   }
+}
+
+async function discard(body: AsyncIterable<Buffer>): Promise<void> {
+  await body[Symbol.asyncIterator]().return?.()
 }
 
 function headersOf(entry: FileEntry): Record<string, string> {

@@ -40,7 +40,7 @@ export class MemoryFiles implements FileService {
     this.#control.get(sandboxId)
     const size = this.#size(path)
     const start = (options.start ?? 0) < 0 ? Math.max(0, size + options.start!) : (options.start ?? 0)
-    if (options.start !== undefined && start >= size) throw new IsletError('range_not_satisfiable')
+    if (start > 0 && start >= size) throw new IsletError('range_not_satisfiable')
     const length = Math.min(size - 1, options.end ?? size - 1) - start + 1
     const content = this.content.get(path)
     const body = content ? [content.subarray(start, start + length)] : zeros(length)

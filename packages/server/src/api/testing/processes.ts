@@ -30,6 +30,8 @@ export class MemoryProcesses implements ProcessService {
   readonly running = new Map<string, Running>()
   readonly execs: ExecParsed[] = []
   aborted = 0
+  /** False: the process has ended, but its clients do not know yet. */
+  isTakingInput = true
   attached = 0
   /** How long stdin writes wait; set to make the process a slow reader. */
   stdinGate: Promise<void> = Promise.resolve()
@@ -112,12 +114,14 @@ export class MemoryProcesses implements ProcessService {
     { end }: { end: boolean },
   ): Promise<void> {
     this.#find(sandboxId, processId)
+    this.#takeInput()
     await this.stdinGate
     if (bytes.length > 0) this.print(processId, Buffer.from(bytes))
     if (end) this.end(processId)
   }
 
   async resize(sandboxId: string, processId: string, size: TerminalSize): Promise<void> {
+    this.#takeInput()
     const running = this.#find(sandboxId, processId)
     if (!running.info.terminal) throw new IsletError('invalid_state', 'It has no terminal.')
     running.sizes.push(size)
@@ -189,6 +193,10 @@ export class MemoryProcesses implements ProcessService {
     running.events.push(event)
     for (const wake of running.wake) wake()
     running.wake.clear()
+  }
+
+  #takeInput(): void {
+    if (!this.isTakingInput) throw new IsletError('process_not_found')
   }
 
   #find(sandboxId: string, processId: string): Running {
