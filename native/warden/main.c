@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "layer.h"
 #include "loop.h"
 #include "paths.h"
+#include "strangers.h"
 
 enum { LOCK_ATTEMPTS = 500, LOCK_PAUSE_US = 10000 };
 
@@ -96,6 +98,15 @@ static void go_private(const char *run) {
   snprintf(warden.scratch, sizeof warden.scratch, "/proc/self/fd/%d", warden.scratch_fd);
 }
 
+static void drop_strangers(const struct arguments *args) {
+  char data[PATH_MAX], images[PATH_MAX] = "/proc", run[PATH_MAX];
+  if (realpath(args->data, data) == NULL) die(args->data);
+  if (realpath(args->run, run) == NULL) die(args->run);
+  if (args->images != NULL && realpath(args->images, images) == NULL) die(args->images);
+  const char *const keep[] = {data, images, run, "/usr", "/proc", "/sys", "/dev", NULL};
+  drop_strange_mounts(keep);
+}
+
 static int open_dir(const char *path) {
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) die(path);
@@ -139,6 +150,7 @@ static void boot(const struct arguments *args) {
 int main(int argc, char **argv) {
   struct arguments args = parse(argc, argv);
   go_private(args.run);
+  drop_strangers(&args);
   boot(&args);
   loop_run(args.fd);
   return 0;
