@@ -44,8 +44,11 @@ const COMMANDS: readonly (() => Command)[] = [
   version,
 ]
 
-/** Without a `--`, the first word after the sandbox begins the command, options and all. */
-export function createProgram({ hasSeparator = false } = {}): Command {
+/**
+ * Without a `--`, the first word after the sandbox begins the command, options and all. With `json`, what is wrong
+ * with the words is left to the caller to report.
+ */
+export function createProgram({ hasSeparator = false, json = false } = {}): Command {
   const program = new Command('islet')
     .description('Gives every AI agent its own Linux computer.')
     .version(VERSION, '-V, --version')
@@ -55,6 +58,7 @@ export function createProgram({ hasSeparator = false } = {}): Command {
   program.addCommand(completeCommand(program), { hidden: true })
   for (const command of walk(program)) {
     command.exitOverride().showHelpAfterError(`hint: ${pathOf(command)} --help shows how.`)
+    if (json) command.configureOutput({ outputError: () => {} }).showHelpAfterError(false)
     if (takesCommand(command)) command.passThroughOptions(!hasSeparator)
   }
   return program

@@ -12,7 +12,8 @@ const USAGE = 2
 const INTERRUPTED = 130
 
 const argv = process.argv.slice(2)
-const program = createProgram({ hasSeparator: argv.includes('--') })
+const json = wantsJson(argv)
+const program = createProgram({ hasSeparator: argv.includes('--'), json })
 let current = ''
 program.hook('preAction', (_, action) => {
   current = action.name()
@@ -22,8 +23,8 @@ try {
   await program.parseAsync(argv, { from: 'user' })
 } catch (error) {
   process.exitCode = exitCodeOf(error)
-  const isSaid = error instanceof CommanderError
-  if (!isSaid) reportFailure(error, { json: wantsJson(argv) })
+  if (!(error instanceof CommanderError)) reportFailure(error, { json })
+  else if (json && process.exitCode !== 0) reportFailure(asUsage(error), { json })
 }
 await flush()
 // Open handles (a piped stdin that never ends) do not keep a finished command waiting.
@@ -35,6 +36,10 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof DOMException && error.name === 'AbortError') return INTERRUPTED
   if (!RUNNING_COMMANDS.includes(current)) return 1
   return (error instanceof IsletError && EXIT_CODES[error.code]) || NEVER_RAN
+}
+
+function asUsage(error: CommanderError): UsageError {
+  return new UsageError(error.message.replace(/^error: /, ''), 'islet --help lists the commands.')
 }
 
 /** Only before `--`: what follows belongs to the command. */

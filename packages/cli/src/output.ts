@@ -1,7 +1,6 @@
 // stdout is data, stderr is talk. Colours only for a terminal that wants them.
 import { styleText } from 'node:util'
-
-const FALLBACK_HINT = 'islet --help lists the commands; islet doctor checks this machine.'
+import { hintFor } from './hints.ts'
 
 // The reader went away (| head): there is nobody left to talk to.
 process.stdout.on('error', leaveOnBrokenPipe)
@@ -33,7 +32,7 @@ export function paint(
 }
 
 export function reportFailure(error: unknown, { json }: { json: boolean }): void {
-  const { code, message, hint = FALLBACK_HINT } = describe(error)
+  const { code, message, hint } = describe(error)
   if (json) {
     say(JSON.stringify({ error: { code, message, hint } }))
     return
@@ -42,16 +41,14 @@ export function reportFailure(error: unknown, { json }: { json: boolean }): void
   say(`${paint('dim', 'hint:', process.stderr)} ${hint}`)
 }
 
-function describe(error: unknown): { code: string; message: string; hint?: string } {
-  if (!(error instanceof Error)) return { code: 'internal', message: String(error) }
+function describe(error: unknown): { code: string; message: string; hint: string } {
+  if (!(error instanceof Error))
+    return { code: 'internal', message: String(error), hint: hintFor('internal') }
   if (error.name === 'AbortError')
     return { code: 'interrupted', message: 'Interrupted.', hint: 'Run it again.' }
-  const { code, hint } = error as { code?: unknown; hint?: string }
-  return {
-    code: typeof code === 'string' ? code : 'internal',
-    message: error.message,
-    ...(hint && { hint }),
-  }
+  const { code: given, hint, message } = error as { code?: unknown; hint?: string; message: string }
+  const code = typeof given === 'string' ? given : 'internal'
+  return { code, message, hint: hint || hintFor(code) }
 }
 
 /** Resolves when the stream has taken the bytes: the pace of a pipe's reader. */

@@ -8,6 +8,7 @@ import { connect } from '../connect.ts'
 import { UsageError } from '../errors.ts'
 import { print, printJson } from '../output.ts'
 import { followPiped, hasPipedStdin, readStdin } from '../stdio/pipe.ts'
+import { Signals } from '../stdio/signals.ts'
 import { followTerminal, terminalEnv } from '../stdio/terminal.ts'
 
 interface ExecFlags extends EnvFlags, JsonFlag {
@@ -49,20 +50,21 @@ async function action(text: string, words: string[], flags: ExecFlags): Promise<
     else print(process.id)
     return
   }
+  using signals = new Signals()
   if (flags.tty) {
     const env = { ...terminalEnv(), ...options.env }
     const open = (terminal: object) => sandbox.pty.create({ ...options, ...terminal, env, command: chosen })
-    process.exitCode = await followTerminal(open)
+    process.exitCode = await followTerminal(open, signals)
     return
   }
   const stdin = flags.stdin !== false && hasPipedStdin()
   if (flags.json) {
     const input = stdin ? await readStdin() : undefined
-    const result = await sandbox.exec.run(chosen, { ...options, stdin: input })
+    const result = await sandbox.exec.run(chosen, { ...options, stdin: input, signal: signals.aborted })
     printJson(result)
     process.exitCode = result.exitCode
     return
   }
   const open = (handlers: object) => sandbox.exec.start(chosen, { ...options, ...handlers, stdin })
-  process.exitCode = await followPiped(open, { stdin })
+  process.exitCode = await followPiped(open, { stdin, signals })
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { CreateOptions, Sandbox } from 'islet'
+import type { AttachOptions, CreateOptions, PtyOptions, Sandbox } from 'islet'
 import { duration, many } from '../args/parse.ts'
 import { addSandboxOptions, type SandboxFlags, toCreateOptions } from '../args/sandbox-options.ts'
 import { toCommand } from '../args/words.ts'
@@ -9,8 +9,8 @@ import { parseFileFlag } from '../copy/location.ts'
 import { copyIn } from '../copy/upload.ts'
 import { printJson } from '../output.ts'
 import { followPiped, hasPipedStdin, readStdin } from '../stdio/pipe.ts'
-import { abortOnSignals, holdSignals } from '../stdio/signals.ts'
-import { followTerminal, terminalEnv } from '../stdio/terminal.ts'
+import { Signals } from '../stdio/signals.ts'
+import { followTerminal, requireTerminal, terminalEnv } from '../stdio/terminal.ts'
 
 interface RunFlags extends SandboxFlags, JsonFlag {
   timeout?: number
@@ -34,50 +34,38 @@ export function run(): Command {
 }
 
 async function action(words: string[], flags: RunFlags): Promise<void> {
-  if (!(flags.tty && words.length === 0)) toCommand(words, "islet run 'echo hello'")
+  if (flags.tty) requireTerminal()
+  else toCommand(words, "islet run 'echo hello'")
   const files = (flags.file ?? []).map(parseFileFlag)
   const create: CreateOptions = toCreateOptions(flags)
-  using early = abortOnSignals()
+  using signals = new Signals()
   await using host = await connectOrEmbed()
-  early.signal.throwIfAborted()
-  const sandbox = await host.islet.sandboxes.create({ ...create, signal: early.signal })
+  await using sandbox = await host.islet.sandboxes.create({ ...create, signal: signals.aborted })
   try {
-    for (const { local, remote } of files) await copyIn(sandbox, local, remote, early.signal)
-    process.exitCode = await runIn(sandbox, words, flags, early)
+    for (const { local, remote } of files) await copyIn(sandbox, local, remote, signals.aborted)
+    process.exitCode = await runIn(sandbox, words, flags, signals)
   } finally {
-    using _patience = holdSignals()
-    await sandbox.kill()
-    await host[Symbol.asyncDispose]()
+    signals.hold()
   }
 }
 
-async function runIn(
-  sandbox: Sandbox,
-  words: string[],
-  flags: RunFlags,
-  early: Disposable & { signal: AbortSignal },
-): Promise<number> {
+async function runIn(sandbox: Sandbox, words: string[], flags: RunFlags, signals: Signals): Promise<number> {
   const { timeout } = flags
-  const onStarted = () => early[Symbol.dispose]()
   if (flags.tty) {
     const chosen = words.length > 0 ? { command: toCommand(words, '') } : {}
-    return followTerminal(
-      (options) => sandbox.pty.create({ ...options, ...chosen, timeout, env: terminalEnv() }),
-      {
-        onStarted,
-      },
-    )
+    const open = (terminal: PtyOptions) =>
+      sandbox.pty.create({ ...terminal, ...chosen, timeout, env: terminalEnv(), signal: signals.aborted })
+    return followTerminal(open, signals)
   }
   const chosen = toCommand(words, '')
   const stdin = flags.stdin !== false && hasPipedStdin()
   if (!flags.json) {
-    return followPiped((handlers) => sandbox.exec.start(chosen, { ...handlers, timeout, stdin }), {
-      stdin,
-      onStarted,
-    })
+    const open = (handlers: AttachOptions) =>
+      sandbox.exec.start(chosen, { ...handlers, timeout, stdin, signal: signals.aborted })
+    return followPiped(open, { stdin, signals })
   }
   const input = stdin ? await readStdin() : undefined
-  const result = await sandbox.exec.run(chosen, { timeout, stdin: input, signal: early.signal })
+  const result = await sandbox.exec.run(chosen, { timeout, stdin: input, signal: signals.aborted })
   printJson({ sandboxId: sandbox.id, ...result })
   return result.exitCode
 }

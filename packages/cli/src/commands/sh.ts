@@ -3,6 +3,7 @@ import { findSandbox } from '../args/sandbox.ts'
 import { toCommand } from '../args/words.ts'
 import { command } from '../command.ts'
 import { connect } from '../connect.ts'
+import { Signals } from '../stdio/signals.ts'
 import { followTerminal, terminalEnv } from '../stdio/terminal.ts'
 
 export function sh(): Command {
@@ -14,8 +15,10 @@ export function sh(): Command {
     .action(async (text: string, words: string[], { cwd, user }: { cwd?: string; user?: string }) => {
       const sandbox = await findSandbox(connect(), text)
       const chosen = words.length > 0 ? { command: toCommand(words, '') } : {}
-      process.exitCode = await followTerminal((options) =>
-        sandbox.pty.create({ ...options, ...chosen, cwd, user, env: terminalEnv() }),
+      using signals = new Signals()
+      process.exitCode = await followTerminal(
+        (options) => sandbox.pty.create({ ...options, ...chosen, cwd, user, env: terminalEnv() }),
+        signals,
       )
     })
 }

@@ -1,21 +1,20 @@
 // A command in a sandbox with our stdin, stdout and stderr.
 import type { AttachOptions, ExecSession } from 'islet'
 import { onBrokenPipe, say, writeAll } from '../output.ts'
-import { passSignals } from './signals.ts'
+import type { Signals } from './signals.ts'
 
 export const hasPipedStdin = (): boolean => !process.stdin.isTTY
 
 /** Answers with the exit code of the command. */
 export async function followPiped(
   open: (handlers: AttachOptions) => Promise<ExecSession>,
-  options: { stdin: boolean; onStarted?: () => void },
+  options: { stdin: boolean; signals: Signals },
 ): Promise<number> {
   const session = await open({
     onStdout: (data) => writeAll(process.stdout, data),
     onStderr: (data) => writeAll(process.stderr, data),
   })
-  using _signals = passSignals(session)
-  options.onStarted?.()
+  options.signals.passTo(session)
   if (session.truncated) say('islet: the beginning of the output was not kept.')
   // Nobody reads on: the command learns it the way it would in a pipe, and we do not wait for it.
   const broken = new Promise<number>((resolve) => {

@@ -1,44 +1,52 @@
-// Ctrl-C and its kin: passed on to the command first, then forced.
+// Ctrl-C and its kin, through the life of a command: before it runs they abort, while it runs they are passed on (the
+// second kills), and while things are put away they ask for patience. One more always leaves at once.
 import { say } from '../output.ts'
 
 const PASSED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
 const NUMBERS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1, SIGQUIT: 3 } as const
-export type PassedSignal = (typeof PASSED)[number]
+type PassedSignal = (typeof PASSED)[number]
 
 export interface Killable {
   kill(signal?: string): Promise<void>
 }
 
-/** Aborts when a signal comes: for the time before there is a command to pass it on to. */
-export function abortOnSignals(): Disposable & { signal: AbortSignal } {
-  const abort = new AbortController()
-  return { signal: abort.signal, ...onSignals(() => abort.abort()) }
-}
+export class Signals implements Disposable {
+  readonly #abort = new AbortController()
+  #command: Killable | undefined
+  #isHeld = false
+  #count = 0
 
-/** The first signal goes to the command, the second kills it, the third leaves at once. */
-export function passSignals(command: Killable): Disposable {
-  let count = 0
-  return onSignals((signal) => {
-    count++
-    if (count >= 3) process.exit(128 + NUMBERS[signal])
-    command.kill(count === 1 ? signal : 'SIGKILL').catch(() => {}) // it may have ended by itself
-  })
-}
+  constructor() {
+    for (const signal of PASSED) process.on(signal, this.#handle)
+  }
 
-/** While things are put away, the first signal asks for patience. */
-export function holdSignals(): Disposable {
-  let count = 0
-  return onSignals((signal) => {
-    if (++count > 1) process.exit(128 + NUMBERS[signal])
-    say('islet: cleaning up; once more leaves at once.')
-  })
-}
+  /** Aborted by a signal that came before there was a command. */
+  get aborted(): AbortSignal {
+    return this.#abort.signal
+  }
 
-function onSignals(handle: (signal: PassedSignal) => void): Disposable {
-  for (const signal of PASSED) process.on(signal, handle)
-  return {
-    [Symbol.dispose]() {
-      for (const signal of PASSED) process.off(signal, handle)
-    },
+  passTo(command: Killable): void {
+    this.#command = command
+  }
+
+  /** From here on things are put away. */
+  hold(): void {
+    this.#command = undefined
+    this.#isHeld = true
+    this.#count = 0
+  }
+
+  [Symbol.dispose](): void {
+    for (const signal of PASSED) process.off(signal, this.#handle)
+  }
+
+  readonly #handle = (signal: PassedSignal): void => {
+    this.#count++
+    if (this.#count > (this.#command ? 2 : 1)) process.exit(128 + NUMBERS[signal])
+    if (this.#command) {
+      // It may have ended by itself meanwhile.
+      this.#command.kill(this.#count === 1 ? signal : 'SIGKILL').catch(() => {})
+    } else if (this.#isHeld) say('islet: cleaning up; once more leaves at once.')
+    else this.#abort.abort()
   }
 }

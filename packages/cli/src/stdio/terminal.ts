@@ -2,38 +2,38 @@
 import type { PtyOptions, PtySession } from 'islet'
 import { UsageError } from '../errors.ts'
 import { writeAll } from '../output.ts'
+import type { Signals } from './signals.ts'
 
 /** Answers with the exit code. The terminal is as before when this ends, however it ends. */
 export async function followTerminal(
   open: (options: PtyOptions) => Promise<PtySession>,
-  options: { onStarted?: () => void } = {},
+  signals: Signals,
 ): Promise<number> {
+  requireTerminal()
   const { stdin, stdout } = process
-  if (!stdin.isTTY) {
-    throw new UsageError('stdin is not a terminal.', 'Leave --tty away, or use islet exec ID -- COMMAND.')
-  }
   const session = await open({ ...terminalSize(), onOutput: (data) => writeAll(stdout, data) })
-  options.onStarted?.()
+  // Keys arrive as bytes; a signal comes from outside, as when a terminal window is closed.
+  signals.passTo({ kill: () => session.close() })
   const send = (data: Buffer) => void session.send(data)
   const resize = () => {
     const { cols, rows } = terminalSize()
     session.resize(cols, rows)
   }
-  const hangUp = () => void session.close().catch(() => {})
   stdin.setRawMode(true)
   stdin.on('data', send)
   stdout.on('resize', resize)
-  process.on('SIGTERM', hangUp)
-  process.on('SIGHUP', hangUp)
   try {
     return await session.done
   } finally {
     stdin.setRawMode(false)
     stdin.off('data', send).pause()
     stdout.off('resize', resize)
-    process.off('SIGTERM', hangUp)
-    process.off('SIGHUP', hangUp)
   }
+}
+
+export function requireTerminal(): void {
+  if (process.stdin.isTTY) return
+  throw new UsageError('stdin is not a terminal.', 'Leave --tty away, or use islet exec ID -- COMMAND.')
 }
 
 /** What programs inside need to know about the terminal outside. */
