@@ -183,6 +183,19 @@ describe('schemas', () => {
     assert.ok(!accepts(updateSandbox, { runtime: 'base' }))
   })
 
+  it('refuse what says it is base64 and is not', () => {
+    for (const stdin of ['', 'AP8=', 'AP8', 'AAAA'])
+      assert.ok(accepts(exec, { command: 'a', stdin, stdinEncoding: 'base64' }), stdin)
+    for (const stdin of ['§', 'A', 'AP8==', 'A=AA', 'AP 8', 'AP8\n']) {
+      assert.ok(!accepts(exec, { command: 'a', stdin, stdinEncoding: 'base64' }), stdin)
+      assert.ok(accepts(exec, { command: 'a', stdin }))
+    }
+    assert.ok(accepts(exec, { command: 'a', stdin: 'A'.repeat(LIMITS.stdinBytes), stdinEncoding: 'base64' }))
+    const file = (content: string) => ({ files: [{ path: '/a', content, encoding: 'base64' }] })
+    assert.ok(accepts(createSandbox, file('AP8=')))
+    assert.ok(!accepts(createSandbox, file('?')))
+  })
+
   it('refuse commands that no kernel would start', () => {
     for (const command of [
       '',

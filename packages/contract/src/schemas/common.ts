@@ -73,6 +73,21 @@ function quantity(parse: (value: number | string) => number | undefined, message
   })
 }
 
+/** Refuses an object whose text says it is base64 and is not. */
+export function checkBase64<Text extends string, Encoding extends string>(text: Text, encoding: Encoding) {
+  return (value: { [Key in Text | Encoding]?: unknown }, context: z.RefinementCtx): void => {
+    if (value[encoding] !== 'base64' || isBase64(String(value[text] ?? ''))) return
+    context.addIssue({ code: 'custom', message: 'it is not valid base64', path: [text], input: value[text] })
+  }
+}
+
+/** With or without its padding. Megabytes long, so looked through for what does not belong, not matched whole. */
+function isBase64(text: string): boolean {
+  const bare = text.endsWith('==') ? text.slice(0, -2) : text.endsWith('=') ? text.slice(0, -1) : text
+  const isPadded = bare.length < text.length
+  return bare.length % 4 !== 1 && (!isPadded || text.length % 4 === 0) && !/[^A-Za-z0-9+/]/.test(bare)
+}
+
 /** '0644' or 420. */
 export const fileMode = z.union([
   z.number().int().min(0).max(0o7777),

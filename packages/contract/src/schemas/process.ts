@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import {
   byteLength,
+  checkBase64,
   durationMs,
   env,
   processId,
@@ -63,7 +64,9 @@ const captureFields = {
   }),
 }
 
-export const exec = z.strictObject({ ...commandFields, ...captureFields })
+const checkStdin = checkBase64('stdin', 'stdinEncoding')
+
+export const exec = z.strictObject({ ...commandFields, ...captureFields }).superRefine(checkStdin)
 export type Exec = z.input<typeof exec>
 export type ExecParsed = z.output<typeof exec>
 
@@ -84,7 +87,9 @@ export const execResult = z.object({
 })
 export type ExecResult = z.infer<typeof execResult>
 
-export const run = z.strictObject({ ...createSandbox.shape, ...commandFields, ...captureFields })
+export const run = z
+  .strictObject({ ...createSandbox.shape, ...commandFields, ...captureFields })
+  .superRefine(checkStdin)
 export type Run = z.input<typeof run>
 export type RunParsed = z.output<typeof run>
 export const runResult = execResult.extend({ sandboxId: z.string() })
@@ -142,11 +147,13 @@ export const sendSignal = z.strictObject({
   group: z.boolean().optional().meta({ description: 'Its whole session. Default: true.' }),
 })
 export const resizeTerminal = terminalSize
-export const writeStdin = z.strictObject({
-  data: stdinText.optional(),
-  encoding: z.enum(['utf8', 'base64']).optional(),
-  end: z.boolean().optional().meta({ description: 'Close stdin after the data.' }),
-})
+export const writeStdin = z
+  .strictObject({
+    data: stdinText.optional(),
+    encoding: z.enum(['utf8', 'base64']).optional(),
+    end: z.boolean().optional().meta({ description: 'Close stdin after the data.' }),
+  })
+  .superRefine(checkBase64('data', 'encoding'))
 export const getOutput = z.strictObject({ encoding: z.enum(['utf8', 'base64']).optional() })
 export const processOutput = z.object({
   stdout: z.string(),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import {
   byteLength,
+  checkBase64,
   cpuMillis,
   env,
   envPatch,
@@ -49,13 +50,15 @@ export const resourcesInput = z.strictObject({
     .meta({ description: 'The most processes and threads at once.' }),
 })
 
-export const fileToWrite = z.strictObject({
-  path: sandboxPath,
-  content: z.string(),
-  encoding: z.enum(['utf8', 'base64']).default('utf8'),
-  mode: fileMode.optional(),
-  owner: userName.optional(),
-})
+export const fileToWrite = z
+  .strictObject({
+    path: sandboxPath,
+    content: z.string(),
+    encoding: z.enum(['utf8', 'base64']).default('utf8'),
+    mode: fileMode.optional(),
+    owner: userName.optional(),
+  })
+  .superRefine(checkBase64('content', 'encoding'))
 export type FileToWrite = z.input<typeof fileToWrite>
 
 const label = z

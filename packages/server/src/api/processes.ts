@@ -16,7 +16,7 @@ export function processRoutes({ processes }: ApiDeps) {
       return processes.signal(params.id, params.pid, signal, { group: body.group ?? true })
     },
     writeStdin: ({ params, body }) => {
-      const bytes = decodeText(body.data ?? '', body.encoding ?? 'utf8')
+      const bytes = Buffer.from(body.data ?? '', body.encoding ?? 'utf8')
       return processes.writeStdin(params.id, params.pid, bytes, { end: body.end ?? false })
     },
     resizeTerminal: ({ params, body }) => processes.resize(params.id, params.pid, body),
@@ -25,11 +25,4 @@ export function processRoutes({ processes }: ApiDeps) {
       throw new IsletError('bad_request', 'This route is a WebSocket.', { hint: 'Send Upgrade: websocket.' })
     },
   } satisfies Partial<Handlers>
-}
-
-function decodeText(text: string, encoding: 'utf8' | 'base64'): Buffer {
-  if (encoding === 'base64' && !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) {
-    throw new IsletError('bad_request', 'data: it is not valid base64.')
-  }
-  return Buffer.from(text, encoding)
 }
