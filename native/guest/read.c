@@ -32,7 +32,9 @@ static void run(struct task *task) {
   struct reading *reading = container_of(task, struct reading, task);
   uint32_t stream = reading->stream.number;
   size_t want = stream_may_send(&reading->stream);
-  if (want == 0 && reading->left > 0) return; /* on_window goes on */
+  char byte;
+  /* Without a window only the end may be told; on_window goes on. */
+  if (want == 0 && reading->left > 0 && pread(reading->fd, &byte, 1, (off_t)reading->offset) != 0) return;
   if (want > reading->left) want = (size_t)reading->left;
   ssize_t n = want == 0 ? 0 : pread(reading->fd, link_reserve(want), want, (off_t)reading->offset);
   if (n < 0 && errno == EINTR) {

@@ -26,7 +26,8 @@ static int open_temp(struct replace *replace, const struct replace_want *want, c
   replace->fd = openat(replace->dir, replace->temp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (replace->fd < 0) return errno;
   *stage = "chown";
-  if (want->owner != NULL) return fchown(replace->fd, want->owner->uid, want->owner->gid) < 0 ? errno : 0;
+  const struct user_ids *owner = want->owner != NULL ? want->owner : inherits ? NULL : want->new_owner;
+  if (owner != NULL) return fchown(replace->fd, owner->uid, owner->gid) < 0 ? errno : 0;
   if (inherits && fchown(replace->fd, st.st_uid, st.st_gid) < 0 && path_chown_matters()) return errno;
   return 0;
 }
@@ -41,7 +42,7 @@ int replace_begin(struct replace *replace, const struct replace_want *want, cons
   if (err == 0) err = path_split(path, dir, replace->name);
   if (err == 0 && want->parents) {
     *stage = "mkdir";
-    err = path_make(dir, want->owner);
+    err = path_make(dir, want->owner != NULL ? want->owner : want->new_owner);
   }
   if (err != 0) return err;
   *stage = "open";

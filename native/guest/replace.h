@@ -17,7 +17,8 @@ enum { REPLACE_SAME_MODE = UINT32_MAX };
 struct replace_want {
   const char *path;
   uint32_t mode;                 /* REPLACE_SAME_MODE: that of the file replaced, else 0644 */
-  const struct user_ids *owner;  /* NULL: that of the file replaced, else the guest's */
+  const struct user_ids *owner;  /* NULL: that of the file replaced, else new_owner */
+  const struct user_ids *new_owner; /* of what was not there before, directories too; NULL: the guest */
   bool parents;                  /* make missing directories */
   bool exclusive;                /* fail when there is something */
   bool follow;                   /* replace what a symlink at the path leads to, not the symlink */

@@ -16,7 +16,7 @@
 #include "reply.h"
 #include "requests.h"
 
-enum { SPAWN_COLS = 80, SPAWN_ROWS = 24 };
+enum { SPAWN_COLS = 80, SPAWN_ROWS = 24, SPAWN_PROFILE = 4 };
 
 /* A SPAWN's fields, and what has to be released on the way out. */
 struct spawn {
@@ -29,6 +29,7 @@ struct spawn {
   uint32_t stdin_pipe;
   bool terminal;
   uint32_t cols, rows;
+  char profile[SPAWN_PROFILE][1100]; /* HOME, USER, LOGNAME and SHELL where env has none */
   void *strings;   /* one block: the pointers of argv and env, then their bytes */
   int child_fd[3]; /* given to the child */
   int own_fd[3];   /* the guest's ends; in a terminal [1] is the master */
@@ -38,6 +39,7 @@ static bool read_request(const struct wire_frame *req, struct spawn *spawn);
 static bool read_strings(const struct wire_frame *req, struct spawn *spawn);
 static bool read_rlimits(const struct wire_frame *req, struct spawn *spawn);
 static bool resolve_user(uint32_t stream, struct spawn *spawn);
+static void add_profile(struct spawn *spawn);
 static bool open_stdio(struct spawn *spawn);
 static bool adopt_stdio(struct process *process, struct spawn *spawn);
 static void report_failure(uint32_t stream, const struct spawn *spawn);
@@ -50,6 +52,7 @@ void request_spawn(const struct wire_frame *req) {
     reply_error(req->stream, KIND_EXISTS, "request", "a process with this id exists");
     return;
   }
+  add_profile(&spawn);
   if (!open_stdio(&spawn)) {
     reply_errno(req->stream, spawn.terminal ? "pty" : "stdio", errno, spawn.terminal ? "/dev/ptmx" : "stdio");
     return;
@@ -139,14 +142,14 @@ static bool read_strings(const struct wire_frame *req, struct spawn *spawn) {
     return false;
   }
   /* Bounded by the frame: at most one pointer per five bytes of it. */
-  spawn->strings = malloc((count[0] + count[1] + 2) * sizeof(char *) + bytes);
+  spawn->strings = malloc((count[0] + count[1] + 2 + SPAWN_PROFILE) * sizeof(char *) + bytes);
   if (spawn->strings == NULL) {
     reply_error(req->stream, KIND_LIMIT, "request", "no memory for argv and env");
     return false;
   }
   spawn->plan.argv = spawn->strings;
   spawn->plan.env = spawn->plan.argv + count[0] + 1;
-  char *at = (char *)(spawn->plan.env + count[1] + 1);
+  char *at = (char *)(spawn->plan.env + count[1] + 1 + SPAWN_PROFILE);
   at = copy_list(req, SPAWN_argv, spawn->plan.argv, at);
   copy_list(req, SPAWN_env, spawn->plan.env, at);
   return true;
@@ -189,6 +192,26 @@ static bool resolve_user(uint32_t stream, struct spawn *spawn) {
   snprintf(message, sizeof message, "the guest may not become %s", spawn->user_name);
   reply_failure(stream, KIND_DENIED, EPERM, "user", message);
   return false;
+}
+
+/* What every login sets and programs rely on; the room for it was kept behind env. */
+static void add_profile(struct spawn *spawn) {
+  struct user_profile user;
+  user_profile(spawn->user.uid, &user);
+  const char *const name[SPAWN_PROFILE] = {"HOME", "USER", "LOGNAME", "SHELL"};
+  const char *const value[SPAWN_PROFILE] = {user.home, user.name, user.name, user.shell};
+  char **end = spawn->plan.env;
+  while (*end != NULL) end++;
+  char **added = end;
+  for (int i = 0; i < SPAWN_PROFILE; i++) {
+    size_t length = strlen(name[i]);
+    bool given = false;
+    for (char **e = spawn->plan.env; e < end && !given; e++) given = strncmp(*e, name[i], length) == 0 && (*e)[length] == '=';
+    if (given || value[i][0] == 0) continue;
+    snprintf(spawn->profile[i], sizeof spawn->profile[i], "%s=%s", name[i], value[i]);
+    *added++ = spawn->profile[i];
+  }
+  *added = NULL;
 }
 
 /* Which end of the pipe is the child's: the other one does not block. */

@@ -42,6 +42,25 @@ int user_lookup(const char *spec, struct user_ids *ids) {
   return 0;
 }
 
+static void copy_column(char *out, size_t size, const struct row *row, size_t column) {
+  if (row->count > column && strlen(row->column[column]) < size) strcpy(out, row->column[column]);
+}
+
+void user_profile(uid_t uid, struct user_profile *profile) {
+  *profile = (struct user_profile){0};
+  char *text = read_file("/etc/passwd"), *at = text;
+  struct row row;
+  unsigned found;
+  while (text != NULL && next_row(&at, &row)) {
+    if (row.count < 3 || !number(row.column[2], &found) || found != uid) continue;
+    copy_column(profile->name, sizeof profile->name, &row, 0);
+    copy_column(profile->home, sizeof profile->home, &row, 5);
+    copy_column(profile->shell, sizeof profile->shell, &row, 6);
+    break;
+  }
+  free(text);
+}
+
 bool user_privileged(void) {
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
   struct __user_cap_data_struct data[2] = {0};

@@ -21,6 +21,15 @@ struct user_ids {
  */
 int user_lookup(const char *spec, struct user_ids *ids);
 
+/* A user's row of /etc/passwd; empty where there is none or it does not fit. */
+struct user_profile {
+  char name[256];
+  char home[1024];
+  char shell[256];
+};
+
+void user_profile(uid_t uid, struct user_profile *profile);
+
 /* The guest may become other users. */
 bool user_privileged(void);
 

@@ -54,16 +54,17 @@ static void on_cancel(struct stream *stream) {
 static const struct stream_ops ops = {.data = on_data, .end = on_end, .cancel = on_cancel};
 
 void request_write(const struct wire_frame *req) {
-  char path[FIELDS_PATH_SIZE] = "", owner[FIELDS_OWNER_SIZE] = "";
+  char path[FIELDS_PATH_SIZE] = "", owner[FIELDS_OWNER_SIZE] = "", new_owner[FIELDS_OWNER_SIZE] = "";
   uint32_t mode = REPLACE_SAME_MODE, parents = 0, exclusive = 0;
   const struct fields_want want[] = {
       FIELDS_PATH(WRITE_path, path),       FIELDS_U32(WRITE_mode, &mode),
       FIELDS_STR(WRITE_owner, owner),      FIELDS_U32(WRITE_parents, &parents),
-      FIELDS_U32(WRITE_exclusive, &exclusive),
+      FIELDS_U32(WRITE_exclusive, &exclusive), FIELDS_STR(WRITE_new_owner, new_owner),
   };
-  struct user_ids ids;
-  bool owned;
-  if (!fields_read(req, want, 5) || !path_owner(req->stream, owner, &ids, &owned)) return;
+  struct user_ids ids, new_ids;
+  bool owned, new_owned;
+  if (!fields_read(req, want, 6) || !path_owner(req->stream, owner, &ids, &owned)) return;
+  if (!path_owner(req->stream, owned ? "" : new_owner, &new_ids, &new_owned)) return;
   struct writing *writing = malloc(sizeof *writing + strlen(path) + 1);
   if (writing == NULL) {
     reply_error(req->stream, KIND_LIMIT, "request", "no memory");
@@ -71,7 +72,10 @@ void request_write(const struct wire_frame *req) {
   }
   strcpy(writing->path, path);
   const char *stage;
-  const struct replace_want file = {path, mode, owned ? &ids : NULL, parents != 0, exclusive != 0, true};
+  const struct replace_want file = {
+      .path = path, .mode = mode, .owner = owned ? &ids : NULL, .new_owner = new_owned ? &new_ids : NULL,
+      .parents = parents != 0, .exclusive = exclusive != 0, .follow = true,
+  };
   int err = replace_begin(&writing->replace, &file, &stage);
   if (err != 0) reply_errno(req->stream, stage, err, path);
   if (err != 0 || !stream_open(&writing->stream, req->stream, &ops)) {

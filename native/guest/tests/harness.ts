@@ -20,7 +20,7 @@ export type Fields = Record<string, any>
 const TABLES = messages.FIELDS as unknown as Record<string, FieldTable | undefined>
 const NAMES = new Map(Object.entries(MESSAGE).map(([name, code]) => [code as number, name as Name]))
 const KINDS = new Map(Object.entries(messages.ERROR_KIND).map(([name, code]) => [code as number, name]))
-const WAIT_MS = 30_000
+const WAIT_MS = Number(process.env.GUEST_WAIT_MS ?? 30_000)
 
 export interface Message {
   name: Name
@@ -153,7 +153,10 @@ export class Guest {
 
   /** Resolves when the current connection has ended, whoever closed it. */
   closed(): Promise<void> {
-    return within(this.#closed.promise, 'the connection to close')
+    const { promise } = this.#closed
+    const waited = within(promise, 'the connection to close')
+    waited.catch(() => {}) // whoever awaits it hears of it
+    return waited
   }
 
   #accept(socket: Socket) {
@@ -175,6 +178,7 @@ export class Guest {
   #lose() {
     this.socket = undefined
     this.#streams.clear()
+    this.#pongs = []
     if (this.#welcomed) this.#connected = Promise.withResolvers<void>()
     this.#welcomed = false
   }

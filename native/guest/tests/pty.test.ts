@@ -18,9 +18,25 @@ class Terminal {
     this.#typed += Buffer.byteLength(text)
   }
 
+  /** Reads to the end; the exit code. */
+  async exited(): Promise<number> {
+    for (;;) {
+      const message = await this.stream.next('OUTPUT', 'EXITED', 'STDIN_WINDOW').catch((error) => {
+        throw new Error(`${error.message}; saw ${JSON.stringify(this.screen)}`)
+      })
+      if (message.name === 'OUTPUT') this.screen += parseOutput(message).bytes
+      if (message.name !== 'EXITED') continue
+      this.stream.send('FORGET')
+      return message.fields.code
+    }
+  }
+
   async see(text: string) {
     while (!this.screen.includes(text)) {
-      const { channel, offset, bytes } = parseOutput(await this.stream.next('OUTPUT'))
+      const message = await this.stream.next('OUTPUT').catch((error) => {
+        throw new Error(`${error.message}; wanted ${JSON.stringify(text)}, saw ${JSON.stringify(this.screen)}`)
+      })
+      const { channel, offset, bytes } = parseOutput(message)
       assert.equal(channel, 1)
       this.screen += bytes
       this.stream.send('ACK', { offset: offset + bytes.length })
@@ -86,14 +102,14 @@ describe('a terminal', () => {
     shell.type('\x1a')
     await shell.see('Stopped')
     await shell.see('READY> ')
-    shell.type('jobs; kill -9 %1; wait; echo over\r')
+    shell.type('jobs\r')
     await shell.see('Stopped')
-    await shell.see('over\r\n')
+    await shell.see('READY> ')
+    shell.type('kill -9 %1\r')
+    do shell.type('\r')
+    while (!(await shell.see('READY> ')).includes('Killed'))
     shell.type('exit 9\r')
-    await shell.see('exit 9\r\n')
-    const exited = await shell.stream.next('EXITED')
-    assert.equal(exited.fields.code, 9)
-    shell.stream.send('FORGET')
+    assert.equal(await shell.exited(), 9)
   })
 
   test('large output arrives whole', async () => {
@@ -108,8 +124,7 @@ describe('a terminal', () => {
     terminal.type(lines)
     terminal.stream.send('STDIN_END')
     await terminal.see('3000')
-    await terminal.stream.next('OUTPUT', 'EXITED')
-    terminal.stream.send('FORGET')
+    assert.equal(await terminal.exited(), 0)
   })
 
   test('survives a broken connection', async () => {
