@@ -38,7 +38,7 @@ static bool write_file(const struct wire_frame *req, const struct wire_field *re
   if (!path_owner(req->stream, owner, &ids, &owned)) return false;
   struct replace replace;
   const char *stage;
-  const struct replace_want file = {path, mode, owned ? &ids : NULL, true, false, false};
+  const struct replace_want file = {.path = path, .mode = mode, .owner = owned ? &ids : NULL, .parents = true};
   int err = replace_begin(&replace, &file, &stage);
   if (err == 0) err = replace_write(&replace, content.value, content.length, &stage);
   if (err == 0) err = replace_commit(&replace, &stage);

@@ -28,7 +28,7 @@ const KIND_NAMES = new Map<number, ErrorKind>(
 const BY_KIND: Record<ErrorKind, (about: About) => [ErrorCode, string]> = {
   BAD_REQUEST: () => ['bad_request', 'The sandbox refused the request as malformed'],
   NOT_FOUND: ({ path }) => ['file_not_found', `There is no ${quote(path, 'such file or directory')}`],
-  EXISTS: ({ path }) => ['file_exists', `Something exists at ${quote(path, 'that path')} already`],
+  EXISTS: ({ path, to = path }) => ['file_exists', `Something exists at ${quote(to, 'that path')} already`],
   NOT_DIRECTORY: ({ path }) => ['not_a_directory', `A part of ${quote(path, 'the path')} is not a directory`],
   IS_DIRECTORY: ({ path }) => ['is_a_directory', `${quote(path, 'The path')} is a directory`],
   NOT_EMPTY: ({ path }) => ['directory_not_empty', `The directory ${quote(path, '')} is not empty`],
@@ -57,7 +57,7 @@ const BY_KIND: Record<ErrorKind, (about: About) => [ErrorCode, string]> = {
 
 /** Where a spawn failed says more than the kind. */
 const BY_SPAWN_STAGE: Record<string, Partial<Record<ErrorKind, ErrorCode>>> = {
-  user: { NO_USER: 'user_not_found', NOT_FOUND: 'user_not_found' },
+  user: { NO_USER: 'user_not_found', NOT_FOUND: 'user_not_found', DENIED: 'access_denied' },
   cwd: { NOT_FOUND: 'cwd_not_found', NOT_DIRECTORY: 'not_a_directory', DENIED: 'access_denied' },
   exec: {
     NOT_FOUND: 'command_not_found',
@@ -98,6 +98,8 @@ export function guestError(fields: ErrorFields, about: About): IsletError {
 }
 
 function spawnSentence(stage: string, code: ErrorCode, { command, cwd, user }: About): string {
+  if (stage === 'user' && code === 'access_denied')
+    return `The sandbox may not run programs as ${quote(user)}`
   if (stage === 'user') return `There is no user ${quote(user, 'of that name')} in the sandbox`
   if (code === 'command_not_found') return `The command ${quote(command)} was not found in the sandbox`
   if (code === 'command_not_executable') return `The command ${quote(command)} cannot be executed`

@@ -64,8 +64,16 @@ export function fileRequests(host: Host): FileRequests {
       checkPath(path)
       checkNumber('mode', options.mode, MAX_MODE)
       checkOwner(options.owner)
-      const { mode, owner, signal } = options
-      const fields = { path, mode, owner, parents: flag(options.parents), exclusive: flag(options.exclusive) }
+      checkOwner(options.newOwner)
+      const { mode, owner, newOwner, signal } = options
+      const fields = {
+        path,
+        mode,
+        owner,
+        newOwner,
+        parents: flag(options.parents),
+        exclusive: flag(options.exclusive),
+      }
       const request = { name: 'WRITE', fields, about: { path }, signal } as const
       return upload(host, request, body, (ok) => toEntry(ok.entry?.[0]))
     },

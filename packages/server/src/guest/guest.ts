@@ -6,7 +6,7 @@ export interface Guest {
   readonly connected: boolean
   /** Changes when the guest itself was replaced; its processes are gone then. Empty before the first connection. */
   readonly bootId: string
-  /** Resolves once connected; rejects with `sandbox_lost` after `close`, or `timeout`. */
+  /** Resolves once connected; rejects with `sandbox_lost` when the sandbox is gone for good, or `timeout`. */
   ready(options?: { timeoutMs?: number; signal?: AbortSignal }): Promise<void>
 
   spawn(spec: SpawnSpec, sink: OutputSink): Promise<GuestProcess>
@@ -17,6 +17,7 @@ export interface Guest {
   resize(id: string, size: TerminalSize): Promise<void>
 
   stat(path: string, options?: { follow?: boolean }): Promise<Entry>
+  /** Paths are below the listed one. At most 100,000 entries and 32 MiB of them, `truncated` beyond. */
   list(
     path: string,
     options?: { depth?: number; limit?: number; signal?: AbortSignal },
@@ -25,6 +26,7 @@ export interface Guest {
     path: string,
     options?: { offset?: number; length?: number; signal?: AbortSignal },
   ): Promise<{ entry: Entry; body: AsyncIterable<Buffer> }>
+  /** Chunks that the body yielded must not be changed afterwards. */
   write(path: string, body: AsyncIterable<Uint8Array>, options?: WriteOptions): Promise<Entry>
   mkdir(path: string, options?: { parents?: boolean; mode?: number; owner?: string }): Promise<void>
   move(from: string, to: string, options?: { overwrite?: boolean }): Promise<void>
@@ -50,12 +52,13 @@ export interface Guest {
     path: string,
     options: { recursive: boolean; signal?: AbortSignal },
   ): Promise<AsyncIterable<WatchEvent>>
-  /** A connection to a port on the sandbox's loopback. */
+  /** A connection to a port on the sandbox's loopback. Ends half by half; an error without listeners is harmless. */
   dial(port: number, options?: { host?: '127.0.0.1' | '::1'; signal?: AbortSignal }): Promise<Duplex>
   ports(): Promise<ListeningPort[]>
 
   /** Writes files right after a root was bound, replacing what is at their paths. */
   setup(files: readonly SetupFile[]): Promise<void>
+  /** Kills and forgets every process; `exited` of those that ran says signal 9. */
   killAll(): Promise<void>
   ping(): Promise<void>
   /** Asks the guest to close the connection and to dial again after `delayMs`. */
@@ -84,7 +87,9 @@ export type OutputChannel = 'stdout' | 'stderr'
 /**
  * Receives output in order, each byte once. The guest keeps a byte until the promise of the call that delivered it
  * has resolved, and stops the program when too much is pending: a slow sink slows the writer and nothing else.
- * Across a lost connection the link attaches again by itself and goes on where the sink is.
+ * Across a lost connection the link attaches again by itself and goes on where the sink is. A sink that throws or
+ * rejects is not called again: `exited` rejects with its error, and the process runs on for the next `attach`.
+ * The bytes are a view into a larger buffer: copy what is kept for long.
  */
 export interface OutputSink {
   write(channel: OutputChannel, bytes: Buffer, offset: number): void | Promise<void>
@@ -98,7 +103,7 @@ export interface GuestProcess {
   /** Resolves when the bytes are on their way and there is room for more. After the program's end: does nothing. */
   writeStdin(bytes: Uint8Array): Promise<void>
   endStdin(): Promise<void>
-  /** The result is recorded: the guest may forget the process. Kills it if it still runs. */
+  /** The result is recorded: the guest may forget the process. Kills it if it still runs: `exited` says signal 9. */
   forget(): void
 }
 
