@@ -47,7 +47,11 @@ async function action(flags: ServeFlags): Promise<void> {
   const server = await startServer(config).catch((error) => Promise.reject(explain(error, config)))
   if (json) printJson({ url: server.url, dataDir: server.dataDir, pid: process.pid })
   else greet(server, config.apiKey !== undefined)
-  await stopped
+  const failed = await Promise.race([stopped, server.failed])
+  if (failed) {
+    say(`islet: ${failed}. Sandboxes go on; start the server again and it takes them over.`)
+    process.exit(1)
+  }
   say('islet: letting running requests end; sandboxes go on. Once more leaves at once.')
   await server.close()
 }
