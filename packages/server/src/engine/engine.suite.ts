@@ -4,6 +4,8 @@ import type { EngineCapabilities } from './engine.ts'
 import { Gaps } from './suite/gaps.ts'
 import type { Harness } from './suite/harness.ts'
 import { life } from './suite/life.ts'
+import { limits } from './suite/limits.ts'
+import { wall } from './suite/wall.ts'
 
 export function engineSuite(capabilities: EngineCapabilities, open: () => Promise<Harness>): void {
   const gaps = new Gaps(capabilities)
@@ -18,5 +20,7 @@ export function engineSuite(capabilities: EngineCapabilities, open: () => Promis
       console.log(gaps.table())
     })
     life(() => harness, gaps)
+    wall(() => harness, gaps)
+    limits(() => harness, gaps)
   })
 }

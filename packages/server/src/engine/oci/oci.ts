@@ -21,7 +21,7 @@ import { SKELETON, shellConfig } from './config.ts'
 import type { Upstream } from './dns.ts'
 import { Network } from './network.ts'
 import { Ranges } from './ranges.ts'
-import { bindRequest, usageOf } from './requests.ts'
+import { bindRequest, removeCgroup, usageOf } from './requests.ts'
 import { Runtime, type RuntimeName } from './runtime.ts'
 import { isShellProcess, sweep } from './sweep.ts'
 
@@ -185,8 +185,7 @@ export class OciEngine implements Engine {
     await this.#busy.get(shell.id)?.catch(() => {})
     const record = this.#records.get(shell.id)
     if (!record) return
-    await this.#warden.request('CGROUP_KILL', { cgroup: shell.id })
-    await this.#warden.request('CGROUP_DELETE', { cgroup: shell.id })
+    await removeCgroup(this.#warden, shell.id)
     // The namespace takes it along, but some time later.
     if (record.network) await this.#warden.request('VETH_DELETE', { veth: this.#veth(record) })
     await Promise.all([this.#runtime.forget(shell.id), this.#shells.remove(shell.id)])

@@ -1,6 +1,7 @@
 // The engine's words in the warden's.
 import type { Lower } from '../../image/image.ts'
 import type { BindFields, LowerRecord, OkFields } from '../../warden/messages.gen.ts'
+import { type Warden, WardenError } from '../../warden/warden.ts'
 import type { BindOptions, Usage } from '../engine.ts'
 
 const LOWER_KIND = { layer: 1, image: 2, 'host-usr': 3 }
@@ -15,6 +16,14 @@ export function bindRequest(pid: number, uidBase: number, cgroup: string, option
 export function usageOf({ stat = {} }: OkFields): Usage {
   const { memoryBytes = 0, memoryPeakBytes = 0, cpuUsec = 0, pids = 0, oomKills = 0 } = stat
   return { memoryBytes, memoryPeakBytes, cpuUsec, pids, oomKills }
+}
+
+/** Every process of a group, then the group. Of one that does not exist: nothing. */
+export async function removeCgroup(warden: Warden, cgroup: string): Promise<void> {
+  await warden.request('CGROUP_KILL', { cgroup }).catch((error) => {
+    if (!(error instanceof WardenError && error.kind === 'NOT_FOUND')) throw error
+  })
+  await warden.request('CGROUP_DELETE', { cgroup })
 }
 
 function lowerRecord(lower: Lower): LowerRecord {

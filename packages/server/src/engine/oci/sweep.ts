@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Warden } from '../../warden/warden.ts'
 import { isRunning, type ProcessIdentity } from '../proc.ts'
 import type { Shells } from '../shells.ts'
+import { removeCgroup } from './requests.ts'
 
 export interface SweepOptions {
   warden: Warden
@@ -15,9 +16,7 @@ export interface SweepOptions {
 
 export async function sweep({ warden, shells, keep, veths }: SweepOptions): Promise<void> {
   for (const cgroup of await names(warden, 'CGROUP_LIST')) {
-    if (keep.has(cgroup)) continue
-    await warden.request('CGROUP_KILL', { cgroup })
-    await warden.request('CGROUP_DELETE', { cgroup })
+    if (!keep.has(cgroup)) await removeCgroup(warden, cgroup)
   }
   for (const veth of await names(warden, 'VETH_LIST')) {
     if (!veths.includes(veth)) await warden.request('VETH_DELETE', { veth })

@@ -156,9 +156,7 @@ export function processCapabilities(): EngineCapabilities {
     network: { missing: 'Commands use the network of the machine; it cannot be turned off.' },
     freeze: { missing: 'Engine process cannot freeze a sandbox.' },
     memoryCheckpoint: { missing: 'Engine process cannot save memory.' },
-    users: process.geteuid?.() === 0 || {
-      missing: 'Without root every command runs as the user of the server.',
-    },
+    users: { missing: 'Every command runs as the user of the server.' },
   }
 }
 

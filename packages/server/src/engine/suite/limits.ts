@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Gaps } from './gaps.ts'
+import { type Harness, LIMITS, openBox } from './harness.ts'
+
+const MIB = 1024 * 1024
+
+export function limits(harness: () => Harness, gaps: Gaps): void {
+  it(
+    'kills what uses more memory than allowed, counts it, and keeps the guest',
+    gaps.unless('memoryLimit'),
+    async () => {
+      const { engine } = harness()
+      await using box = await openBox(harness(), { limits: { ...LIMITS, memoryBytes: 64 * MIB } })
+      const hog = 'x = bytearray(512 * 1024 * 1024)\nfor i in range(0, len(x), 4096): x[i] = 1'
+      const { code, signal } = await box.run(['/usr/bin/python3', '-c', hog])
+      assert.deepEqual({ code, signal }, { code: 0, signal: 9 })
+      assert.ok((await engine.usage(box.shell)).oomKills >= 1)
+      assert.equal(await box.print('echo alive'), 'alive')
+      const { memoryBytes, memoryPeakBytes } = await engine.usage(box.shell)
+      assert.ok(
+        memoryPeakBytes <= 64 * MIB && memoryBytes <= memoryPeakBytes,
+        `${memoryBytes} ${memoryPeakBytes}`,
+      )
+    },
+  )
+
+  it('counts files in /dev/shm as memory', gaps.unless('memoryLimit'), async () => {
+    await using box = await openBox(harness(), { limits: { ...LIMITS, memoryBytes: 64 * MIB } })
+    assert.notEqual((await box.run('dd if=/dev/zero of=/dev/shm/x bs=1M count=256')).code, 0)
+    await box.run('rm -f /dev/shm/x')
+    assert.equal(await box.print('echo alive'), 'alive')
+  })
+
+  it('bounds a fork bomb, and a neighbour does not feel it', gaps.unless('pidsLimit'), async () => {
+    const { engine } = harness()
+    await using neighbour = await openBox(harness())
+    await using box = await openBox(harness(), { limits: { ...LIMITS, cpuMillis: 300, pids: 40 } })
+    const bomb = box.run('b() { b | b & }; b; sleep 1000', { timeoutMs: 3000 }).catch(() => {})
+    for (let i = 0; i < 5; i++) {
+      assert.equal(await neighbour.print('echo fine'), 'fine')
+      assert.ok((await engine.usage(box.shell)).pids <= 40)
+      await sleep(100)
+    }
+    await bomb
+    assert.equal(await engine.alive(box.shell), true)
+  })
+
+  it('lowers the CPU time a sandbox gets', gaps.unless('cpuLimit'), async () => {
+    const { engine } = harness()
+    const burn = { timeoutMs: 1500 }
+    const used: number[] = []
+    for (const cpuMillis of [100, 1000]) {
+      await using box = await openBox(harness(), { limits: { ...LIMITS, cpuMillis } })
+      await box.run('while :; do :; done', burn)
+      used.push((await engine.usage(box.shell)).cpuUsec)
+    }
+    assert.ok(used[0]! * 2 < used[1]!, String(used))
+  })
+
+  it('changes limits of a running sandbox', gaps.unless('memoryLimit'), async () => {
+    const { engine } = harness()
+    await using box = await openBox(harness(), { limits: { ...LIMITS, memoryBytes: 48 * MIB } })
+    const use = ['/usr/bin/python3', '-c', 'x = b"x" * (100 * 1024 * 1024); print(len(x))']
+    assert.equal((await box.run(use)).signal, 9)
+    await engine.limit(box.shell, { ...LIMITS, memoryBytes: 256 * MIB })
+    assert.equal(await box.print(use), String(100 * MIB))
+  })
+
+  it('stops everything when frozen and goes on when thawed', gaps.unless('freeze'), async () => {
+    const { engine } = harness()
+    await using box = await openBox(harness())
+    // Its end is the sandbox's.
+    box.run('while :; do :; done', { timeoutMs: 600_000 }).catch(() => {})
+    await engine.freeze(box.shell)
+    const { cpuUsec: frozenAt } = await engine.usage(box.shell)
+    await sleep(300)
+    assert.equal((await engine.usage(box.shell)).cpuUsec, frozenAt)
+    await engine.freeze(box.shell)
+    await engine.thaw(box.shell)
+    assert.equal(await box.print('echo thawed'), 'thawed')
+    while ((await engine.usage(box.shell)).cpuUsec <= frozenAt) await sleep(20)
+  })
+
+  it('destroys a frozen sandbox', gaps.unless('freeze'), async () => {
+    const { engine } = harness()
+    const box = await openBox(harness())
+    await engine.freeze(box.shell)
+    await engine.destroy(box.shell)
+    assert.equal(await engine.alive(box.shell), false)
+    await box.link.close()
+  })
+
+  it('tells what a sandbox uses', async () => {
+    const { engine } = harness()
+    await using box = await openBox(harness())
+    const before = await engine.usage(box.shell)
+    await box.print('i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done')
+    const usage = await engine.usage(box.shell)
+    assert.ok(usage.memoryBytes > 0 && usage.memoryPeakBytes >= usage.memoryBytes)
+    assert.ok(usage.cpuUsec > before.cpuUsec)
+    assert.ok(usage.pids >= 1)
+    assert.equal(usage.oomKills, 0)
+  })
+}
