@@ -38,7 +38,8 @@ const HIDDEN_FIELDS = new Set([
 const SECRET_TEXT = /\bislet_[A-Za-z0-9_-]{20,}|\b(?:Bearer|islet\.bearer\.)\s*[^\s"\\,]{8,}/g
 
 export function createLog({ level = 'info', format = 'json', destination }: LogOptions = {}): Log {
-  const target = destination ?? pino.destination({ dest: 1, sync: true })
+  // Lines that wait for a slow reader are written together, off the main thread; pino writes the rest at exit.
+  const target = destination ?? pino.destination({ dest: 1, sync: false })
   return pino(
     {
       level,
