@@ -137,6 +137,12 @@ export const ERRORS = {
   },
   not_supported: { status: 501, retryable: false, message: 'This machine or engine cannot do that.' },
   sandbox_lost: { status: 502, retryable: false, message: 'The sandbox ended while the call was running.' },
+  registry_unavailable: {
+    status: 502,
+    retryable: true,
+    message: 'The image registry did not give the image.',
+    hint: 'Check the reference and the network, then try again.',
+  },
   draining: { status: 503, retryable: true, message: 'The server is shutting down.' },
   engine_unavailable: {
     status: 503,

@@ -140,6 +140,7 @@ export const SETTINGS = {
 /** Variables that are read elsewhere. */
 export const OTHER_VARIABLES: Record<string, string> = {
   ISLET_CONFIG: 'The config file, a JSON object. Default: `<data>/config.json` if it exists.',
+  ISLET_SANDBOX_ID: 'Set inside every sandbox: its id. The server does not read it.',
   ISLET_URL: 'Where clients find the server. The server itself does not read it.',
 }
 export const OTHER_PREFIXES = ['ISLET_TEST_']

@@ -59,7 +59,9 @@ export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' 
       for (const gap of hostGaps(hostRoot)) log(gap)
       await mkdir(join(staging.image, 'root'))
       await buildHostRoot(hostRoot, join(staging.image, 'root'))
-      return publish(staging, { digest, source: { kind: 'host' }, defaults: HOST_DEFAULTS, trees: hostTrees })
+      const draft = { digest, source: { kind: 'host' }, defaults: HOST_DEFAULTS, trees: hostTrees } as const
+      // The first sandbox of a machine waits for this one, and it can be made again at any time.
+      return publish(staging, draft, { synced: false })
     })
   }
 

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { imageName } from './catalog.ts'
 import type { Image, ImageDefaults, ImageSource, Progress, Tree } from './image.ts'
-import { type Staging, treeBytes } from './staging.ts'
+import { type CommitOptions, type Staging, treeBytes } from './staging.ts'
 
 export interface Job {
   staging: Staging
@@ -21,7 +21,7 @@ export interface Draft {
 }
 
 /** Turns `staging.image` into the image of this draft. */
-export async function publish(staging: Staging, draft: Draft): Promise<Image> {
+export async function publish(staging: Staging, draft: Draft, options?: CommitOptions): Promise<Image> {
   const name = imageName(draft.digest)
   const image: Image = {
     name,
@@ -33,6 +33,6 @@ export async function publish(staging: Staging, draft: Draft): Promise<Image> {
     defaults: draft.defaults,
   }
   await writeFile(join(staging.image, 'image.json'), `${JSON.stringify(image, null, 2)}\n`)
-  await staging.commit(name)
+  await staging.commit(name, options)
   return image
 }

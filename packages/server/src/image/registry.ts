@@ -142,7 +142,7 @@ export function explain(reference: string, { stderr }: RunResult): IsletError | 
       /no such host|connection refused|connection reset|timeout|timed out|unreachable|server misbehaving|dial tcp|status.* 5\d\d|EOF/i,
     )
   ) {
-    return new IsletError('internal', `The registry of ${reference} cannot be reached.`, {
+    return new IsletError('registry_unavailable', `The registry of ${reference} cannot be reached.`, {
       hint: 'Check its name and the network of this machine, then try again.',
       details,
     })
@@ -151,7 +151,7 @@ export function explain(reference: string, { stderr }: RunResult): IsletError | 
 }
 
 function damaged(reference: string, details?: Record<string, unknown>): IsletError {
-  return new IsletError('internal', `What the registry sent of ${reference} is damaged.`, {
+  return new IsletError('registry_unavailable', `What the registry sent of ${reference} is damaged.`, {
     hint: 'Try again; if it stays so, the image must be pushed anew.',
     ...(details && { details }),
   })

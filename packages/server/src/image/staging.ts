@@ -20,7 +20,15 @@ export interface Staging extends AsyncDisposable {
   /** Keeps collect, in whichever process, from removing the image of this name until this import ends. */
   claim(name: string): Promise<void>
   /** Publishes `image` under its name; when the name exists already that one stays, for it may be mounted. */
-  commit(name: string): Promise<void>
+  commit(name: string, options?: CommitOptions): Promise<void>
+}
+
+export interface CommitOptions {
+  /**
+   * Whether it must be on the disk before it has its name, so that a power cut leaves it whole or not at all. That waits
+   * for all that the filesystem has to write, which takes seconds on a busy machine.
+   */
+  synced?: boolean
 }
 
 export async function stage(imagesDir: string): Promise<Staging> {
@@ -32,9 +40,9 @@ export async function stage(imagesDir: string): Promise<Staging> {
     path,
     image,
     claim,
-    async commit(name) {
+    async commit(name, { synced = true } = {}) {
       await claim(name)
-      await runOk(['sync', '-f', image])
+      if (synced) await runOk(['sync', '-f', image])
       await rename(image, join(imagesDir, name)).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
       })
