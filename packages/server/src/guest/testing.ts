@@ -28,13 +28,11 @@ export interface TestLink {
 export async function openLink(t: TestContext, options: Partial<LinkOptions> = {}): Promise<TestLink> {
   const directory = await mkdtemp(join(tmpdir(), 'islet-link-'))
   const socketPath = join(directory, 'link.sock')
+  t.after(() => rm(directory, { recursive: true, force: true }))
   const logged: TestLink['logged'] = []
   const note = (fields: object, message: string) => void logged.push({ fields, message })
   const link = await listenLink({ socketPath, log: { warn: note, error: note }, ...options })
-  t.after(async () => {
-    await link.close()
-    await rm(directory, { recursive: true, force: true })
-  })
+  t.after(() => link.close())
   return { link, directory, socketPath, logged }
 }
 
@@ -71,6 +69,15 @@ export class Collector implements OutputSink {
     this.end += bytes.length
     this[channel] += bytes.toString('latin1')
   }
+}
+
+/** Runs a command to its end and forgets it. */
+export async function run(link: Link, argv: string[], more: Partial<SpawnSpec> = {}) {
+  const sink = new Collector()
+  const process = await link.spawn(spec(argv, more), sink)
+  const exit = await process.exited
+  process.forget()
+  return { ...exit, stdout: sink.stdout, stderr: sink.stderr }
 }
 
 export interface Received {
