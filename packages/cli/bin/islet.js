@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 // Runs on any Node: hands over to Node 24 or newer when this one is older (the npm package `node` carries one).
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import module from 'node:module'
+import { dirname, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const OLDEST_MAJOR = 24
@@ -15,8 +16,19 @@ if (Number(process.versions.node.split('.')[0]) >= OLDEST_MAJOR) {
     const type = typeof rest[0] === 'object' ? rest[0]?.type : rest[0]
     if (type !== 'ExperimentalWarning') emit.call(process, warning, ...rest)
   }
+  const cache = cacheDirectory()
+  if (cache) module.enableCompileCache(cache)
   await import('../src/main.ts')
 } else handOver(findNode())
+
+/** Compiled code makes every start more than twice as fast. Only from a home that is ours: it is run as us. */
+function cacheDirectory() {
+  const { HOME, XDG_CACHE_HOME } = process.env
+  const root = XDG_CACHE_HOME || HOME
+  if (!root || !isAbsolute(root)) return undefined
+  const isOurs = statSync(root, { throwIfNoEntry: false })?.uid === process.getuid?.()
+  return isOurs ? join(root, XDG_CACHE_HOME ? '' : '.cache', 'islet', 'compile') : undefined
+}
 
 function findNode() {
   for (let directory = dirname(here); ; directory = dirname(directory)) {

@@ -23,11 +23,9 @@ export function say(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
-export function paint(
-  colour: Parameters<typeof styleText>[0],
-  text: string,
-  stream: NodeJS.WriteStream = process.stdout,
-): string {
+export type Colour = Parameters<typeof styleText>[0]
+
+export function paint(colour: Colour, text: string, stream: NodeJS.WriteStream = process.stdout): string {
   return styleText(colour, text, { stream, validateStream: true })
 }
 

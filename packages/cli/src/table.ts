@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from 'node:util'
-import { paint, print } from './output.ts'
+import { type Colour, paint, print } from './output.ts'
 
-export type Column<Row> = [title: string, cell: (row: Row) => string]
+/** The colour is added after the text was made harmless. */
+export type Column<Row> = [title: string, cell: (row: Row) => string, colour?: (row: Row) => Colour]
 
 /** Columns as wide as what is in them; the last one is not padded. */
 export function printTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void {
@@ -11,12 +12,15 @@ export function printTable<Row>(rows: readonly Row[], columns: readonly Column<R
 }
 
 export function formatTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string[] {
-  const cells = [
-    columns.map(([title]) => title),
-    ...rows.map((row) => columns.map(([, cell]) => clean(cell(row)))),
-  ]
-  const widths = columns.map((_, at) => Math.max(...cells.map((line) => width(line[at]!))))
-  return cells.map((line) =>
+  const cells = rows.map((row) =>
+    columns.map(([, cell, colour]) => {
+      const text = clean(cell(row))
+      return colour ? paint(colour(row), text) : text
+    }),
+  )
+  const lines = [columns.map(([title]) => title), ...cells]
+  const widths = columns.map((_, at) => Math.max(...lines.map((line) => width(line[at]!))))
+  return lines.map((line) =>
     line.map((text, at) => (at === line.length - 1 ? text : pad(text, widths[at]!))).join('  '),
   )
 }
@@ -28,7 +32,7 @@ export function clean(text: string): string {
 
 function isControl(character: string): boolean {
   const code = character.codePointAt(0)!
-  return (code < 0x20 && code !== 0x1b) || (code >= 0x7f && code < 0xa0)
+  return code < 0x20 || (code >= 0x7f && code < 0xa0)
 }
 
 function visible(character: string): string {

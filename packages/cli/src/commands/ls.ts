@@ -5,7 +5,7 @@ import { many } from '../args/parse.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
 import { formatAge, formatBytes, formatCpu } from '../format.ts'
-import { paint, print, printJson, say } from '../output.ts'
+import { type Colour, print, printJson, say } from '../output.ts'
 import { type Column, printTable } from '../table.ts'
 
 interface LsFlags extends JsonFlag {
@@ -16,14 +16,11 @@ interface LsFlags extends JsonFlag {
   quiet?: true
 }
 
-const COLOURS = { running: 'green', failed: 'red', stopped: 'dim' } as const
+const COLOURS: Partial<Record<SandboxStatus, Colour>> = { running: 'green', failed: 'red', stopped: 'dim' }
 const COLUMNS: Column<SandboxInfo>[] = [
   ['ID', ({ id }) => id],
   ['NAME', ({ name }) => name ?? '-'],
-  [
-    'STATUS',
-    ({ status }) => paint(status in COLOURS ? COLOURS[status as keyof typeof COLOURS] : 'yellow', status),
-  ],
+  ['STATUS', ({ status }) => status, ({ status }) => COLOURS[status] ?? 'yellow'],
   ['RUNTIME', ({ runtime }) => runtime],
   ['CPU', ({ resources }) => formatCpu(resources.cpuMillis)],
   ['MEMORY', ({ resources }) => formatBytes(resources.memoryBytes)],

@@ -2,12 +2,12 @@ import type { Command } from 'commander'
 import type { RuntimeInfo } from 'islet'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
-import { paint, printJson } from '../output.ts'
+import { printJson } from '../output.ts'
 import { type Column, printTable } from '../table.ts'
 
 const COLUMNS: Column<RuntimeInfo>[] = [
   ['NAME', ({ name }) => name],
-  ['READY', ({ ready }) => (ready ? paint('green', 'yes') : 'no')],
+  ['READY', ({ ready }) => (ready ? 'yes' : 'no'), ({ ready }) => (ready ? 'green' : 'dim')],
   ['IMAGE', ({ image }) => image ?? '-'],
   ['DESCRIPTION', ({ description }) => description],
 ]

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { test } from 'node:test'
+import { createProgram } from '../app.ts'
+import { complete } from './complete.ts'
+import { SCRIPTS } from './scripts.ts'
+import { completionTable } from './table.ts'
+
+const names = {
+  sandboxes: async () => [
+    { text: 'sbx-one', summary: 'one' },
+    { text: 'dev', summary: 'sbx-two' },
+  ],
+  processes: async (sandbox: string) => [{ text: `prc-of-${sandbox}`, summary: 'sleep' }],
+}
+
+async function suggest(...words: string[]): Promise<string[] | undefined> {
+  return (await complete(createProgram(), words, names))?.map(({ text }) => text)
+}
+
+test('commands and their subcommands are completed', async () => {
+  assert.deepEqual(await suggest('i'), ['info', 'image'])
+  assert.deepEqual(await suggest('image', 'p'), ['pull'])
+  assert.ok(!(await suggest(''))?.includes('__complete'))
+})
+
+test('options and their choices are completed', async () => {
+  assert.deepEqual(await suggest('ls', '--st'), ['--status'])
+  assert.deepEqual(await suggest('ls', '--status', 'ru'), ['running'])
+  assert.deepEqual(await suggest('completion', ''), ['bash', 'zsh', 'fish'])
+})
+
+test('sandboxes are completed by id and name, processes by their sandbox', async () => {
+  assert.deepEqual(await suggest('exec', ''), ['sbx-one', 'dev'])
+  assert.deepEqual(await suggest('exec', '--user', 'root', 'd'), ['dev'])
+  assert.deepEqual(await suggest('logs', 'dev', ''), ['prc-of-dev'])
+  assert.deepEqual(await suggest('rm', 'dev', 'sbx'), ['sbx-one'])
+})
+
+test('where files are meant, the shell offers them', async () => {
+  assert.equal(await suggest('exec', 'dev', '--', 'l'), undefined)
+  assert.equal(await suggest('run', '--env-file', ''), undefined)
+  assert.equal(await suggest('cp', ''), undefined)
+})
+
+test('every command of the program has a summary and is in the table', () => {
+  const table = completionTable(createProgram())
+  assert.ok(table.length > 20)
+  for (const { path, summary } of table) assert.ok(summary.length > 0, path)
+})
+
+test('the bash script is valid and hands over the words', () => {
+  const script = `islet() { printf '%s,' "$@"; printf '\\nother\tsummary\\n'; }
+${SCRIPTS.bash}
+COMP_WORDS=(islet exec d); COMP_CWORD=2; _islet; printf '%s\\n' "\${COMPREPLY[@]}"`
+  const { stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
+  assert.equal(stdout, '__complete,--,exec,d,\nother\n', stderr)
+})

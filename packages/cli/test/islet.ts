@@ -1,0 +1,53 @@
+// Runs the real command as a child, with nothing of this machine's own settings.
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const BIN = fileURLToPath(new URL('../bin/islet.js', import.meta.url))
+
+export interface Ran {
+  exitCode: number | null
+  stdout: string
+  stderr: string
+}
+
+export interface RunOptions {
+  url?: string
+  stdin?: string
+  env?: Record<string, string>
+  cwd?: string
+}
+
+export async function islet(words: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const home = mkdtempSync(join(tmpdir(), 'islet-cli-'))
+  const env = {
+    PATH: process.env.PATH,
+    HOME: home,
+    ISLET_DATA_DIR: home,
+    ISLET_API_KEY: 'test-key-test-key',
+    NODE_DISABLE_COMPILE_CACHE: '1',
+    ...(options.url && { ISLET_URL: options.url }),
+    ...options.env,
+  }
+  try {
+    const child = spawn(process.execPath, [BIN, ...words], { env, cwd: options.cwd ?? home })
+    const ran: Ran = { exitCode: null, stdout: '', stderr: '' }
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      ran.stdout += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      ran.stderr += text
+    })
+    child.stdin.on('error', () => {}) // it may end without reading
+    child.stdin.end(options.stdin ?? '')
+    ran.exitCode = await new Promise((resolve, reject) => {
+      child.on('close', resolve)
+      child.on('error', reject)
+    })
+    return ran
+  } finally {
+    rmSync(home, { recursive: true, force: true })
+  }
+}
