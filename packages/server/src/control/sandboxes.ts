@@ -67,6 +67,7 @@ export class Sandboxes implements Control {
   readonly #idempotency: Idempotency
   readonly #machines = new Map<string, Promise<Machine>>()
   readonly #deleting = new Map<string, Promise<Sandbox>>()
+  readonly #failing = new Map<string, Promise<void>>()
   readonly #observers: SandboxObserver[] = []
   readonly #startedAt = new Date()
   #closed = false
@@ -224,9 +225,8 @@ export class Sandboxes implements Control {
   }
 
   async #remove(record: SandboxRecord): Promise<Sandbox> {
-    const machine = await this.#machines.get(record.id)?.catch(() => undefined)
-    this.#machines.delete(record.id)
-    if (machine) await stopMachine(this.#options, machine)
+    await this.#failing.get(record.id)
+    await this.#letGo(record.id)
     for (const observer of this.#observers) await observer.gone(record.id, { removed: true })
     await this.#options.storage.delete(record.root.layer)
     return toSandbox(record)
@@ -321,12 +321,17 @@ export class Sandboxes implements Control {
     if (this.#closed || !record || record.status === 'stopped' || record.status === 'failed') return
     this.#options.log.warn({ sandbox: id, reason }, 'sandbox failed')
     this.#table.save(move(record, 'fail', reason))
+    const work = this.#letGo(id)
+      .catch((error) => this.#options.log.error({ error, sandbox: id }, 'not stopped'))
+      .finally(() => this.#failing.delete(id))
+    this.#failing.set(id, work)
+    await work
+    for (const observer of this.#observers) await observer.gone(id, { removed: false })
+  }
+
+  async #letGo(id: string): Promise<void> {
     const machine = await this.#machines.get(id)?.catch(() => undefined)
     this.#machines.delete(id)
-    if (machine)
-      await stopMachine(this.#options, machine).catch((error) =>
-        this.#options.log.error({ error, sandbox: id }, 'not stopped'),
-      )
-    for (const observer of this.#observers) await observer.gone(id, { removed: false })
+    if (machine) await stopMachine(this.#options, machine)
   }
 }
