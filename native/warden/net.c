@@ -33,14 +33,17 @@ static int disable_ipv6(const char *interface, struct fail *fail) {
 }
 
 struct link {
-  uint32_t master;
+  uint32_t index, master, peer; /* peer: the index of a veth's other end, in the namespace that one is in */
   bool found, veth, bridge;
 };
 
 static void read_link(const struct nlmsghdr *header, void *context) {
   struct link *link = context;
   const struct rtattr *master = nl_link_attr(header, IFLA_MASTER), *info = nl_link_attr(header, IFLA_LINKINFO);
+  const struct rtattr *peer = nl_link_attr(header, IFLA_LINK);
   link->found = true;
+  link->index = (uint32_t)((const struct ifinfomsg *)NLMSG_DATA(header))->ifi_index;
+  if (peer != NULL && RTA_PAYLOAD(peer) == 4) memcpy(&link->peer, RTA_DATA(peer), 4);
   if (master != NULL && RTA_PAYLOAD(master) == 4) memcpy(&link->master, RTA_DATA(master), 4);
   if (info == NULL) return;
   int left = (int)RTA_PAYLOAD(info);
@@ -51,7 +54,7 @@ static void read_link(const struct nlmsghdr *header, void *context) {
   }
 }
 
-/* What `name` is on the host; found is false when there is no such interface. */
+/* What `name` is in the current network namespace; found is false when there is no such interface. */
 static struct link find_link(const char *name) {
   struct link link = {0};
   unsigned index = if_nametoindex(name);
@@ -143,28 +146,30 @@ static int set_default_route(int fd, unsigned index, uint32_t gateway) {
 }
 
 /* On the host. A pair that is there already (a second bind of the same shell) is left as it is. */
-static int plug_in(const struct network *network, int net_ns, int *undo, struct fail *fail) {
+static int plug_in(const struct network *network, int net_ns, int *undo, struct link *outer, struct fail *fail) {
   unsigned bridge = if_nametoindex(warden.bridge);
   if (bridge == 0) return fail_errno(fail, "network", "bridge %s", warden.bridge);
   AUTO_CLOSE int fd = nl_open();
   if (fd < 0) return fail_errno(fail, "network", "netlink");
   if (create_pair(fd, network->veth, net_ns, bridge) < 0) {
-    if (errno == EEXIST && is_our_port(network->veth)) return 0;
-    errno = errno == EEXIST ? EEXIST : errno;
-    return fail_errno(fail, "network", "create %s", network->veth);
+    if (errno != EEXIST) return fail_errno(fail, "network", "create %s", network->veth);
+    *outer = find_link(network->veth);
+    if (outer->veth && outer->master == bridge) return 0;
+    return fail_kind(fail, KIND_EXISTS, "network", "%s is not a port of %s, or the shell has another", network->veth, warden.bridge);
   }
   if (disable_ipv6(network->veth, fail) < 0 || isolate_and_raise(fd, network->veth) < 0) {
     fail_errno(fail, "network", "raise %s", network->veth);
     delete_link(fd, network->veth);
     return -1;
   }
+  *outer = find_link(network->veth);
   *undo = fd;
   fd = -1;
   return 0;
 }
 
 /* In the shell's network namespace. */
-static int set_up_inside(const struct network *network, uint32_t uid_base, struct fail *fail) {
+static int set_up_inside(const struct network *network, const struct link *outer, uint32_t uid_base, struct fail *fail) {
   char range[32];
   AUTO_CLOSE int fd = nl_open();
   if (fd < 0) return fail_errno(fail, "network", "netlink");
@@ -174,19 +179,22 @@ static int set_up_inside(const struct network *network, uint32_t uid_base, struc
   if (write_sysctl("ipv4/ping_group_range", range, fail) < 0) return -1;
   if (write_sysctl("ipv4/ip_unprivileged_port_start", "0", fail) < 0) return -1;
   if (network == NULL) return 0;
-  unsigned index = if_nametoindex(INNER);
-  if (index == 0) return fail_kind(fail, KIND_EXISTS, "network", "%s belongs to another sandbox", network->veth);
+  struct link inner = find_link(INNER);
+  if (!inner.veth || inner.index != outer->peer || inner.peer != outer->index) {
+    return fail_kind(fail, KIND_EXISTS, "network", "%s belongs to another sandbox", network->veth);
+  }
   if (disable_ipv6(INNER, fail) < 0) return -1;
   if (raise_link(fd, INNER) < 0) return fail_errno(fail, "network", "raise %s", INNER);
-  if (set_address(fd, index, network->address, network->prefix) < 0) return fail_errno(fail, "network", "address");
-  if (set_default_route(fd, index, network->gateway) < 0) return fail_errno(fail, "network", "default route");
+  if (set_address(fd, inner.index, network->address, network->prefix) < 0) return fail_errno(fail, "network", "address");
+  if (set_default_route(fd, inner.index, network->gateway) < 0) return fail_errno(fail, "network", "default route");
   return 0;
 }
 
 int net_attach(const struct network *network, int net_ns, uint32_t uid_base, int *undo, struct fail *fail) {
-  if (network != NULL && plug_in(network, net_ns, undo, fail) < 0) return -1;
+  struct link outer = {0};
+  if (network != NULL && plug_in(network, net_ns, undo, &outer, fail) < 0) return -1;
   if (setns(net_ns, CLONE_NEWNET) < 0) return fail_errno(fail, "setns", "network namespace");
-  return set_up_inside(network, uid_base, fail);
+  return set_up_inside(network, &outer, uid_base, fail);
 }
 
 void net_detach(const struct network *network, int *undo) {

@@ -58,12 +58,15 @@ export async function startShell(dir: string, name: string, cgroup: string, uidB
   }
 }
 
-let built: Promise<unknown> | undefined
+const built = new Map<string, Promise<unknown>>()
 function buildIdle(dir: string): Promise<unknown> {
+  const known = built.get(dir)
+  if (known) return known
   const source = join(dir, 'idle.c')
   writeFileSync(source, IDLE)
-  built ??= run('gcc', ['-static', '-O1', '-o', join(dir, 'idle'), source])
-  return built
+  const building = run('gcc', ['-static', '-O1', '-o', join(dir, 'idle'), source])
+  built.set(dir, building)
+  return building
 }
 
 function execInside(pid: number, argv: string[], uid: number): ReturnType<Shell['exec']> {
