@@ -5,9 +5,14 @@ import { Gaps } from './suite/gaps.ts'
 import type { Harness } from './suite/harness.ts'
 import { life } from './suite/life.ts'
 import { limits } from './suite/limits.ts'
+import { network, type OpenNetworked } from './suite/network.ts'
 import { wall } from './suite/wall.ts'
 
-export function engineSuite(capabilities: EngineCapabilities, open: () => Promise<Harness>): void {
+export function engineSuite(
+  capabilities: EngineCapabilities,
+  open: () => Promise<Harness>,
+  openNetworked?: OpenNetworked,
+): void {
   const gaps = new Gaps(capabilities)
   describe(`engine ${capabilities.engine}`, () => {
     let harness: Harness
@@ -22,5 +27,6 @@ export function engineSuite(capabilities: EngineCapabilities, open: () => Promis
     life(() => harness, gaps)
     wall(() => harness, gaps)
     limits(() => harness, gaps)
+    network(() => harness, gaps, openNetworked)
   })
 }

@@ -78,7 +78,8 @@ export class Network {
 
 /**
  * Traffic from the bridge to this machine ends in `local`, to elsewhere in `out`; traffic to the bridge is only ever an
- * answer. Addresses of the machine itself need no list: what is meant for them comes through `local`.
+ * answer. Addresses of the machine itself need no list: what is meant for them comes through `local`. A reset, because
+ * the kernel sends few ICMP errors a second and programs would wait for the rest.
  */
 export function firewallRules(plan: NetworkPlan, allowRanges: readonly string[]): string {
   const { bridge, table, subnet, prefix, gateway } = plan
@@ -98,7 +99,7 @@ table inet ${table} {
     ip saddr != ${subnet}/${prefix} drop
     ct state established,related accept
     ${allowed}
-    ip daddr { ${DENIED.join(', ')} } reject with icmpx admin-prohibited
+    ip daddr { ${DENIED.join(', ')} } goto refuse
     accept
   }
   chain back {
@@ -113,6 +114,10 @@ table inet ${table} {
     ip saddr != ${subnet}/${prefix} drop
     ip daddr ${gateway} udp dport 53 accept
     ip daddr ${gateway} tcp dport 53 accept
+    goto refuse
+  }
+  chain refuse {
+    meta l4proto tcp reject with tcp reset
     reject with icmpx admin-prohibited
   }
   chain postrouting {

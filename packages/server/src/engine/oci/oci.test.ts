@@ -10,5 +10,9 @@ if (problems.length > 0) {
   describe('engine oci', () => it('runs', { skip: problems.map(({ detail }) => detail).join(' ') }))
 } else {
   await sweepDeadInstances()
-  engineSuite(ociCapabilities({ quota: false }), openOci)
+  engineSuite(ociCapabilities({ quota: false }), openOci, async (nameserver, allowRanges) => {
+    const harness = await openOci({ nameservers: [{ address: nameserver }], allowRanges })
+    await harness.engine.start([])
+    return harness
+  })
 }

@@ -16,7 +16,7 @@ import type {
 } from '../engine.ts'
 import { identify, isRunning } from '../proc.ts'
 import { type ShellRecord, Shells } from '../shells.ts'
-import { killRuntimes } from '../teardown.ts'
+import { killRuntimes, removeCgroups } from '../teardown.ts'
 import { SKELETON, shellConfig } from './config.ts'
 import type { Upstream } from './dns.ts'
 import { Network } from './network.ts'
@@ -199,6 +199,7 @@ export class OciEngine implements Engine {
     if (!options.all) return
     for (const id of this.#records.keys()) await this.destroy({ id, linkDir: this.#shells.linkDir(id) })
     await this.#runtime.forgetAll()
+    await removeCgroups(this.#instance.cgroup)
   }
 
   async #makeSkeleton(): Promise<void> {

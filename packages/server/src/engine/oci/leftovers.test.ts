@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { describe, it } from 'node:test'
+import { type Instance, sweepDeadInstances } from '../../instance.ts'
+import { openBox } from '../suite/harness.ts'
+import { openOci } from './harness.ts'
+import { probeOci } from './probe.ts'
+import { tracesOf } from './traces.ts'
+
+const ON = { network: { enabled: true } }
+const problems = (await probeOci()).filter((finding) => !finding.ok && !finding.optional)
+const skip = problems.length > 0 && problems.map(({ detail }) => detail).join(' ')
+
+describe('what engine oci leaves behind', { skip }, () => {
+  it('is nothing of a destroyed sandbox', async () => {
+    const harness = await openOci()
+    await harness.engine.start([])
+    await using _anchor = await openBox(harness, ON)
+    const before = await tracesOf(harness.instance)
+    const boxes = await Promise.all([openBox(harness, ON), openBox(harness, ON), openBox(harness)])
+    await Promise.all(boxes.map((box) => box.print('(sleep 1000 &) > /dev/null 2>&1; mkdir -p /tmp/a')))
+    await Promise.all(boxes.map((box) => box[Symbol.asyncDispose]()))
+    assert.deepEqual((await tracesOf(harness.instance)).sort(), before.sort())
+    await _anchor[Symbol.asyncDispose]()
+    await harness.close()
+    assert.deepEqual(await tracesOf(harness.instance), [])
+    assert.equal(existsSync(harness.instance.runDir), false)
+  })
+
+  it('is nothing of what an earlier server left', async () => {
+    const harness = await openOci()
+    const { instance } = harness
+    await harness.engine.start([])
+    const box = await openBox(harness, ON)
+    await box.link.close()
+    const stray = await plant(instance)
+    const engine = await harness.restart()
+    assert.deepEqual(await engine.start([]), new Set())
+    assert.equal(await exit(stray), 'SIGKILL')
+    const left = await tracesOf(instance)
+    assert.deepEqual(
+      left.filter(
+        (trace) => !trace.endsWith(` ${instance.bridge}`) && !trace.endsWith(`/${instance.cgroup}`),
+      ),
+      [],
+    )
+    await harness.close()
+    assert.deepEqual(await tracesOf(instance), [])
+  })
+
+  it('is nothing of an ephemeral server that was killed, its sandboxes, pool and data included', async () => {
+    const program = `
+      import { openOci } from ${JSON.stringify(new URL('./harness.ts', import.meta.url).href)}
+      import { openBox } from ${JSON.stringify(new URL('../suite/harness.ts', import.meta.url).href)}
+      const harness = await openOci()
+      await harness.engine.start([])
+      const box = await openBox(harness, { network: { enabled: true } })
+      await harness.engine.freeze((await openBox(harness)).shell)
+      const { release, ...instance } = harness.instance
+      console.log(JSON.stringify(instance))
+      setInterval(() => {}, 1e9)`
+    const server = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let instance: Instance | undefined
+    for await (const line of createInterface(server.stdout)) {
+      instance = JSON.parse(line)
+      break
+    }
+    assert.ok(instance)
+    server.kill('SIGKILL')
+    await exit(server)
+    assert.notDeepEqual(await tracesOf(instance), [], 'sandboxes outlive their server')
+    assert.ok((await sweepDeadInstances()).includes(instance.slot!))
+    assert.deepEqual(await tracesOf(instance), [])
+    assert.equal(existsSync(instance.dataDir), false)
+    assert.equal(existsSync(instance.runDir), false)
+  })
+})
+
+/** One of each: a cgroup with a process, a veth, a shell's directory, a runtime's record. */
+async function plant({ runDir, cgroup, bridge }: Instance): Promise<ChildProcess> {
+  const stray = spawn('sleep', ['1000'], { stdio: 'ignore' })
+  const mounts = await readFile('/proc/self/mountinfo', 'utf8')
+  for (const [, at] of mounts.matchAll(/^(?:\S+ ){4}(\S+) .* - cgroup2? /gm)) {
+    const group = join(at!, cgroup, 'stray')
+    await mkdir(group, { recursive: true })
+    // A fresh cpuset of v1 takes nobody.
+    await writeFile(join(group, 'cgroup.procs'), String(stray.pid)).catch(() => {})
+  }
+  execFileSync('ip', ['link', 'add', `${bridge}v999`, 'type', 'veth', 'peer', 'name', `${bridge}p999`])
+  execFileSync('ip', ['link', 'set', `${bridge}v999`, 'master', bridge])
+  for (const name of ['s/stray/link', 'runc/stray'])
+    await mkdir(join(await realpath(runDir), name), { recursive: true })
+  return stray
+}
+
+async function exit(child: ChildProcess): Promise<NodeJS.Signals | null> {
+  if (child.signalCode !== null || child.exitCode !== null) return child.signalCode
+  return new Promise((resolve) => child.once('exit', (_, signal) => resolve(signal)))
+}

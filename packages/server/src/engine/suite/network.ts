@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer, type Server } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { after, before, describe, it } from 'node:test'
+import type { Gaps } from './gaps.ts'
+import { type Box, type Harness, openBox } from './harness.ts'
+import { type Internet, openInternet } from './internet.ts'
+
+/** How the suite opens an engine whose sandboxes look names up at `nameserver`. */
+export type OpenNetworked = (nameserver: string, allowRanges: readonly string[]) => Promise<Harness>
+
+const ON = { network: { enabled: true } }
+
+export function network(harness: () => Harness, gaps: Gaps, open: OpenNetworked | undefined): void {
+  it('has only a loopback without a network', gaps.unless('network'), async () => {
+    await using box = await openBox(harness())
+    assert.deepEqual(await interfaces(box), ['lo'])
+    assert.equal(await connects(box, '127.0.0.1', 1), 'ECONNREFUSED')
+    assert.equal(await connects(box, '192.0.2.1', 80), 'ENETUNREACH')
+  })
+
+  it('lets every user bind low ports', gaps.unless('network'), async () => {
+    await using box = await openBox(harness())
+    const listen =
+      "import socket; s = socket.socket(); s.bind(('127.0.0.1', 80)); s.listen(); print('listens')"
+    assert.equal(await box.print(['/usr/bin/python3', '-c', listen], { user: '1000' }), 'listens')
+  })
+
+  describe('with a network', gaps.unless('network'), () => {
+    let networked: Harness
+    let internet: Internet
+    let box: Box
+    let server: Server
+    let port: number
+
+    before(async () => {
+      const { slot, gateway } = harness().instance
+      internet = await openInternet(slot!, gateway)
+      networked = await open!(internet.host, [])
+      box = await openBox(networked, ON)
+      server = createServer((socket) => socket.destroy()).listen(0, '0.0.0.0')
+      await once(server, 'listening')
+      port = (server.address() as { port: number }).port
+    })
+
+    after(async () => {
+      server?.close()
+      await box?.[Symbol.asyncDispose]()
+      await networked?.close()
+      await internet?.[Symbol.asyncDispose]()
+    })
+
+    it('has one more interface, with IPv4 only', async () => {
+      assert.deepEqual(await interfaces(box), ['eth0', 'lo'])
+      assert.match(box.bound.address!, /^10\.\d+\.\d+\.\d+$/)
+      assert.equal(box.bound.nameserver, networked.instance.gateway)
+      assert.doesNotMatch(await box.print('cat /proc/net/if_inet6'), /eth0/)
+    })
+
+    it('reaches the internet, which sees the machine and not the sandbox', async () => {
+      assert.equal(await fetches(box, `http://${internet.host}/`), internet.ours)
+    })
+
+    it('looks up names, over UDP and TCP', async () => {
+      const lookup = "import socket; print(socket.gethostbyname('name.example'))"
+      assert.equal(await box.print(['/usr/bin/python3', '-c', lookup], { user: '1000' }), internet.host)
+      assert.equal(await fetches(box, 'http://name.example:8080/'), internet.ours)
+      const overTcp = `import socket, struct
+q = b'\\x12\\x34\\x01\\x00\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x01a\\x07example\\x00\\x00\\x01\\x00\\x01'
+s = socket.create_connection(('${box.bound.nameserver}', 53)); s.sendall(struct.pack('!H', len(q)) + q)
+f = s.makefile('rb'); a = f.read(struct.unpack('!H', f.read(2))[0]); print(a[:2] == q[:2], socket.inet_ntoa(a[-4:]))`
+      assert.equal(await box.print(['/usr/bin/python3', '-c', overTcp]), `True ${internet.host}`)
+    })
+
+    it('pings without raw sockets', async () => {
+      const ping = `import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP); s.settimeout(5)
+s.sendto(b'\\x08\\x00\\x00\\x00\\x00\\x00\\x00\\x01hello', ('${internet.host}', 0)); print(s.recv(100)[-5:].decode())`
+      assert.equal(await box.print(['/usr/bin/python3', '-c', ping], { user: '1000' }), 'hello')
+    })
+
+    it('reaches no private, link-local or metadata address', async () => {
+      // The machine itself does, so that a refusal below is the firewall's.
+      assert.equal(await hostConnects(internet.privateHost, 80), true)
+      assert.equal(await hostConnects(internet.linkLocalHost, 80), true)
+      const addresses = [
+        internet.privateHost,
+        internet.linkLocalHost,
+        '169.254.169.254',
+        '172.16.0.1',
+        '192.168.0.1',
+      ]
+      for (const address of [...addresses, '100.64.0.1', '224.0.0.1', '255.255.255.255', '240.0.0.1']) {
+        assert.notEqual(await connects(box, address, 80), 'connected', address)
+      }
+    })
+
+    it('reaches no port of this machine', async () => {
+      assert.equal(await hostConnects('127.0.0.1', port), true)
+      const own = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+      const addresses = own.filter(({ family }) => family === 'IPv4').map(({ address }) => address)
+      assert.ok(addresses.includes(internet.ours))
+      for (const address of new Set([...addresses, networked.instance.gateway])) {
+        assert.notEqual(await connects(box, address, port), 'connected', address)
+      }
+    })
+
+    it('reaches no other sandbox', async () => {
+      await using other = await openBox(networked, ON)
+      const listen =
+        'import http.server as h; h.ThreadingHTTPServer(("0.0.0.0", 8080), h.SimpleHTTPRequestHandler).serve_forever()'
+      other.run(['/usr/bin/python3', '-c', listen]).catch(() => {})
+      while ((await connects(other, other.bound.address!, 8080)) !== 'connected');
+      assert.notEqual(await connects(box, other.bound.address!, 8080), 'connected')
+      assert.equal(await internet.reaches(other.bound.address!, 8080), false)
+    })
+
+    it('cannot change its address, routes or firewall', async () => {
+      for (const attempt of [
+        'ip addr add 10.0.0.9/8 dev eth0',
+        'ip link set eth0 down',
+        'ip route add 10.0.0.0/8 dev eth0',
+        'nft flush ruleset',
+        'echo 0 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6',
+      ]) {
+        assert.notEqual((await box.run(attempt)).code, 0, attempt)
+      }
+    })
+
+    it('reaches a private range that the settings allow', async () => {
+      await using allowed = await openAllowing([internet.privateRange])
+      await using other = await openBox(allowed.harness, ON)
+      assert.equal(
+        await fetches(other, `http://${internet.privateHost}/`),
+        internet.privateRange.replace('0/24', '1'),
+      )
+    })
+
+    async function openAllowing(ranges: readonly string[]): Promise<AsyncDisposable & { harness: Harness }> {
+      const another = await open!(internet.host, ranges)
+      return { harness: another, [Symbol.asyncDispose]: () => another.close() }
+    }
+  })
+}
+
+async function interfaces(box: Box): Promise<string[]> {
+  const lines = (await box.print('cat /proc/net/dev')).split('\n').slice(2)
+  return lines.map((line) => line.split(':')[0]!.trim()).sort()
+}
+
+/** `connected`, or the name of the error. */
+async function connects(box: Box, address: string, port: number): Promise<string> {
+  const program = `import socket, errno
+try: socket.create_connection(('${address}', ${port}), 2); print('connected')
+except TimeoutError: print('ETIMEDOUT')
+except OSError as e: print(errno.errorcode.get(e.errno, e))`
+  return box.print(['/usr/bin/python3', '-c', program])
+}
+
+async function fetches(box: Box, url: string): Promise<string> {
+  const program = `import urllib.request; print(urllib.request.urlopen('${url}', timeout=10).read().decode())`
+  return box.print(['/usr/bin/python3', '-c', program])
+}
+
+async function hostConnects(address: string, port: number): Promise<boolean> {
+  const socket = connect(port, address)
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
