@@ -47,11 +47,6 @@ export async function removeCgroups(name: string | undefined): Promise<void> {
   for (const cgroup of await cgroupsOf(name)) await rmdir(cgroup).catch(() => {})
 }
 
-/** The groups of that name and all below them, where nobody is in them any more. */
-export async function removeCgroups(name: string | undefined): Promise<void> {
-  for (const cgroup of await cgroupsOf(name)) await rmdir(cgroup).catch(() => {})
-}
-
 /** A runtime that outlived its server would go on to start a shell nobody knows. */
 export async function killRuntimes(runDir: string): Promise<void> {
   for (const entry of await readdir('/proc')) {
