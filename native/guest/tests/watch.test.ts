@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { type Fields, Guest, type GuestError, isRoot, type Stream, sleep, until } from './harness.ts'
+
+let guest: Guest
+before(async () => {
+  guest = await Guest.start()
+})
+after(() => guest.stop())
+
+const KINDS = ['', 'created', 'changed', 'removed', 'overflow']
+
+class Watch {
+  readonly stream: Stream
+  readonly root: string
+  readonly seen: string[] = []
+  constructor(stream: Stream, root: string) {
+    this.stream = stream
+    this.root = root
+  }
+
+  static async open(root: string, fields: Fields = { recursive: 1 }) {
+    const watch = new Watch(guest.request('WATCH', { path: root, ...fields }), root)
+    await watch.stream.next('OPENED')
+    return watch
+  }
+
+  /** Takes events until this one; each is "kind path", a directory's path with a slash at its end. */
+  async until(event: string): Promise<string[]> {
+    while (!this.seen.includes(event)) {
+      const { fields } = await this.stream.next('EVENT')
+      const path = fields.path === this.root ? '.' : fields.path.slice(this.root.length + 1)
+      this.seen.push(`${KINDS[fields.kind]} ${path}${fields.directory ? '/' : ''}`)
+    }
+    return this.seen.splice(0, this.seen.indexOf(event) + 1)
+  }
+
+  close() {
+    this.stream.send('RESET')
+  }
+}
+
+function fresh(name: string): string {
+  const dir = guest.path(name)
+  mkdirSync(dir)
+  return dir
+}
+
+describe('watch', () => {
+  test('reports what is created, changed and removed', async () => {
+    const dir = fresh('basic')
+    mkdirSync(join(dir, 'sub'))
+    const watch = await Watch.open(dir)
+    writeFileSync(join(dir, 'file'), '')
+    await watch.until('created file')
+    appendFileSync(join(dir, 'file'), 'more')
+    await watch.until('changed file')
+    chmodSync(join(dir, 'file'), 0o600)
+    await watch.until('changed file')
+    writeFileSync(join(dir, 'sub', 'deep'), 'x')
+    await watch.until('created sub/deep')
+    unlinkSync(join(dir, 'file'))
+    await watch.until('removed file')
+    symlinkSync('/', join(dir, 'link'))
+    await watch.until('created link')
+    rmSync(join(dir, 'sub'), { recursive: true })
+    assert.ok((await watch.until('removed sub/')).includes('removed sub/deep'))
+    watch.close()
+  })
+
+  test('reports a rename as removed and created, and follows the directory', async () => {
+    const dir = fresh('rename')
+    mkdirSync(join(dir, 'a', 'b'), { recursive: true })
+    writeFileSync(join(dir, 'a', 'b', 'file'), '')
+    const watch = await Watch.open(dir)
+    renameSync(join(dir, 'a'), join(dir, 'z'))
+    const events = await watch.until('created z/b/file')
+    assert.ok(events.includes('removed a/') && events.includes('created z/') && events.includes('created z/b/'))
+    writeFileSync(join(dir, 'z', 'b', 'later'), '')
+    await watch.until('created z/b/later')
+    renameSync(join(dir, 'z', 'b', 'later'), join(dir, 'z', 'latest'))
+    const moved = await watch.until('created z/latest')
+    assert.ok(moved.includes('removed z/b/later'))
+    // Out of the tree, where nothing is reported any more, and back.
+    const outside = fresh('rename-outside')
+    renameSync(join(dir, 'z'), join(outside, 'z'))
+    await watch.until('removed z/')
+    writeFileSync(join(outside, 'z', 'unseen'), '')
+    mkdirSync(join(dir, 'mark'))
+    const quiet = await watch.until('created mark/')
+    assert.ok(!quiet.some((event) => event.includes('unseen')))
+    renameSync(join(outside, 'z'), join(dir, 'back'))
+    assert.ok((await watch.until('created back/unseen')).includes('created back/'))
+    watch.close()
+  })
+
+  test('a directory made and filled at once yields every event', async () => {
+    const dir = fresh('filled')
+    const watch = await Watch.open(dir)
+    const expected = new Set<string>()
+    for (let i = 0; i < 20; i++) {
+      mkdirSync(join(dir, `d${i}`, 'x', 'y'), { recursive: true })
+      for (const path of [`d${i}/`, `d${i}/x/`, `d${i}/x/y/`]) expected.add(`created ${path}`)
+      for (let j = 0; j < 10; j++) {
+        writeFileSync(join(dir, `d${i}`, 'x', 'y', `f${j}`), 'x')
+        expected.add(`created d${i}/x/y/f${j}`)
+      }
+    }
+    const seen = new Set<string>()
+    while (!expected.isSubsetOf(seen)) for (const event of await watch.until([...expected].find((event) => !seen.has(event))!)) seen.add(event)
+    watch.close()
+  })
+
+  test('many changes of one file are few events', async () => {
+    const dir = fresh('busy')
+    const watch = await Watch.open(dir)
+    for (let i = 0; i < 2000; i++) appendFileSync(join(dir, 'log'), 'line\n')
+    writeFileSync(join(dir, 'end'), '')
+    const events = await watch.until('created end')
+    assert.ok(events.length < 500, `${events.length} events`)
+    watch.close()
+  })
+
+  test('without recursion only the directory itself is watched', async () => {
+    const dir = fresh('flat')
+    mkdirSync(join(dir, 'sub'))
+    const watch = await Watch.open(dir, {})
+    writeFileSync(join(dir, 'sub', 'unseen'), '')
+    mkdirSync(join(dir, 'new'))
+    writeFileSync(join(dir, 'new', 'unseen'), '')
+    writeFileSync(join(dir, 'end'), '')
+    const events = await watch.until('created end')
+    assert.ok(!events.some((event) => event.includes('unseen')), events.join())
+    watch.close()
+  })
+
+  test('a single file may be watched', async () => {
+    const file = guest.path('single')
+    writeFileSync(file, '')
+    const watch = await Watch.open(file)
+    appendFileSync(file, 'x')
+    await watch.until('changed .')
+    unlinkSync(file)
+    await assert.rejects(watch.until('never'), (error: GuestError) => error.kind === 'NOT_FOUND')
+  })
+
+  test('the stream ends when the watched path goes away or was never there', async () => {
+    const gone = (error: GuestError) => error.kind === 'NOT_FOUND'
+    await assert.rejects(Watch.open(guest.path('missing')), gone)
+    const dir = fresh('doomed')
+    writeFileSync(join(dir, 'file'), '')
+    const watch = await Watch.open(dir)
+    rmSync(dir, { recursive: true })
+    await watch.until('removed file')
+    await assert.rejects(watch.until('never'), gone)
+    const moved = await Watch.open(fresh('moved'))
+    renameSync(guest.path('moved'), guest.path('moved-away'))
+    await assert.rejects(moved.until('never'), gone)
+  })
+
+  test('an overflow of the kernel is reported, and new directories are watched afterwards', async () => {
+    const dir = fresh('overflow')
+    const watch = await Watch.open(dir)
+    const limit = Number(readFileSync('/proc/sys/fs/inotify/max_queued_events', 'utf8'))
+    process.kill(guest.pid, 'SIGSTOP')
+    await until('the guest stands still', () => /^State:\s+T/m.test(readFileSync(`/proc/${guest.pid}/status`, 'utf8')))
+    writeFileSync(join(dir, 'a'), '')
+    for (let i = 0; i <= limit / 4 + 100; i++) {
+      renameSync(join(dir, 'a'), join(dir, 'b'))
+      renameSync(join(dir, 'b'), join(dir, 'a'))
+    }
+    mkdirSync(join(dir, 'unnoticed'))
+    process.kill(guest.pid, 'SIGCONT')
+    await watch.until('overflow ./')
+    writeFileSync(join(dir, 'unnoticed', 'file'), '')
+    await watch.until('created unnoticed/file')
+    watch.close()
+  })
+
+  test('a client that is too slow gets one overflow instead of everything', async () => {
+    const dir = fresh('slow')
+    writeFileSync(guest.path('filler'), Buffer.alloc(4 << 20))
+    const watch = await Watch.open(dir)
+    const filler = guest.request('READ', { path: guest.path('filler') })
+    filler.send('WINDOW', { limit: 4 << 20 })
+    await filler.next('OPENED')
+    guest.socket!.pause()
+    const name = (i: number) => `${'n'.repeat(240)}${i}`
+    for (let i = 0; i < 16_000; i++) {
+      writeFileSync(join(dir, name(i)), '')
+      if (i % 1000 === 0) await sleep(1)
+    }
+    await sleep(100)
+    guest.socket!.resume()
+    await watch.until('overflow ./')
+    writeFileSync(join(dir, 'after'), '')
+    await watch.until('created after')
+    watch.close()
+    rmSync(dir, { recursive: true })
+  })
+
+  test('fifty thousand directories are watched', async (t) => {
+    const limit = Number(readFileSync('/proc/sys/fs/inotify/max_user_watches', 'utf8'))
+    const root = mkdtempSync('/dev/shm/guest-test-')
+    t.after(() => rmSync(root, { recursive: true }))
+    for (let i = 0; i < 100; i++) {
+      mkdirSync(join(root, `d${i}`))
+      for (let j = 0; j < 499; j++) mkdirSync(join(root, `d${i}`, `e${j}`))
+    }
+    if (limit < 51_000) {
+      await assert.rejects(Watch.open(root), (error: GuestError) => error.kind === 'LIMIT' && /max_user_watches/.test(error.message))
+      return
+    }
+    const watch = await Watch.open(root)
+    assert.equal(await guest.ping(), 'ping')
+    writeFileSync(join(root, 'd99', 'e498', 'file'), '')
+    await watch.until('created d99/e498/file')
+    renameSync(join(root, 'd0'), join(root, 'renamed'))
+    writeFileSync(join(root, 'renamed', 'e7', 'file'), '')
+    await watch.until('created renamed/e7/file')
+    watch.close()
+    await guest.ping()
+  })
+
+  test('too many directories are a LIMIT that names the setting', { skip: isRoot ? false : 'needs root' }, async () => {
+    const small = await Guest.start(['unshare', '--user', '--map-root-user', 'sh', '-c', 'echo 3 > /proc/sys/user/max_inotify_watches && exec "$@"', 'sh'])
+    for (let i = 0; i < 5; i++) mkdirSync(small.path(`d${i}`))
+    const stream = small.request('WATCH', { path: small.dir, recursive: 1 })
+    await assert.rejects(stream.next('OPENED'), (error: GuestError) => error.kind === 'LIMIT' && /max_user_watches/.test(error.message))
+    await small.stop()
+  })
+})
