@@ -59,7 +59,8 @@ function processesOf(dataDir: string, slot: string | undefined): string[] {
     const command = readText(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
     const inCgroup =
       slot !== undefined && new RegExp(`:/islet${slot}(/|$)`, 'm').test(readText(`/proc/${pid}/cgroup`))
-    if ((command.includes(dataDir) || inCgroup) && !isZombie(pid)) found.push(`${pid} ${command.slice(0, 200)}`)
+    if ((command.includes(dataDir) || inCgroup) && !isZombie(pid))
+      found.push(`${pid} ${command.slice(0, 200)}`)
   }
   return found
 }
