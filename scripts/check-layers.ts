@@ -14,7 +14,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ['control'],
   ['data'],
   ['api', 'preview'],
-  ['app.ts', 'start'],
+  ['start'],
+  ['app.ts'],
   ['main.ts'],
 ]
 /** Type-only imports between neighbours of one layer: a record names an engine's root, a root names an image's trees. */

@@ -107,6 +107,11 @@ export const ERRORS = {
     hint: 'Send large content through PUT /v1/sandboxes/{id}/files.',
   },
   range_not_satisfiable: { status: 416, retryable: false, message: 'The range is outside the file.' },
+  port_not_listening: {
+    status: 422,
+    retryable: true,
+    message: 'Nothing listens on that port of the sandbox.',
+  },
   user_not_found: { status: 422, retryable: false, message: 'There is no such user in the sandbox.' },
   cwd_not_found: {
     status: 422,

@@ -11,6 +11,9 @@ export function collectOutput(maxBytes: number): CollectedOutput {
   let room = maxBytes
   let truncated = false
   return {
+    get full() {
+      return room === 0
+    },
     output(channel, bytes) {
       if (bytes.length > room) truncated = true
       if (room === 0) return

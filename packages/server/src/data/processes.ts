@@ -23,6 +23,7 @@ import { attachTo } from './attachment.ts'
 import { collectOutput } from './collect.ts'
 import type { Attachment, ProcessService } from './data.ts'
 import { OutputLog, readOutput } from './output-log.ts'
+import { Pace } from './pace.ts'
 import { runOnce } from './run.ts'
 import { toSpawn } from './spawn.ts'
 import { TrackedProcess, toProcessInfo, toResult } from './tracked.ts'
@@ -44,6 +45,7 @@ export class Processes implements ProcessService, SandboxObserver {
   readonly #table: ProcessTable
   readonly #tracked = new Map<string, TrackedProcess>()
   readonly #adopting = new Map<string, Promise<void>>()
+  readonly #paces = new Map<string, Pace>()
   #starts = 0
   #closed = false
 
@@ -198,7 +200,7 @@ export class Processes implements ProcessService, SandboxObserver {
       const state = states.get(record.id)
       states.delete(record.id)
       const log = new OutputLog(this.#outputPath(record.sandboxId, record.id), DEFAULTS.scrollbackBytes)
-      const tracked = new TrackedProcess(record, log)
+      const tracked = new TrackedProcess(record, log, this.#pace(record.sandboxId))
       this.#tracked.set(record.id, tracked)
       if (!state) this.#end(tracked, 'lost')
       else
@@ -219,6 +221,7 @@ export class Processes implements ProcessService, SandboxObserver {
       if (tracked) this.#end(tracked, 'lost')
       else this.#table.ended(record.id, { ...record, status: 'lost', endedAt: Date.now() })
     }
+    this.#paces.delete(sandboxId)
     if (options.removed) await rm(join(this.#options.outputDir, sandboxId), { recursive: true, force: true })
   }
 
@@ -245,7 +248,7 @@ export class Processes implements ProcessService, SandboxObserver {
       result: null,
     }
     const log = new OutputLog(this.#outputPath(sandboxId, record.id), DEFAULTS.scrollbackBytes)
-    return new TrackedProcess(record, log)
+    return new TrackedProcess(record, log, this.#pace(sandboxId))
   }
 
   async #spawn(
@@ -335,13 +338,22 @@ export class Processes implements ProcessService, SandboxObserver {
 
   #ended(record: ProcessRecord): TrackedProcess {
     const log = new OutputLog(this.#outputPath(record.sandboxId, record.id), DEFAULTS.scrollbackBytes)
-    const tracked = new TrackedProcess({ ...record }, log)
+    const tracked = new TrackedProcess({ ...record }, log, this.#pace(record.sandboxId))
     tracked.end(record.status === 'exited' ? 'exited' : 'lost', record.result)
     return tracked
   }
 
   async #signal(sandbox: RunningSandbox, processId: string, signal: number): Promise<void> {
     await sandbox.machine.guest.signal(processId, signal, { group: true })
+  }
+
+  #pace(sandboxId: string): Pace {
+    let pace = this.#paces.get(sandboxId)
+    if (!pace) {
+      pace = new Pace()
+      this.#paces.set(sandboxId, pace)
+    }
+    return pace
   }
 
   #outputPath(sandboxId: string, processId: string): string {

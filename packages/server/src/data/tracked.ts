@@ -4,11 +4,14 @@ import type { ProcessInfo } from '@islet/contract'
 import type { ProcessRecord } from '../db/processes.ts'
 import type { GuestExit, GuestProcess, OutputChannel, OutputSink } from '../guest/guest.ts'
 import type { OutputLog } from './output-log.ts'
+import type { Pace } from './pace.ts'
 
 export type ProcessResult = NonNullable<ProcessInfo['result']>
 
 /** Takes output as it comes; a promise says "wait for me before you send more". */
 export interface OutputListener {
+  /** It has all it wanted; what comes now is for nobody. */
+  readonly full?: boolean
   output(channel: OutputChannel, bytes: Buffer): void | Promise<void>
 }
 
@@ -21,9 +24,11 @@ export class TrackedProcess implements OutputSink {
   readonly ended: Promise<ProcessRecord>
   /** Set once the guest has started or found it. */
   guest: GuestProcess | undefined
+  readonly #pace: Pace
   #settle!: (record: ProcessRecord) => void
 
-  constructor(record: ProcessRecord, log: OutputLog) {
+  constructor(record: ProcessRecord, log: OutputLog, pace: Pace) {
+    this.#pace = pace
     this.record = record
     this.log = log
     this.ended = new Promise((resolve) => {
@@ -35,15 +40,16 @@ export class TrackedProcess implements OutputSink {
   write(channel: OutputChannel, bytes: Buffer): void | Promise<void> {
     this.log.append(channel, bytes)
     this.record.outputBytes = this.log.end
-    let waits: Promise<void>[] | undefined
+    const waits: Promise<void>[] = []
+    let isWanted = false
     for (const listener of this.listeners) {
+      if (!listener.full) isWanted = true
       const wait = listener.output(channel, bytes)
-      if (wait) {
-        waits ??= []
-        waits.push(wait)
-      }
+      if (wait) waits.push(wait)
     }
-    if (waits) return Promise.all(waits).then(() => {})
+    const wait = isWanted ? undefined : this.#pace.take(bytes.length)
+    if (wait) waits.push(wait)
+    if (waits.length > 0) return Promise.all(waits).then(() => {})
   }
 
   end(status: 'exited' | 'lost', result: ProcessResult | null): void {

@@ -44,7 +44,7 @@ const BY_KIND: Record<ErrorKind, (about: About) => [ErrorCode, string]> = {
     'process_not_found',
     `There is no process ${quote(processId, 'of that id')}`,
   ],
-  REFUSED: ({ port }) => ['invalid_state', `Nothing listens on port ${port ?? 0} in the sandbox`],
+  REFUSED: ({ port }) => ['port_not_listening', `Nothing listens on port ${port ?? 0} in the sandbox`],
   UNSUPPORTED: ({ path }) =>
     path === undefined
       ? ['not_supported', 'The sandbox cannot do that']

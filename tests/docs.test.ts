@@ -1,0 +1,105 @@
+// Keeps the words true: links lead somewhere, TypeScript snippets run, command lines work as they are written.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import { ISLET, root, TestServer } from './support/server.ts'
+
+const run = promisify(execFile)
+const pages = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'native/**/*.md'], {
+  cwd: root,
+  exclude: ['node_modules/**'],
+})
+
+describe('every page', () => {
+  for (const page of pages) {
+    test(`${page} links only to what exists`, () => {
+      const text = readFileSync(join(root, page), 'utf8')
+      const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1]!)
+      for (const link of links.filter((target) => !/^(https?:|#)/.test(target))) {
+        assert.ok(existsSync(join(root, dirname(page), link.split('#')[0]!)), `${page}: ${link}`)
+      }
+    })
+
+    test(`${page} names only paths that exist`, () => {
+      const text = readFileSync(join(root, page), 'utf8')
+      for (const match of text.matchAll(
+        /`((?:packages|native|tests|bench|scripts|docs|examples)\/[\w./-]+\.\w+)`/g,
+      )) {
+        const path = match[1]!
+        // Made by a build or a run, not kept.
+        if (path.startsWith('native/build/') || path.startsWith('bench/results/')) continue
+        assert.ok(existsSync(join(root, path)), `${page}: ${path}`)
+      }
+    })
+  }
+})
+
+describe('snippets', () => {
+  let server: TestServer
+  before(async () => {
+    server = await TestServer.start()
+  })
+  after(() => server[Symbol.asyncDispose]())
+
+  for (const { page, code } of blocks('ts').filter(({ code }) => code.includes("from 'islet'"))) {
+    test(`the TypeScript in ${page} that begins with "${firstLine(code)}" runs`, async () => {
+      await run(process.execPath, ['--input-type=module-typescript', '--eval', code], {
+        cwd: root,
+        env: server.clientEnv,
+      })
+    })
+  }
+
+  for (const example of globSync('examples/*.ts', { cwd: root })) {
+    test(`${example} runs`, async () => {
+      await run(process.execPath, [example], { cwd: root, env: server.clientEnv })
+    })
+  }
+
+  test('the example of the README is examples/hello.ts', () => {
+    const [first] = blocks('ts').filter(({ page }) => page === 'README.md')
+    assert.equal(first!.code, readFileSync(join(root, 'examples/hello.ts'), 'utf8'))
+  })
+
+  test('the command lines of the README work in the order they are written', async () => {
+    const lines = blocks('sh')
+      .filter(({ page }) => page === 'README.md')
+      .flatMap(({ code }) => code.split('\n'))
+      // `npm ci` and `npm start` are tried by whoever clones; `sh` wants a terminal and has a test of its own.
+      .filter((line) => line.startsWith('npx islet ') && !line.startsWith('npx islet sh '))
+    assert.ok(lines.length >= 5)
+    for (const line of lines) {
+      const args = line
+        .replace(/\s+#.*$/, '')
+        .split(/\s+/)
+        .slice(2)
+      await run(process.execPath, [ISLET, ...args], { cwd: root, env: server.clientEnv })
+    }
+  })
+})
+
+test('the first command line of the README prints 42 without a server', async () => {
+  const text = readFileSync(join(root, 'README.md'), 'utf8')
+  assert.match(text, /^npm ci && npx islet run -- python3 -c 'print\(6\*7\)'$/m)
+  const env = { ...process.env, ISLET_URL: undefined, ISLET_API_KEY: undefined }
+  const { stdout } = await run(process.execPath, [ISLET, 'run', '--', 'python3', '-c', 'print(6*7)'], {
+    cwd: root,
+    env,
+  })
+  assert.equal(stdout, '42\n')
+})
+
+function blocks(language: string): { page: string; code: string }[] {
+  return pages.flatMap((page) => {
+    const text = readFileSync(join(root, page), 'utf8')
+    const found = text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))
+    return [...found].map((match) => ({ page, code: match[1]! }))
+  })
+}
+
+function firstLine(code: string): string {
+  return code.split('\n').find((line) => line.trim() !== '' && !line.startsWith('import')) ?? ''
+}
