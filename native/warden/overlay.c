@@ -108,7 +108,7 @@ static int mount_attached(const struct tree *tree, struct parts *parts, struct f
   char options[4096] = "lowerdir=";
   size_t used = strlen(options);
   for (unsigned i = 0; i < parts->lowers; i++) {
-    char at[8];
+    char at[12];
     snprintf(at, sizeof at, "%u", i);
     if (attach(parts->lower[i], at, fail) < 0) return -1;
     used += (size_t)snprintf(options + used, sizeof options - used, "%s%s", i ? ":" : "", at);
