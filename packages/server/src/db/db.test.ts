@@ -141,10 +141,9 @@ test('a process is kept from its start to its end, old ones can be found, and th
       result: null,
     })
   }
-  processes.started(ids[0]!, 7)
   const result = { exitCode: 3, signal: null, timedOut: false, oom: false, durationMs: 1 }
   for (const id of ids.slice(0, 8))
-    processes.ended(id, { status: 'exited', endedAt: 99, outputBytes: 5, result })
+    processes.ended(id, { status: 'exited', pid: 7, endedAt: 99, outputBytes: 5, result })
   assert.equal(processes.get(sandbox.id, ids[0]!)!.pid, 7)
   assert.deepEqual(processes.get(sandbox.id, ids[0]!)!.result, result)
   assert.equal(processes.get('sbx-other', ids[0]!), undefined)

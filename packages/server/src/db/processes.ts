@@ -57,14 +57,11 @@ export class ProcessTable {
     )
   }
 
-  started(id: string, pid: number): void {
-    this.#db.run('UPDATE processes SET pid = ? WHERE id = ?', pid, id)
-  }
-
-  ended(id: string, end: Pick<ProcessRecord, 'status' | 'endedAt' | 'outputBytes' | 'result'>): void {
+  ended(id: string, end: Pick<ProcessRecord, 'status' | 'pid' | 'endedAt' | 'outputBytes' | 'result'>): void {
     this.#db.run(
-      'UPDATE processes SET status = ?, ended_at = ?, output_bytes = ?, result = ? WHERE id = ?',
+      'UPDATE processes SET status = ?, pid = ?, ended_at = ?, output_bytes = ?, result = ? WHERE id = ?',
       end.status,
+      end.pid,
       end.endedAt,
       end.outputBytes,
       end.result && JSON.stringify(end.result),

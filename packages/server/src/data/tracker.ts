@@ -1,0 +1,227 @@
+// Follows every process from its start to its recorded end, across restarts of the server.
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DEFAULTS, type ExecParsed, IsletError, isId, newId, type ProcessInfo } from '@islet/contract'
+import type { RunningSandbox, Sandboxes, SandboxObserver } from '../control/sandboxes.ts'
+import type { Db } from '../db/db.ts'
+import { type ProcessRecord, ProcessTable } from '../db/processes.ts'
+import type { GuestProcess, TerminalSize } from '../guest/guest.ts'
+import type { Log } from '../log.ts'
+import { OutputLog } from './output-log.ts'
+import { Pace } from './pace.ts'
+import { toSpawn } from './spawn.ts'
+import { TrackedProcess, toResult } from './tracked.ts'
+
+/** Ended processes remembered in each sandbox; the oldest go first. */
+const KEEP_ENDED = 1000
+const SWEEP_EVERY = 100
+const GUEST_WAIT_MS = 10_000
+
+export interface TrackerOptions {
+  db: Db
+  sandboxes: Sandboxes
+  outputDir: string
+  log: Log
+}
+
+export type StartInput = Pick<ExecParsed, 'command' | 'cwd' | 'env' | 'user' | 'timeout'>
+
+export class ProcessTracker implements SandboxObserver {
+  readonly table: ProcessTable
+  readonly #options: TrackerOptions
+  readonly #tracked = new Map<string, TrackedProcess>()
+  readonly #adopting = new Map<string, Promise<void>>()
+  readonly #paces = new Map<string, Pace>()
+  #starts = 0
+  #closed = false
+
+  constructor(options: TrackerOptions) {
+    this.#options = options
+    this.table = new ProcessTable(options.db)
+    options.sandboxes.observe(this)
+  }
+
+  /** A process that is about to start; give it its listeners, then `spawn` it. */
+  prepare(sandbox: RunningSandbox, input: StartInput, options: { terminal: boolean }): TrackedProcess {
+    const { cwd, user } = toSpawn('', input, sandbox.record)
+    return this.#track({
+      id: newId('process'),
+      sandboxId: sandbox.record.id,
+      command: input.command,
+      status: 'running',
+      pid: null,
+      cwd,
+      user,
+      terminal: options.terminal,
+      startedAt: Date.now(),
+      endedAt: null,
+      outputBytes: 0,
+      result: null,
+    })
+  }
+
+  /** One that never ran is an error and leaves no record. */
+  async spawn(
+    sandbox: RunningSandbox,
+    tracked: TrackedProcess,
+    input: StartInput,
+    io: { stdin: boolean; pty?: TerminalSize },
+  ): Promise<GuestProcess> {
+    const { record } = tracked
+    this.table.insert(record)
+    this.#tracked.set(record.id, tracked)
+    try {
+      const spec = toSpawn(record.id, input, sandbox.record)
+      const process = await sandbox.machine.guest.spawn({ ...spec, ...io }, tracked)
+      record.pid = process.pid
+      this.#follow(sandbox, tracked, process)
+      this.#sweep(record.sandboxId)
+      return process
+    } catch (error) {
+      this.#tracked.delete(record.id)
+      this.table.remove(record.id)
+      throw error
+    }
+  }
+
+  /** As it is now, running or not. */
+  record(sandboxId: string, processId: string): ProcessRecord {
+    this.#options.sandboxes.record(sandboxId)
+    const tracked = this.#tracked.get(processId)
+    if (tracked?.record.sandboxId === sandboxId) return tracked.record
+    const record = isId('process', processId) ? this.table.get(sandboxId, processId) : undefined
+    if (record) return record
+    throw new IsletError(
+      'process_not_found',
+      `There is no process ${processId.slice(0, 64)} in ${sandboxId}.`,
+    )
+  }
+
+  list(sandboxId: string, query: { status?: ProcessInfo['status']; limit: number }): ProcessRecord[] {
+    this.#options.sandboxes.record(sandboxId)
+    return this.table.list(sandboxId, query).map((record) => this.#tracked.get(record.id)?.record ?? record)
+  }
+
+  /** Undefined once it has ended. Waits while processes of before a restart are being found again. */
+  async followed(sandboxId: string, processId: string): Promise<TrackedProcess | undefined> {
+    this.record(sandboxId, processId)
+    await this.#adopting.get(sandboxId)
+    return this.#tracked.get(processId)
+  }
+
+  /** The same for one that has ended: all it still says is how. */
+  ended(record: ProcessRecord): TrackedProcess {
+    const tracked = this.#track({ ...record })
+    tracked.end(record.status === 'exited' ? 'exited' : 'lost', record.result)
+    return tracked
+  }
+
+  async running(sandboxId: string): Promise<RunningSandbox> {
+    const sandbox = await this.#options.sandboxes.running(sandboxId)
+    if (!sandbox.machine.guest.connected) await sandbox.machine.guest.ready({ timeoutMs: GUEST_WAIT_MS })
+    return sandbox
+  }
+
+  outputPath(sandboxId: string, processId: string): string {
+    return join(this.#options.outputDir, sandboxId, `${processId}.log`)
+  }
+
+  adopted(sandbox: RunningSandbox): Promise<void> {
+    const { id } = sandbox.record
+    const work = this.#adopt(sandbox)
+      .catch((error) => this.#options.log.error({ sandbox: id, error }, 'processes not adopted'))
+      .finally(() => this.#adopting.delete(id))
+    this.#adopting.set(id, work)
+    return work
+  }
+
+  /** Be the reader of what still runs, record what ended meanwhile. */
+  async #adopt(sandbox: RunningSandbox): Promise<void> {
+    const { guest } = sandbox.machine
+    const known = this.table.running(sandbox.record.id)
+    await guest.ready({ timeoutMs: GUEST_WAIT_MS })
+    const states = new Map((await guest.processes()).map((state) => [state.id, state]))
+    for (const record of known) {
+      const state = states.get(record.id)
+      states.delete(record.id)
+      const tracked = this.#track(record)
+      this.#tracked.set(record.id, tracked)
+      if (!state) {
+        this.#end(tracked, 'lost')
+        continue
+      }
+      record.pid = state.pid
+      const offset = Math.max(tracked.log.end, state.outputStart)
+      this.#follow(sandbox, tracked, await guest.attach(record.id, offset, tracked))
+    }
+    // What is left had its end recorded before the crash, but the guest was not told so.
+    for (const state of states.values())
+      (await guest.attach(state.id, state.outputEnd, { write() {} })).forget()
+  }
+
+  async gone(sandboxId: string, options: { removed: boolean }): Promise<void> {
+    for (const record of this.table.running(sandboxId)) {
+      const tracked = this.#tracked.get(record.id)
+      if (tracked) this.#end(tracked, 'lost')
+      else this.table.ended(record.id, { ...record, status: 'lost', endedAt: Date.now() })
+    }
+    this.#paces.delete(sandboxId)
+    if (options.removed) await rm(join(this.#options.outputDir, sandboxId), { recursive: true, force: true })
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const tracked of this.#tracked.values()) tracked.log.close()
+  }
+
+  #track(record: ProcessRecord): TrackedProcess {
+    const log = new OutputLog(this.outputPath(record.sandboxId, record.id), DEFAULTS.scrollbackBytes)
+    return new TrackedProcess(record, log, this.#pace(record.sandboxId))
+  }
+
+  #follow(sandbox: RunningSandbox, tracked: TrackedProcess, process: GuestProcess): void {
+    tracked.guest = process
+    process.exited.then(
+      async (exit) => {
+        // Any failure may have been the memory limit's doing; a success was not.
+        const oom = (exit.code !== 0 || exit.signal !== 0) && (await this.#sawOom(sandbox))
+        this.#end(tracked, 'exited', toResult(exit, oom))
+        process.forget()
+      },
+      () => this.#end(tracked, 'lost'),
+    )
+  }
+
+  /** When the server closes, its guests seem lost to it, but they are not. */
+  #end(tracked: TrackedProcess, status: 'exited' | 'lost', result: ProcessInfo['result'] = null): void {
+    if (this.#closed || tracked.record.status !== 'running') return
+    tracked.guest = undefined
+    tracked.end(status, result)
+    this.table.ended(tracked.record.id, tracked.record)
+    this.#tracked.delete(tracked.record.id)
+  }
+
+  async #sawOom({ machine }: RunningSandbox): Promise<boolean> {
+    const kills = await this.#options.sandboxes.oomKills(machine).catch(() => machine.oomKillsSeen)
+    const saw = kills > machine.oomKillsSeen
+    machine.oomKillsSeen = kills
+    return saw
+  }
+
+  #pace(sandboxId: string): Pace {
+    let pace = this.#paces.get(sandboxId)
+    if (!pace) {
+      pace = new Pace()
+      this.#paces.set(sandboxId, pace)
+    }
+    return pace
+  }
+
+  #sweep(sandboxId: string): void {
+    if (++this.#starts % SWEEP_EVERY !== 0) return
+    for (const id of this.table.old(sandboxId, KEEP_ENDED)) {
+      this.table.remove(id)
+      void rm(this.outputPath(sandboxId, id), { force: true })
+    }
+  }
+}
