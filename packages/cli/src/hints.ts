@@ -7,7 +7,7 @@ const HINTS: Partial<Record<AnyErrorCode, string>> = {
   command_not_executable: "islet exec SANDBOX 'ls -l PATH; file PATH' shows what it is.",
   command_not_found: "islet exec SANDBOX 'command -v NAME' looks for it; islet runtimes lists other images.",
   cwd_not_found: 'islet exec SANDBOX -- ls -la / shows what there is.',
-  file_not_found: 'islet exec SANDBOX -- ls -la DIRECTORY shows what there is.',
+  file_not_found: 'Check the path; islet exec SANDBOX -- ls -la DIRECTORY shows what is in a sandbox.',
   invalid_state: 'islet info SANDBOX and islet ps --all SANDBOX show how things are.',
   not_supported: 'islet doctor says what this machine can do.',
   process_not_found: 'islet ps --all SANDBOX shows the ones there are.',

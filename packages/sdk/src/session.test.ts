@@ -84,6 +84,36 @@ test('a connection that breaks is opened again and every byte is given once', as
   assert.equal(session.truncated, false)
 })
 
+test('what is typed while the connection is being made again arrives afterwards, in order', async () => {
+  const received: string[] = []
+  const isBack = Promise.withResolvers<void>()
+  const isTyped = Promise.withResolvers<void>()
+  await using stub = await startStub(
+    () => ({ status: 201, json: PROCESS }),
+    async (socket, _request, count) => {
+      socket.on('message', (data) => {
+        received.push(String(data))
+        if (received.length === 3) socket.send(exit())
+      })
+      if (count > 1) {
+        isBack.resolve()
+        await isTyped.promise
+      }
+      socket.send(start())
+      socket.send(replayEnd)
+      if (count === 1) setImmediate(() => socket.terminate())
+    },
+  )
+  const session = await connected(stub.url).exec.start('cat')
+  await isBack.promise
+  const typed = [session.sendStdin('one'), session.sendStdin('two')]
+  session.closeStdin()
+  isTyped.resolve()
+  await Promise.all(typed)
+  assert.equal(await session.done, 0)
+  assert.deepEqual(received, ['one', 'two', '{"type":"stdin-end"}'])
+})
+
 test('attaching to a process that does not exist says so', async () => {
   const json = { error: { code: 'process_not_found', message: 'None.', retryable: false } }
   await using stub = await startStub(() => ({ status: 404, json }))

@@ -7,40 +7,40 @@
 import { type AttachServerMessage, attachServerMessage, type ProcessInfo } from '@islet/contract'
 import type { Client } from './client.ts'
 import { abortError, ClientError, errorFromBody } from './errors.ts'
+import { OutputCursor, type OutputHandler } from './output-cursor.ts'
 import { Inbox } from './transport/inbox.ts'
 import { backoffMs, sleep } from './transport/retry.ts'
 import type { Socket } from './transport/socket.ts'
 
 export type ProcessResult = NonNullable<ProcessInfo['result']>
-export type Channel = 'stdout' | 'stderr'
 
 export interface SessionHandlers {
   /** A promise holds back the next call, and where the WebSocket can be paused, the program. */
-  onOutput?(channel: Channel, bytes: Uint8Array): void | Promise<void>
+  onOutput?: OutputHandler
   onReplayEnd?(): void
   onExit?(result: ProcessResult): void
 }
 
 const RECONNECT_MS = 30_000
-const STDIN_HIGH_BYTES = 1024 * 1024
+const SEND_HIGH_BYTES = 1024 * 1024
+const SEND_POLL_MS = 5
 const STDIN_CHUNK_BYTES = 64 * 1024
-const STDIN_POLL_MS = 5
 
 export class Session {
   readonly result: Promise<ProcessResult>
   /** As it was at the (last) start of the connection. */
   process!: ProcessInfo
-  /** Output was lost: it was printed before this client came, and is not kept any more. */
-  truncated = false
   readonly #client: Client
   readonly #params: { id: string; pid: string }
   readonly #handlers: SessionHandlers
   readonly #outcome = Promise.withResolvers<ProcessResult>()
   #socket: Socket | undefined
+  #sending = Promise.resolve()
+  #isOpen = false
   #isOver = false
-  #position = 0
   #isLiveOnly = false
-  #held: { channel: Channel; bytes: Uint8Array }[] | undefined
+  #isReplayed = false
+  readonly #output: OutputCursor
 
   static async open(
     client: Client,
@@ -65,27 +65,30 @@ export class Session {
     this.#client = client
     this.#params = { id: sandboxId, pid: processId }
     this.#handlers = handlers
+    this.#output = new OutputCursor((channel, bytes) => handlers.onOutput?.(channel, bytes))
     this.result = this.#outcome.promise
     this.result.catch(() => {}) // whoever wants to know awaits it
+  }
+
+  /** Output was lost: it was printed before this client came, and is not kept any more. */
+  get truncated(): boolean {
+    return this.#output.truncated
   }
 
   /** Resolves when there is room for more. */
   async sendStdin(data: string | Uint8Array): Promise<void> {
     const bytes = typeof data === 'string' ? new TextEncoder().encode(data) : data
     for (let at = 0; at < bytes.length; at += STDIN_CHUNK_BYTES) {
-      while ((this.#socket?.bufferedAmount ?? 0) > STDIN_HIGH_BYTES && !this.#isOver)
-        await sleep(STDIN_POLL_MS)
-      if (this.#isOver) return
-      this.#socket?.send(bytes.slice(at, at + STDIN_CHUNK_BYTES))
+      await this.#send(bytes.slice(at, at + STDIN_CHUNK_BYTES))
     }
   }
 
   closeStdin(): void {
-    this.#sendMessage({ type: 'stdin-end' })
+    void this.#send(JSON.stringify({ type: 'stdin-end' }))
   }
 
   resize(cols: number, rows: number): void {
-    this.#sendMessage({ type: 'resize', cols, rows })
+    void this.#send(JSON.stringify({ type: 'resize', cols, rows }))
   }
 
   /** Leaves the process running; `result` rejects with an AbortError if it had not ended. */
@@ -93,8 +96,17 @@ export class Session {
     this.#finish(abortError())
   }
 
-  #sendMessage(message: object): void {
-    if (!this.#isOver) this.#socket?.send(JSON.stringify(message))
+  /** One after the other; waits while the connection is full or being made again. */
+  #send(data: string | Uint8Array<ArrayBuffer>): Promise<void> {
+    this.#sending = this.#sending.then(async () => {
+      while (!this.#isOver && !this.#hasRoom()) await sleep(SEND_POLL_MS)
+      if (!this.#isOver) this.#socket?.send(data)
+    })
+    return this.#sending
+  }
+
+  #hasRoom(): boolean {
+    return this.#isOpen && (this.#socket?.bufferedAmount ?? 0) <= SEND_HIGH_BYTES
   }
 
   /** Resolves with the first `start`; later connections of the same session are made by #reconnect. */
@@ -106,6 +118,7 @@ export class Session {
     socket.onmessage = ({ data }) => inbox.push(data)
     socket.onerror = () => {} // a close follows
     socket.onclose = async ({ reason }) => {
+      this.#isOpen = false
       await inbox.drained()
       if (this.#isOver) return opened.reject(abortError())
       const lost = new ClientError('connection_failed', `The connection broke${reason && ` (${reason})`}.`)
@@ -128,7 +141,6 @@ export class Session {
     for (let tried = 0; !this.#isOver; tried++) {
       await sleep(backoffMs(tried))
       if (this.#isOver) return
-      this.#held = []
       try {
         return await this.#connect({ replay: true })
       } catch (error) {
@@ -140,12 +152,15 @@ export class Session {
 
   #receive(data: unknown, onStart: () => void): void | Promise<void> {
     if (this.#isOver) return
-    if (typeof data !== 'string') return this.#output(new Uint8Array(data as ArrayBuffer))
+    if (typeof data !== 'string') {
+      const frame = new Uint8Array(data as ArrayBuffer)
+      return this.#output.output(frame[0] === 2 ? 'stderr' : 'stdout', frame.subarray(1))
+    }
     const message = attachServerMessage.parse(JSON.parse(data))
     if (message.type === 'start') {
       this.#start(message)
       onStart()
-    } else if (message.type === 'replay-end') return this.#replayEnd()
+    } else if (message.type === 'replay-end') return this.#endReplay()
     else if (message.type === 'exit') {
       const { type, ...result } = message
       this.#handlers.onExit?.(result)
@@ -153,41 +168,18 @@ export class Session {
     } else this.#finish(errorFromBody(message.error))
   }
 
-  #start(message: Extract<AttachServerMessage, { type: 'start' }>): void {
-    this.process = message.process
-    if (this.#held) return
-    this.truncated = message.truncated
-    if (this.#isLiveOnly) this.#position = message.process.outputBytes
+  #start({ process, truncated }: Extract<AttachServerMessage, { type: 'start' }>): void {
+    const isAgain = this.process !== undefined
+    this.process = process
+    this.#isOpen = true
+    if (isAgain) this.#output.beginAgain(process.outputBytes)
+    else this.#output.begin(process.outputBytes, { truncated, isLiveOnly: this.#isLiveOnly })
   }
 
-  #output(frame: Uint8Array): void | Promise<void> {
-    const channel = frame[0] === 2 ? 'stderr' : 'stdout'
-    const bytes = frame.subarray(1)
-    if (this.#held) {
-      this.#held.push({ channel, bytes })
-      return
-    }
-    this.#position += bytes.length
-    return this.#handlers.onOutput?.(channel, bytes)
-  }
-
-  async #replayEnd(): Promise<void> {
-    const held = this.#held
-    this.#held = undefined
-    const end = this.process.outputBytes
-    if (!held) {
-      this.#position = end
-      return this.#handlers.onReplayEnd?.()
-    }
-    const kept = held.reduce((sum, { bytes }) => sum + bytes.length, 0)
-    if (end - kept > this.#position) this.truncated = true
-    let at = end - kept
-    for (const { channel, bytes } of held) {
-      const known = Math.min(bytes.length, Math.max(0, this.#position - at))
-      at += bytes.length
-      if (known < bytes.length) await this.#handlers.onOutput?.(channel, bytes.subarray(known))
-    }
-    this.#position = end
+  async #endReplay(): Promise<void> {
+    await this.#output.endReplay()
+    if (!this.#isReplayed) this.#handlers.onReplayEnd?.()
+    this.#isReplayed = true
   }
 
   #finish(error: unknown, result?: ProcessResult): void {

@@ -4,6 +4,9 @@ import { UsageError } from '../errors.ts'
 import { writeAll } from '../output.ts'
 import type { Signals } from './signals.ts'
 
+// What a program that could not say goodbye may have left on: alternate screen, hidden cursor, mouse, paste marks, colour.
+const LEAVE_FULL_SCREEN = '\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[0m\r\n'
+
 /** Answers with the exit code. The terminal is as before when this ends, however it ends. */
 export async function followTerminal(
   open: (options: PtyOptions) => Promise<PtySession>,
@@ -13,7 +16,7 @@ export async function followTerminal(
   const { stdin, stdout } = process
   const session = await open({ ...terminalSize(), onOutput: (data) => writeAll(stdout, data) })
   // Keys arrive as bytes; a signal comes from outside, as when a terminal window is closed.
-  signals.passTo({ kill: () => session.close() })
+  signals.passTo({ kill: (signal) => session.kill(signal === 'SIGKILL' ? signal : 'SIGHUP') })
   const send = (data: Buffer) => void session.send(data)
   const resize = () => {
     const { cols, rows } = terminalSize()
@@ -24,6 +27,9 @@ export async function followTerminal(
   stdout.on('resize', resize)
   try {
     return await session.done
+  } catch (error) {
+    stdout.write(LEAVE_FULL_SCREEN)
+    throw error
   } finally {
     stdin.setRawMode(false)
     stdin.off('data', send).pause()
