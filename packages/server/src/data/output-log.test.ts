@@ -56,7 +56,7 @@ test('after a crash the log goes on behind its last whole piece', () => {
   first.close()
   for (const cut of [Buffer.from([1]), Buffer.from([1, 9, 0, 0, 0, 65, 66])]) {
     appendFileSync(path, cut)
-    const log = new OutputLog(path, 1024)
+    const log = OutputLog.recover(path, 1024)
     assert.equal(log.end % 5, 0)
     log.append('stderr', Buffer.from('again'))
     log.close()

@@ -29,19 +29,24 @@ export class OutputLog {
   readonly #keepBytes: number
   #file: number | undefined
   #fileBytes = 0
-  #end: number
+  #end = 0
 
-  /** Goes on with what an earlier server wrote at this path. */
+  /** The log of a process that has not printed yet. */
   constructor(path: string, keepBytes: number) {
     this.#path = path
     this.#keepBytes = keepBytes
-    this.#end = 0
+  }
+
+  /** Goes on with what an earlier server wrote at this path. */
+  static recover(path: string, keepBytes: number): OutputLog {
+    const log = new OutputLog(path, keepBytes)
     const found = readWhole(path)
-    if (!found) return
+    if (!found) return log
     if (found.validBytes < found.fileBytes) truncateSync(path, found.validBytes)
-    this.#end = found.end
-    this.#fileBytes = found.validBytes
-    this.#file = openSync(path, 'a', 0o600)
+    log.#end = found.end
+    log.#fileBytes = found.validBytes
+    log.#file = openSync(path, 'a', 0o600)
+    return log
   }
 
   /** All that was printed so far, kept or not. */

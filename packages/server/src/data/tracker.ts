@@ -44,7 +44,7 @@ export class ProcessTracker implements SandboxObserver {
   /** A process that is about to start; give it its listeners, then `spawn` it. */
   prepare(sandbox: RunningSandbox, input: StartInput, options: { terminal: boolean }): TrackedProcess {
     const { cwd, user } = toSpawn('', input, sandbox.record)
-    return this.#track({
+    const record: ProcessRecord = {
       id: newId('process'),
       sandboxId: sandbox.record.id,
       command: input.command,
@@ -57,7 +57,11 @@ export class ProcessTracker implements SandboxObserver {
       endedAt: null,
       outputBytes: 0,
       result: null,
-    })
+    }
+    return this.#track(
+      record,
+      new OutputLog(this.outputPath(record.sandboxId, record.id), DEFAULTS.scrollbackBytes),
+    )
   }
 
   /** One that never ran is an error and leaves no record. */
@@ -111,7 +115,7 @@ export class ProcessTracker implements SandboxObserver {
 
   /** The same for one that has ended: all it still says is how. */
   ended(record: ProcessRecord): TrackedProcess {
-    const tracked = this.#track({ ...record })
+    const tracked = this.#track({ ...record }, this.#recoverLog(record))
     tracked.end(record.status === 'exited' ? 'exited' : 'lost', record.result)
     return tracked
   }
@@ -144,7 +148,7 @@ export class ProcessTracker implements SandboxObserver {
     for (const record of known) {
       const state = states.get(record.id)
       states.delete(record.id)
-      const tracked = this.#track(record)
+      const tracked = this.#track(record, this.#recoverLog(record))
       this.#tracked.set(record.id, tracked)
       if (!state) {
         this.#end(tracked, 'lost')
@@ -174,9 +178,12 @@ export class ProcessTracker implements SandboxObserver {
     for (const tracked of this.#tracked.values()) tracked.log.close()
   }
 
-  #track(record: ProcessRecord): TrackedProcess {
-    const log = new OutputLog(this.outputPath(record.sandboxId, record.id), DEFAULTS.scrollbackBytes)
+  #track(record: ProcessRecord, log: OutputLog): TrackedProcess {
     return new TrackedProcess(record, log, this.#pace(record.sandboxId))
+  }
+
+  #recoverLog({ sandboxId, id }: ProcessRecord): OutputLog {
+    return OutputLog.recover(this.outputPath(sandboxId, id), DEFAULTS.scrollbackBytes)
   }
 
   #follow(sandbox: RunningSandbox, tracked: TrackedProcess, process: GuestProcess): void {
