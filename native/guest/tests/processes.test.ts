@@ -74,8 +74,9 @@ describe('processes', () => {
   })
 
   test('the environment, the directory and the arguments are exactly those asked for', async () => {
-    const { stdout } = await guest.run(['/usr/bin/env'], { env: ['A=1', 'B=two words', 'C='] })
-    assert.equal(stdout.toString(), 'A=1\nB=two words\nC=\n')
+    const profile = ['HOME=/h', 'USER=u', 'LOGNAME=l', 'SHELL=']
+    const { stdout } = await guest.run(['/usr/bin/env'], { env: ['A=1', 'B=two words', 'C=', ...profile] })
+    assert.equal(stdout.toString(), `A=1\nB=two words\nC=\n${profile.join('\n')}\n`)
     assert.equal((await guest.sh('pwd', { cwd: '/usr/bin' })).stdout.toString(), '/usr/bin\n')
     const args = ['', 'a b', "it's", '\u00fc']
     const printed = await guest.run(['printf', '<%s>', ...args])
@@ -306,6 +307,24 @@ describe('users', needsRoot, () => {
   test('a user cannot look into what root may', async () => {
     const { code } = await guest.sh('cat /etc/shadow', { user: 'ada' })
     assert.notEqual(code, 0)
+  })
+
+  test('what every login sets comes from the user, unless it is given', async () => {
+    const env = async (fields: Fields) => (await guest.run(['/usr/bin/env'], fields)).stdout.toString().trim().split('\n').sort()
+    assert.deepEqual(await env({ user: 'ada', env: ['A=1'] }), ['A=1', 'HOME=/home/ada', 'LOGNAME=ada', 'SHELL=/bin/sh', 'USER=ada'])
+    assert.deepEqual(await env({ user: 'ada', env: ['HOME=/x'] }), ['HOME=/x', 'LOGNAME=ada', 'SHELL=/bin/sh', 'USER=ada'])
+    assert.deepEqual(await env({ user: '4321', env: ['A=1'] }), ['A=1'])
+  })
+
+  test('a new owner is for new files only', async () => {
+    const owners = async (fields: Fields) => {
+      const [entry] = (await guest.writeFile(guest.path('new', 'file'), 'x', { parents: 1, ...fields })).entry
+      return [entry.uid, entry.gid]
+    }
+    assert.deepEqual(await owners({ newOwner: 'ada' }), [1234, 1300])
+    assert.deepEqual(await owners({ newOwner: 'root' }), [1234, 1300])
+    assert.deepEqual(await owners({ owner: '7:8', newOwner: 'root' }), [7, 8])
+    assert.equal((await guest.ask('STAT', { path: guest.path('new') })).entry[0].uid, 1234)
   })
 
   test('an owner is looked up the same way', async () => {
