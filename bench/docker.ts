@@ -39,9 +39,6 @@ export class Docker {
 
   /** `rootDirectory` is the unpacked root filesystem of our base image. */
   static async start(rootDirectory: string): Promise<Docker> {
-    await execute('dockerd', ['--version']).catch(() => {
-      throw new Error('dockerd is not installed: apt-get install --no-install-recommends docker.io')
-    })
     const docker = new Docker(await mkdtemp(join(tmpdir(), 'islet-docker-')))
     try {
       await docker.#ready()

@@ -21,6 +21,7 @@ const { values } = parseArgs({
   options: { docker: { type: 'boolean' }, quick: { type: 'boolean' }, only: { type: 'string' } },
 })
 
+if (values.docker) execFileSync(join(root, 'scripts/setup'), ['--bench'], { stdio: 'inherit' })
 const base = await baseImageForTests()
 await using server = await TestServer.start({
   env: { ISLET_IMAGE_DIR: base.imagesDir, ISLET_LOG_LEVEL: 'warn' },
