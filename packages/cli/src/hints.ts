@@ -1,7 +1,11 @@
 // What to run next after an error that comes without a hint of its own.
 import type { AnyErrorCode } from 'islet'
 
-const HINTS: Partial<Record<AnyErrorCode, string>> = {
+type SystemCode = 'EACCES' | 'EADDRNOTAVAIL'
+
+const HINTS: Partial<Record<AnyErrorCode | SystemCode, string>> = {
+  EACCES: 'Run it as root, or choose a path or port (1024 and up) that is yours.',
+  EADDRNOTAVAIL: 'islet serve --host 127.0.0.1 listens on this machine only; ip addr lists its addresses.',
   access_denied: 'islet exec --user root SANDBOX -- COMMAND runs as root in the sandbox.',
   bad_request: 'islet COMMAND --help says what is allowed.',
   command_not_executable: "islet exec SANDBOX 'ls -l PATH; file PATH' shows what it is.",

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { integer } from '../args/parse.ts'
 import { command, type JsonFlag } from '../command.ts'
-import { CliError, UsageError } from '../errors.ts'
+import { UsageError } from '../errors.ts'
 import { paint, printJson, say } from '../output.ts'
 import { ensureSetup } from '../setup.ts'
 
@@ -44,7 +44,7 @@ async function action(flags: ServeFlags): Promise<void> {
   }
   // Listened for before the server is up: a signal during a slow start also ends it well.
   const stopped = firstSignal()
-  const server = await startServer(config).catch((error) => Promise.reject(explain(error, config)))
+  const server = await startServer(config)
   if (json) printJson({ url: server.url, dataDir: server.dataDir, pid: process.pid })
   else greet(server, config.apiKey !== undefined)
   const failed = await Promise.race([stopped, server.failed])
@@ -82,25 +82,4 @@ function firstSignal(): Promise<void> {
     })
   }
   return promise
-}
-
-function explain(error: unknown, { host, port }: { host: string; port: number }): unknown {
-  const code = (error as NodeJS.ErrnoException).code
-  if (code === 'EADDRINUSE') {
-    return new CliError('address_in_use', `Something listens on ${host}:${port} already.`, {
-      hint: `islet version asks whether it is Islet; islet serve --port ${port + 1} takes another port.`,
-      cause: error,
-    })
-  }
-  if (code === 'EACCES' || code === 'EADDRNOTAVAIL') {
-    return new CliError(
-      'address_refused',
-      `${host}:${port} cannot be listened on: ${(error as Error).message}.`,
-      {
-        hint: 'islet serve --host 127.0.0.1 --port 7400',
-        cause: error,
-      },
-    )
-  }
-  return error
 }
