@@ -76,6 +76,13 @@ const MOUNTS = [
   },
   { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: ['nosuid', 'noexec', 'nodev'] },
   { destination: '/sys', type: 'sysfs', source: 'sysfs', options: ['nosuid', 'noexec', 'nodev', 'ro'] },
+  // Language runtimes size their heaps by the limits they read here.
+  {
+    destination: '/sys/fs/cgroup',
+    type: 'cgroup',
+    source: 'cgroup',
+    options: ['nosuid', 'noexec', 'nodev', 'relatime', 'ro'],
+  },
 ]
 
 // In the shell's own network namespace: any user may bind low ports and ping; IPv6 stays on the loopback only.

@@ -54,6 +54,7 @@ export class OciEngine implements Engine {
   readonly #records = new Map<string, ShellRecord>()
   /** What is being done to a shell; destroy waits for it. */
   readonly #busy = new Map<string, Promise<unknown>>()
+  readonly #dying = new Map<string, Promise<void>>()
 
   constructor(options: OciOptions) {
     const { instance, warden, log } = options
@@ -181,16 +182,14 @@ export class OciEngine implements Engine {
     return process !== undefined && (await isRunning(process))
   }
 
-  async destroy(shell: Shell): Promise<void> {
-    await this.#busy.get(shell.id)?.catch(() => {})
-    const record = this.#records.get(shell.id)
-    if (!record) return
-    await removeCgroup(this.#warden, shell.id)
-    // The namespace takes it along, but some time later.
-    if (record.network) await this.#warden.request('VETH_DELETE', { veth: this.#veth(record) })
-    await Promise.all([this.#runtime.forget(shell.id), this.#shells.remove(shell.id)])
-    this.#records.delete(shell.id)
-    this.#ranges.free(record.index!)
+  /** Callers share one: a range that is given back twice could by then be another shell's. */
+  destroy(shell: Shell): Promise<void> {
+    let dying = this.#dying.get(shell.id)
+    if (!dying) {
+      dying = this.#destroy(shell).finally(() => this.#dying.delete(shell.id))
+      this.#dying.set(shell.id, dying)
+    }
+    return dying
   }
 
   async close(options: { all?: boolean } = {}): Promise<void> {
@@ -200,6 +199,18 @@ export class OciEngine implements Engine {
     for (const id of this.#records.keys()) await this.destroy({ id, linkDir: this.#shells.linkDir(id) })
     await this.#runtime.forgetAll()
     await removeCgroups(this.#instance.cgroup)
+  }
+
+  async #destroy(shell: Shell): Promise<void> {
+    await this.#busy.get(shell.id)?.catch(() => {})
+    const record = this.#records.get(shell.id)
+    if (!record) return
+    await removeCgroup(this.#warden, shell.id)
+    // The namespace takes it along, but some time later.
+    if (record.network) await this.#warden.request('VETH_DELETE', { veth: this.#veth(record) })
+    await Promise.all([this.#runtime.forget(shell.id), this.#shells.remove(shell.id)])
+    this.#records.delete(shell.id)
+    this.#ranges.free(record.index!)
   }
 
   async #makeSkeleton(): Promise<void> {

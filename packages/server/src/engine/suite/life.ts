@@ -111,7 +111,7 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
     const preparing = engine.prepare(shell)
     await sleep(1)
-    await engine.destroy(shell)
+    await Promise.all([engine.destroy(shell), engine.destroy(shell)])
     await preparing.catch(() => {})
     await engine.destroy(shell)
     await link.close()

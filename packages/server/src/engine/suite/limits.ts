@@ -26,6 +26,16 @@ export function limits(harness: () => Harness, gaps: Gaps): void {
     },
   )
 
+  it('lets programs see their memory limit', gaps.unless('memoryLimit'), async () => {
+    await using box = await openBox(harness(), { limits: { ...LIMITS, memoryBytes: 96 * MIB } })
+    const files = '/sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes'
+    assert.equal(await box.print(`cat ${files} 2> /dev/null; true`), String(96 * MIB))
+    assert.notEqual(
+      (await box.run(`for f in ${files}; do [ -e $f ] && echo 1000000000 > $f && exit 0; done; exit 1`)).code,
+      0,
+    )
+  })
+
   it('counts files in /dev/shm as memory', gaps.unless('memoryLimit'), async () => {
     await using box = await openBox(harness(), { limits: { ...LIMITS, memoryBytes: 64 * MIB } })
     assert.notEqual((await box.run('dd if=/dev/zero of=/dev/shm/x bs=1M count=256')).code, 0)

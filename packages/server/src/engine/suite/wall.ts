@@ -90,8 +90,9 @@ export function wall(harness: () => Harness, gaps: Gaps): void {
       'echo x > /proc/sys/kernel/core_pattern',
       'echo 1 > /proc/sys/net/ipv4/ip_forward',
       'echo 1 > /sys/kernel/uevent_helper',
-      'touch /sys/fs/cgroup/x',
-      'mkdir /sys/fs/cgroup/memory/x',
+      // With cgroup v1 the directory itself is a tmpfs of the sandbox's own.
+      'cd /sys/fs/cgroup; [ -e cgroup.procs ] || cd memory; mkdir x',
+      'cd /sys/fs/cgroup; [ -e cgroup.procs ] || cd memory; echo 1 > cgroup.procs',
       'mknod /tmp/disk b 254 0',
       'mknod /tmp/mem c 1 1',
       'mount -t tmpfs none /mnt',
