@@ -10,7 +10,11 @@ before(async () => {
 })
 after(() => guest.stop())
 
-async function serve(host: string, onSocket: (socket: Socket) => void, port = 0): Promise<{ server: Server; port: number }> {
+async function serve(
+  host: string,
+  onSocket: (socket: Socket) => void,
+  port = 0,
+): Promise<{ server: Server; port: number }> {
   const server = createServer({ allowHalfOpen: true }, onSocket)
   await new Promise<void>((done) => server.listen(port, host, done))
   return { server, port: (server.address() as { port: number }).port }
@@ -46,7 +50,10 @@ describe('dial', () => {
         stream.send('END')
       }
       const other = host === '::1' ? '127.0.0.1' : '::1'
-      await assert.rejects(dial(port, other), (error: GuestError) => error.kind === 'REFUSED' && error.stage === 'connect')
+      await assert.rejects(
+        dial(port, other),
+        (error: GuestError) => error.kind === 'REFUSED' && error.stage === 'connect',
+      )
       server.close()
     })
   }
@@ -142,10 +149,15 @@ describe('dial', () => {
   })
 
   test('a connection that breaks ends the stream with an error', async () => {
-    const { server, port } = await serve('127.0.0.1', (socket) => socket.once('data', () => socket.resetAndDestroy()))
+    const { server, port } = await serve('127.0.0.1', (socket) =>
+      socket.once('data', () => socket.resetAndDestroy()),
+    )
     const stream = await dial(port)
     stream.raw('DATA', Buffer.from('x'))
-    await assert.rejects(stream.next('END'), (error: GuestError) => error.kind === 'IO' && error.errnoName === 'ECONNRESET')
+    await assert.rejects(
+      stream.next('END'),
+      (error: GuestError) => error.kind === 'IO' && error.errnoName === 'ECONNRESET',
+    )
     server.close()
   })
 
@@ -173,9 +185,15 @@ describe('ports', () => {
     const any = await serve('0.0.0.0', () => {})
     const { port: ports } = await guest.ask('PORTS')
     const address = (port: number) => ports.find((record: { port: number }) => record.port === port)?.address
-    assert.deepEqual([v4, v6, any].map(({ port }) => address(port)), ['127.0.0.1', '::1', '0.0.0.0'])
+    assert.deepEqual(
+      [v4, v6, any].map(({ port }) => address(port)),
+      ['127.0.0.1', '::1', '0.0.0.0'],
+    )
     for (const { server } of [v4, v6, any]) await new Promise((done) => server.close(done))
     const { port: after } = await guest.ask('PORTS')
-    assert.equal(after.some((record: { port: number }) => record.port === v4.port), false)
+    assert.equal(
+      after.some((record: { port: number }) => record.port === v4.port),
+      false,
+    )
   })
 })

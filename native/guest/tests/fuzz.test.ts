@@ -31,9 +31,13 @@ before(() => {
     0,
     'clang is missing: the fuzz targets need it; `scripts/setup` installs clang-14 and libclang-rt-14-dev',
   )
-  execFileSync('make', ['-C', native, 'build/fuzz/guest_frames', 'build/fuzz/guest_spawn', 'build/fuzz/guest_tar'], {
-    stdio: 'pipe',
-  })
+  execFileSync(
+    'make',
+    ['-C', native, 'build/fuzz/guest_frames', 'build/fuzz/guest_spawn', 'build/fuzz/guest_tar'],
+    {
+      stdio: 'pipe',
+    },
+  )
   dir = mkdtempSync(join(tmpdir(), 'guest-test-fuzz-'))
 })
 after(() => rmSync(dir, { recursive: true, force: true }))
@@ -48,7 +52,11 @@ function archive(): Buffer {
 const seeds: Record<string, () => Buffer[]> = {
   guest_frames: () => [
     Buffer.concat([Buffer.from([1]), ...golden().map(({ sent }) => sent)]),
-    Buffer.concat([Buffer.from([1]), encodeFrame(messages.MESSAGE.WRITE, 1, encodeFields([{ tag: 1, name: 'p', kind: 'str' }], { p: '/x' })), encodeFrame(messages.MESSAGE.DATA, 1, Buffer.alloc(100))]),
+    Buffer.concat([
+      Buffer.from([1]),
+      encodeFrame(messages.MESSAGE.WRITE, 1, encodeFields([{ tag: 1, name: 'p', kind: 'str' }], { p: '/x' })),
+      encodeFrame(messages.MESSAGE.DATA, 1, Buffer.alloc(100)),
+    ]),
   ],
   guest_spawn: () => [spawnFields],
   guest_tar: () => [archive()],
@@ -60,7 +68,13 @@ describe('fuzzing finds nothing in', () => {
       const corpus = join(dir, target)
       mkdirSync(corpus)
       for (const [i, seed] of make().entries()) writeFileSync(join(corpus, `seed-${i}`), seed)
-      const args = [`-max_total_time=${SECONDS}`, '-max_len=20000', `-artifact_prefix=${corpus}/found-`, '-close_fd_mask=1', corpus]
+      const args = [
+        `-max_total_time=${SECONDS}`,
+        '-max_len=20000',
+        `-artifact_prefix=${corpus}/found-`,
+        '-close_fd_mask=1',
+        corpus,
+      ]
       const run = spawnSync(join(native, 'build/fuzz', target), args, { encoding: 'utf8' })
       assert.equal(run.status, 0, run.stderr.slice(-4000))
       assert.match(run.stderr, /Done \d+ runs/)

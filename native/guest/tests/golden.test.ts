@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as messages from '../../../packages/server/src/guest/messages.gen.ts'
-import { decodeFields, encodeFields, type Fields, type FieldTable } from '../../../packages/server/src/wire/fields.ts'
+import {
+  decodeFields,
+  encodeFields,
+  type Fields,
+  type FieldTable,
+} from '../../../packages/server/src/wire/fields.ts'
 import { encodeFrame, FrameDecoder } from '../../../packages/server/src/wire/frames.ts'
 import { golden } from './golden.ts'
 import { Guest } from './harness.ts'
@@ -17,11 +22,48 @@ function frame(name: Name, stream: number, fields: Fields | string): Buffer {
 /** What the bytes in golden.txt mean, in the same order: message, stream, fields, and the answer's. */
 const MEANINGS: [Name, number, Fields | string, Name, Fields | string][] = [
   ['PING', 0, 'islet', 'PONG', 'islet'],
-  ['REALPATH', 1, { path: '/proc/../usr/./bin/..' }, 'OK', { entry: [], port: [], process: [], path: '/usr' }],
-  ['STAT', 0x01020304, { path: '/no/such/path', follow: 1 }, 'ERROR', { kind: 2, errnoName: 'ENOENT', stage: 'stat', message: '/no/such/path: No such file or directory' }],
-  ['SIGNAL', 4294967295, { id: 'prc-none', signal: 15, group: 1 }, 'ERROR', { kind: 12, errnoName: '', stage: 'request', message: 'no process has this id' }],
-  ['READ', 5, { path: '/', offset: 4294967297, length: 0 }, 'ERROR', { kind: 5, errnoName: 'EISDIR', stage: 'open', message: '/: Is a directory' }],
-  ['SPAWN', 6, { id: 'prc-1', argv: ['/no/such', 'ü'], env: ['A=b'], cwd: '/', timeoutMs: 5, rlimit: [{ resource: 7, soft: 1, hard: 2 }] }, 'ERROR', { kind: 2, errnoName: 'ENOENT', stage: 'exec', message: '/no/such: No such file or directory' }],
+  [
+    'REALPATH',
+    1,
+    { path: '/proc/../usr/./bin/..' },
+    'OK',
+    { entry: [], port: [], process: [], path: '/usr' },
+  ],
+  [
+    'STAT',
+    0x01020304,
+    { path: '/no/such/path', follow: 1 },
+    'ERROR',
+    { kind: 2, errnoName: 'ENOENT', stage: 'stat', message: '/no/such/path: No such file or directory' },
+  ],
+  [
+    'SIGNAL',
+    4294967295,
+    { id: 'prc-none', signal: 15, group: 1 },
+    'ERROR',
+    { kind: 12, errnoName: '', stage: 'request', message: 'no process has this id' },
+  ],
+  [
+    'READ',
+    5,
+    { path: '/', offset: 4294967297, length: 0 },
+    'ERROR',
+    { kind: 5, errnoName: 'EISDIR', stage: 'open', message: '/: Is a directory' },
+  ],
+  [
+    'SPAWN',
+    6,
+    {
+      id: 'prc-1',
+      argv: ['/no/such', 'ü'],
+      env: ['A=b'],
+      cwd: '/',
+      timeoutMs: 5,
+      rlimit: [{ resource: 7, soft: 1, hard: 2 }],
+    },
+    'ERROR',
+    { kind: 2, errnoName: 'ENOENT', stage: 'exec', message: '/no/such: No such file or directory' },
+  ],
 ]
 
 describe('golden bytes', () => {
@@ -38,11 +80,16 @@ describe('golden bytes', () => {
   for (const [i, [name, stream, fields, answer, answerFields]] of MEANINGS.entries()) {
     test(`${golden()[i]?.title}`, async () => {
       const { sent, answered } = golden()[i]!
-      assert.equal(frame(name, stream, fields).toString('hex'), sent.toString('hex'), 'the server writes these bytes')
+      assert.equal(
+        frame(name, stream, fields).toString('hex'),
+        sent.toString('hex'),
+        'the server writes these bytes',
+      )
       // The server reads the answer's bytes,
       new FrameDecoder().push(answered, ({ type, payload, stream: on }) => {
         assert.deepEqual([type, on], [messages.MESSAGE[answer], stream])
-        const meaning = typeof answerFields === 'string' ? payload.toString() : decodeFields(TABLES[answer]!, payload)
+        const meaning =
+          typeof answerFields === 'string' ? payload.toString() : decodeFields(TABLES[answer]!, payload)
         assert.deepEqual(meaning, answerFields)
       })
       // and the guest, given the request's bytes, writes exactly them.
@@ -57,7 +104,11 @@ describe('golden bytes', () => {
       })
       guest.socket!.write(sent)
       await Promise.race([enough, guest.closed()])
-      assert.equal(Buffer.concat(bytes).toString('hex'), answered.toString('hex'), 'the guest answers with these bytes')
+      assert.equal(
+        Buffer.concat(bytes).toString('hex'),
+        answered.toString('hex'),
+        'the guest answers with these bytes',
+      )
     })
   }
 })

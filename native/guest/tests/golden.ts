@@ -12,7 +12,8 @@ export interface Golden {
 export function golden(): Golden[] {
   const entries: Golden[] = []
   for (const line of readFileSync(join(import.meta.dirname, 'golden.txt'), 'utf8').split('\n')) {
-    if (line.startsWith('# ')) entries.push({ title: line.slice(2), sent: Buffer.alloc(0), answered: Buffer.alloc(0) })
+    if (line.startsWith('# '))
+      entries.push({ title: line.slice(2), sent: Buffer.alloc(0), answered: Buffer.alloc(0) })
     const entry = entries.at(-1)
     if (line.startsWith('> ')) entry!.sent = Buffer.from(line.slice(2), 'hex')
     if (line.startsWith('< ')) entry!.answered = Buffer.from(line.slice(2), 'hex')

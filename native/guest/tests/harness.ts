@@ -172,7 +172,9 @@ export class Guest {
       if (this.socket === socket) this.#lose()
       closed.resolve()
     })
-    socket.on('data', (bytes) => decoder.push(bytes, (frame) => this.#take(frame.type, frame.stream, frame.payload)))
+    socket.on('data', (bytes) =>
+      decoder.push(bytes, (frame) => this.#take(frame.type, frame.stream, frame.payload)),
+    )
   }
 
   #lose() {
@@ -370,7 +372,7 @@ export async function upload(stream: Stream, content: Buffer): Promise<Fields> {
 export async function within<T>(promise: Promise<T>, what: string, ms = WAIT_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`gave up waiting for ${what}`)), ms)
+    timer = setTimeout(() => reject(new Error(`gave up waiting for ${what}`)), ms).unref()
   })
   try {
     return await Promise.race([promise, late])

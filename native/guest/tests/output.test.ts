@@ -5,7 +5,7 @@ import {
   collect,
   type Fields,
   Guest,
-  GuestError,
+  type GuestError,
   OUTPUT_BUFFER,
   parseOutput,
   rssKib,
@@ -83,7 +83,8 @@ describe('output', () => {
     )
     guest.socket!.pause()
     await sleep(100)
-    if (!SANITIZED) assert.ok(rssKib(guest.pid) - before < 8 * 300 + 3072, `${rssKib(guest.pid)} KiB after ${before}`)
+    if (!SANITIZED)
+      assert.ok(rssKib(guest.pid) - before < 8 * 300 + 3072, `${rssKib(guest.pid)} KiB after ${before}`)
     guest.socket!.resume()
     for (const { stdout } of await Promise.all(streams.map(collect))) {
       assert.equal(stdout.length, 400_004)
@@ -178,7 +179,10 @@ describe('output', () => {
     await stream.next('OUTPUT')
     stream.send('ACK', { offset: 3 })
     for (const offset of [2, 6]) {
-      await assert.rejects(attach(guest, stream.id, offset), (error: GuestError) => error.kind === 'BAD_REQUEST')
+      await assert.rejects(
+        attach(guest, stream.id, offset),
+        (error: GuestError) => error.kind === 'BAD_REQUEST',
+      )
     }
     await assert.rejects(attach(guest, 'nobody', 0), (error: GuestError) => error.kind === 'NO_PROCESS')
     const again = await attach(guest, stream.id, 3)
@@ -210,7 +214,9 @@ describe('stdin', () => {
   test('a program that does not read holds up its own stdin only', async () => {
     const content = randomBytes(1_000_000)
     await guest.sh(`mkfifo ${guest.path('go')}`)
-    const stream = await guest.spawn(['sh', '-c', 'read go < "$0"; sha256sum', guest.path('go')], { stdin: 1 })
+    const stream = await guest.spawn(['sh', '-c', 'read go < "$0"; sha256sum', guest.path('go')], {
+      stdin: 1,
+    })
     let done = false
     const sent = send(stream, content).then(() => {
       done = true
@@ -228,7 +234,8 @@ describe('stdin', () => {
   test('more than the window breaks the connection', async () => {
     const stream = await guest.spawn(['sleep', '1000'], { stdin: 1, id: 'greedy' })
     const closed = guest.closed()
-    for (let at = 0; at < STDIN_BUFFER * 2; at += 65536) stream.raw('STDIN', stdinFrame(at, Buffer.alloc(65536)))
+    for (let at = 0; at < STDIN_BUFFER * 2; at += 65536)
+      stream.raw('STDIN', stdinFrame(at, Buffer.alloc(65536)))
     await closed
     await guest.connected()
     ;(await attach(guest, 'greedy', 0)).stream.send('FORGET')
@@ -278,6 +285,10 @@ describe('stdin', () => {
       await send(output.stream, content.subarray(0, end), at, limit)
     }
     output!.stream.send('STDIN_END')
-    assert.equal((await collect(output!.stream)).stdout.toString().slice(0, 64), sha256(content), `seed ${seed}`)
+    assert.equal(
+      (await collect(output!.stream)).stdout.toString().slice(0, 64),
+      sha256(content),
+      `seed ${seed}`,
+    )
   })
 })

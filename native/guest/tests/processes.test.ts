@@ -84,11 +84,15 @@ describe('processes', () => {
   })
 
   test('a child starts with default signals, no extra fds, and the limits it was given', async () => {
-    const { stdout } = await guest.sh('grep -E "^Sig(Blk|Ign)" /proc/self/status; ls /proc/self/fd; ulimit -n')
+    const { stdout } = await guest.sh(
+      'grep -E "^Sig(Blk|Ign)" /proc/self/status; ls /proc/self/fd; ulimit -n',
+    )
     const lines = stdout.toString().trim().split('\n')
     for (const line of lines.slice(0, 2)) assert.match(line, /\t0+$/)
     assert.deepEqual(lines.slice(2, -1), ['0', '1', '2', '3']) // 3 is the directory that ls reads
-    const files = (await guest.sh('ulimit -n; ulimit -Hn', { rlimit: [{ resource: 7, soft: 123, hard: 456 }] })).stdout
+    const files = (
+      await guest.sh('ulimit -n; ulimit -Hn', { rlimit: [{ resource: 7, soft: 123, hard: 456 }] })
+    ).stdout
     assert.equal(files.toString(), '123\n456\n')
   })
 
@@ -181,9 +185,12 @@ describe('processes', () => {
   })
 
   test('a signal reaches the process alone or its whole session', async () => {
-    const script = 'trap "echo one; exit 3" USR1; (trap "echo two; exit 0" USR1; echo up; while :; do sleep 0.01; done) & echo $!; wait; wait'
+    const script =
+      'trap "echo one; exit 3" USR1; (trap "echo two; exit 0" USR1; echo up; while :; do sleep 0.01; done) & echo $!; wait; wait'
     const alone = await guest.spawn(['sh', '-c', script])
-    const background = Number(/\d+/.exec(await outputUntil(alone, 'up'))?.[0] ?? (await outputUntil(alone, '\n')))
+    const background = Number(
+      /\d+/.exec(await outputUntil(alone, 'up'))?.[0] ?? (await outputUntil(alone, '\n')),
+    )
     await guest.ask('SIGNAL', { id: alone.id, signal: 10, group: 0 })
     assert.equal(await outputUntil(alone, 'one\n'), 'one\n')
     await alone.next('EXITED')
@@ -204,7 +211,10 @@ describe('processes', () => {
     const stream = await guest.spawn(['true'])
     await stream.next('EXITED')
     assert.equal((await refusal(guest.ask('SIGNAL', { id: stream.id, signal: 15 }))).kind, 'NO_PROCESS')
-    assert.equal((await refusal(guest.ask('RESIZE', { id: stream.id, size: { cols: 1, rows: 1 } }))).kind, 'UNSUPPORTED')
+    assert.equal(
+      (await refusal(guest.ask('RESIZE', { id: stream.id, size: { cols: 1, rows: 1 } }))).kind,
+      'UNSUPPORTED',
+    )
     stream.send('FORGET')
   })
 
@@ -217,7 +227,9 @@ describe('processes', () => {
   })
 
   test('a thousand processes run at once', async () => {
-    const streams = await Promise.all(Array.from({ length: 1000 }, () => guest.spawn(['/bin/cat'], { stdin: 1 })))
+    const streams = await Promise.all(
+      Array.from({ length: 1000 }, () => guest.spawn(['/bin/cat'], { stdin: 1 })),
+    )
     const { process: records } = await guest.ask('PROCESSES')
     assert.equal(records.length, 1000)
     assert.ok(records.every((record: Fields) => record.running === 1))
@@ -239,7 +251,11 @@ describe('processes', () => {
 describe('a guest that is told to end', () => {
   test('ends everything it started, sessions of their own included', async () => {
     const guest = await Guest.start()
-    const stream = await guest.spawn(['sh', '-c', 'setsid sleep 1000 & trap "" TERM; sleep 1000 & echo $! $!; wait'])
+    const stream = await guest.spawn([
+      'sh',
+      '-c',
+      'setsid sleep 1000 & trap "" TERM; sleep 1000 & echo $! $!; wait',
+    ])
     await outputUntil(stream, '\n')
     let pids: number[] = []
     await until('all three run', () => {
@@ -275,7 +291,17 @@ describe('users', needsRoot, () => {
       printf 'root:x:0:\\nada:x:1300:\\nwheel:x:1400:bob,ada\\nvideo:x:1500:ada\\nempty:x:1600:\\nlate:x:1700:adam,ada' > $1/group
       mount --bind $1/passwd /etc/passwd && mount --bind $1/group /etc/group && shift && exec "$@"`
     const dir = (await import('node:fs')).mkdtempSync('/tmp/guest-test-etc-')
-    guest = await Guest.start(['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script, 'sh', dir])
+    guest = await Guest.start([
+      'unshare',
+      '--mount',
+      '--propagation',
+      'private',
+      'sh',
+      '-c',
+      script,
+      'sh',
+      dir,
+    ])
     etc = dir
   })
   let etc: string
@@ -284,7 +310,8 @@ describe('users', needsRoot, () => {
     ;(await import('node:fs')).rmSync(etc, { recursive: true })
   })
 
-  const id = async (user: string) => (await guest.sh('echo $(id -u) $(id -g) $(id -G)', { user })).stdout.toString().trim()
+  const id = async (user: string) =>
+    (await guest.sh('echo $(id -u) $(id -g) $(id -G)', { user })).stdout.toString().trim()
 
   test('a user is looked up in the sandbox with all its groups', async () => {
     assert.equal(await id('ada'), '1234 1300 1300 1400 1500 1700')
@@ -310,9 +337,21 @@ describe('users', needsRoot, () => {
   })
 
   test('what every login sets comes from the user, unless it is given', async () => {
-    const env = async (fields: Fields) => (await guest.run(['/usr/bin/env'], fields)).stdout.toString().trim().split('\n').sort()
-    assert.deepEqual(await env({ user: 'ada', env: ['A=1'] }), ['A=1', 'HOME=/home/ada', 'LOGNAME=ada', 'SHELL=/bin/sh', 'USER=ada'])
-    assert.deepEqual(await env({ user: 'ada', env: ['HOME=/x'] }), ['HOME=/x', 'LOGNAME=ada', 'SHELL=/bin/sh', 'USER=ada'])
+    const env = async (fields: Fields) =>
+      (await guest.run(['/usr/bin/env'], fields)).stdout.toString().trim().split('\n').sort()
+    assert.deepEqual(await env({ user: 'ada', env: ['A=1'] }), [
+      'A=1',
+      'HOME=/home/ada',
+      'LOGNAME=ada',
+      'SHELL=/bin/sh',
+      'USER=ada',
+    ])
+    assert.deepEqual(await env({ user: 'ada', env: ['HOME=/x'] }), [
+      'HOME=/x',
+      'LOGNAME=ada',
+      'SHELL=/bin/sh',
+      'USER=ada',
+    ])
     assert.deepEqual(await env({ user: '4321', env: ['A=1'] }), ['A=1'])
   })
 
@@ -335,7 +374,12 @@ describe('users', needsRoot, () => {
 
 describe('a guest without privileges', needsRoot, () => {
   test('says so and refuses to become somebody else', async () => {
-    const guest = await Guest.start(['sh', '-c', 'chmod 777 "${2%/*}" "$2"; exec setpriv --reuid 65534 --regid 65534 --clear-groups "$0" "$@"'])
+    const guest = await Guest.start([
+      'sh',
+      '-c',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own
+      'chmod 777 "${2%/*}" "$2"; exec setpriv --reuid 65534 --regid 65534 --clear-groups "$0" "$@"',
+    ])
     assert.equal(guest.hello.privileged, 0)
     const error = await refusal(guest.spawn(['true'], { user: 'root' }))
     assert.deepEqual([error.kind, error.stage], ['DENIED', 'user'])
@@ -352,17 +396,24 @@ describe('a guest that is PID 1', needsRoot, () => {
   after(() => guest.kill())
 
   test('kills all but itself and forgets them', async () => {
-    const streams = await Promise.all(Array.from({ length: 20 }, () => guest.spawn(['sh', '-c', 'setsid sleep 1000 & sleep 1000'])))
+    const streams = await Promise.all(
+      Array.from({ length: 20 }, () => guest.spawn(['sh', '-c', 'setsid sleep 1000 & sleep 1000'])),
+    )
     await guest.ask('KILL_ALL')
     assert.deepEqual((await guest.ask('PROCESSES')).process, [])
     const { stdout } = await guest.sh('ls /proc | grep -c "^[0-9]"')
     assert.ok(Number(stdout) <= 5, `only the guest and what looks: ${stdout}`)
-    assert.deepEqual(streams.flatMap((stream) => stream.queue).map((message) => message.name), [])
+    assert.deepEqual(
+      streams.flatMap((stream) => stream.queue).map((message) => message.name),
+      [],
+    )
     await guest.ask('KILL_ALL')
   })
 
   test('reaps orphans and is not ended by signals', async () => {
-    await guest.sh('kill -TERM 1; kill -INT 1; kill -KILL 1; i=0; while [ $i -lt 500 ]; do (: &); i=$((i+1)); done')
+    await guest.sh(
+      'kill -TERM 1; kill -INT 1; kill -KILL 1; i=0; while [ $i -lt 500 ]; do (: &); i=$((i+1)); done',
+    )
     let zombies = 1
     await until('no zombie is left', async () => {
       zombies = Number((await guest.sh('cat /proc/[0-9]*/stat 2>/dev/null | grep -c ") Z "')).stdout)

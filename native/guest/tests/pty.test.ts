@@ -34,7 +34,9 @@ class Terminal {
   async see(text: string) {
     while (!this.screen.includes(text)) {
       const message = await this.stream.next('OUTPUT').catch((error) => {
-        throw new Error(`${error.message}; wanted ${JSON.stringify(text)}, saw ${JSON.stringify(this.screen)}`)
+        throw new Error(
+          `${error.message}; wanted ${JSON.stringify(text)}, saw ${JSON.stringify(this.screen)}`,
+        )
       })
       const { channel, offset, bytes } = parseOutput(message)
       assert.equal(channel, 1)
@@ -55,11 +57,15 @@ describe('a terminal', () => {
   })
   after(() => guest.stop())
 
-  const open = async (argv: string[], fields = {}) => new Terminal(await guest.spawn(argv, { pty: SIZE, ...fields }))
+  const open = async (argv: string[], fields = {}) =>
+    new Terminal(await guest.spawn(argv, { pty: SIZE, ...fields }))
 
   test('is one, has the size asked for, and controls the session', async () => {
     const { output, code } = await collect(
-      await guest.spawn(['sh', '-c', 'test -t 0 && test -t 1 && test -t 2 && stty size && echo ok > /dev/tty && tty'], { pty: SIZE }),
+      await guest.spawn(
+        ['sh', '-c', 'test -t 0 && test -t 1 && test -t 2 && stty size && echo ok > /dev/tty && tty'],
+        { pty: SIZE },
+      ),
     )
     assert.match(output.toString(), /^30 100\r\nok\r\n\/dev\/pts\/\d+\r\n$/)
     assert.equal(code, 0)
@@ -70,7 +76,11 @@ describe('a terminal', () => {
   })
 
   test('tells the program when its size changes', async () => {
-    const terminal = await open(['sh', '-c', 'trap "stty size" WINCH; echo ready; while :; do sleep 0.02; done'])
+    const terminal = await open([
+      'sh',
+      '-c',
+      'trap "stty size" WINCH; echo ready; while :; do sleep 0.02; done',
+    ])
     await terminal.see('ready')
     await guest.ask('RESIZE', { id: terminal.stream.id, size: { cols: 133, rows: 44 } })
     await terminal.see('44 133')

@@ -25,7 +25,8 @@ before(async () => {
 after(() => guest.stop())
 
 const pack = (path: string) => download(guest.request('TAR_OUT', { path }))
-const unpack = (path: string, archive: Buffer, fields = {}) => upload(guest.request('TAR_IN', { path, ...fields }), archive)
+const unpack = (path: string, archive: Buffer, fields = {}) =>
+  upload(guest.request('TAR_IN', { path, ...fields }), archive)
 
 /** Everything that must survive, by path. */
 function picture(dir: string, below = ''): Record<string, unknown> {
@@ -40,7 +41,13 @@ function picture(dir: string, below = ''): Record<string, unknown> {
     else if (st.isFile()) {
       const first = inodes.get(st.ino) ?? path
       inodes.set(st.ino, first)
-      entries[path] = [...common, st.size, readFileSync(join(dir, path), 'base64').slice(0, 100), st.nlink, first]
+      entries[path] = [
+        ...common,
+        st.size,
+        readFileSync(join(dir, path), 'base64').slice(0, 100),
+        st.nlink,
+        first,
+      ]
     } else entries[path] = common
   }
   return entries
@@ -93,20 +100,25 @@ describe('tar', () => {
 
   test('what the guest packs, tar unpacks', async () => {
     mkdirSync(guest.path('by-tar'))
-    execFileSync('tar', ['-xp', '--same-owner', '-C', guest.path('by-tar')], { input: await pack(guest.path('tree')) })
+    execFileSync('tar', ['-xp', '--same-owner', '-C', guest.path('by-tar')], {
+      input: await pack(guest.path('tree')),
+    })
     assert.deepEqual(picture(guest.path('by-tar')), picture(guest.path('tree')))
   })
 
   for (const format of ['gnu', 'pax', 'ustar', 'v7']) {
     test(`what tar packs as ${format}, the guest unpacks`, async () => {
       // The older formats cannot hold long names and large ids.
-      const from = format === 'gnu' || format === 'pax' ? guest.path('tree') : guest.path('tree', 'empty', '..', 'plain')
+      const from =
+        format === 'gnu' || format === 'pax' ? guest.path('tree') : guest.path('tree', 'empty', '..', 'plain')
       if (!existsSync(from)) {
         mkdirSync(join(from, 'sub'), { recursive: true })
         writeFileSync(join(from, 'sub', 'file'), 'plain')
         symlinkSync('sub/file', join(from, 'link'))
       }
-      const archive = execFileSync('tar', ['-c', `--format=${format}`, '-C', from, '.'], { maxBuffer: 1 << 26 })
+      const archive = execFileSync('tar', ['-c', `--format=${format}`, '-C', from, '.'], {
+        maxBuffer: 1 << 26,
+      })
       await unpack(guest.path(`from-${format}`), archive)
       assert.deepEqual(picture(guest.path(`from-${format}`)), picture(from))
     })
@@ -123,7 +135,9 @@ describe('tar', () => {
     if (!isRoot) return
     const archive = await pack(guest.path('tree', 'dir'))
     await unpack(guest.path('owned', 'sub'), archive, { owner: '55:66' })
-    for (const path of ['', 'sub', 'sub/file', 'sub/nested', 'sub/nested/link'].map((name) => guest.path('owned', name))) {
+    for (const path of ['', 'sub', 'sub/file', 'sub/nested', 'sub/nested/link'].map((name) =>
+      guest.path('owned', name),
+    )) {
       assert.deepEqual([lstatSync(path).uid, lstatSync(path).gid], [55, 66], path)
     }
   })
@@ -174,7 +188,8 @@ interface Header {
 /** One entry of an archive, made by hand: it may say anything. */
 function entry({ name, type = '0', link = '', content = '', size = content.length }: Header): Buffer {
   const header = Buffer.alloc(512)
-  const octal = (value: number, at: number, length: number) => header.write(value.toString(8).padStart(length - 1, '0'), at)
+  const octal = (value: number, at: number, length: number) =>
+    header.write(value.toString(8).padStart(length - 1, '0'), at)
   header.write(name, 0)
   octal(0o644, 100, 8)
   octal(0, 108, 8)
@@ -199,15 +214,39 @@ describe('an archive that wants out', () => {
     ['by an absolute name', [{ name: '/tmp/guest-test-escaped', content: 'x' }]],
     ['upwards', [{ name: '../escaped', content: 'x' }]],
     ['upwards from below', [{ name: 'a/b/../../../escaped', content: 'x' }]],
-    ['through a symlink it made', [{ name: 'link', type: '2', link: '..' }, { name: 'link/escaped', content: 'x' }]],
-    ['through an absolute symlink', [{ name: 'link', type: '2', link: '/tmp' }, { name: 'link/guest-test-escaped', content: 'x' }]],
+    [
+      'through a symlink it made',
+      [
+        { name: 'link', type: '2', link: '..' },
+        { name: 'link/escaped', content: 'x' },
+      ],
+    ],
+    [
+      'through an absolute symlink',
+      [
+        { name: 'link', type: '2', link: '/tmp' },
+        { name: 'link/guest-test-escaped', content: 'x' },
+      ],
+    ],
     ['through a symlink that was there', [{ name: 'door/escaped', content: 'x' }]],
     ['with a directory below a symlink', [{ name: 'door/made', type: '5' }]],
     ['with a hard link upwards', [{ name: 'hard', type: '1', link: '../secret' }]],
     ['with an absolute hard link', [{ name: 'hard', type: '1', link: '/etc/passwd' }]],
     ['with a hard link through a symlink', [{ name: 'hard', type: '1', link: 'door/secret' }]],
-    ['with a name in a pax header', [{ name: 'pax', type: 'x', content: '20 path=../escaped\n' }, { name: 'ok', content: 'x' }]],
-    ['with a long name', [{ name: 'L', type: 'L', content: '../escaped\0' }, { name: 'ok', content: 'x' }]],
+    [
+      'with a name in a pax header',
+      [
+        { name: 'pax', type: 'x', content: '20 path=../escaped\n' },
+        { name: 'ok', content: 'x' },
+      ],
+    ],
+    [
+      'with a long name',
+      [
+        { name: 'L', type: 'L', content: '../escaped\0' },
+        { name: 'ok', content: 'x' },
+      ],
+    ],
   ]
   for (const [how, headers] of attacks) {
     test(`${how} is refused`, async () => {
@@ -217,7 +256,10 @@ describe('an archive that wants out', () => {
       writeFileSync(join(outer, 'secret'), 'secret')
       symlinkSync('..', join(outer, 'in', 'door'))
       const archive = Buffer.concat([...headers.map(entry), END])
-      await assert.rejects(unpack(join(outer, 'in'), archive), (error: GuestError) => error.kind === 'BAD_REQUEST')
+      await assert.rejects(
+        unpack(join(outer, 'in'), archive),
+        (error: GuestError) => error.kind === 'BAD_REQUEST',
+      )
       assert.deepEqual(readdirSync(outer).sort(), ['in', 'secret'])
       assert.equal(existsSync('/tmp/guest-test-escaped'), false)
       assert.equal(existsSync(join(outer, 'in', 'hard')), false)
