@@ -67,3 +67,31 @@ int btrfs_limit(int fd, uint64_t bytes) {
   args.lim.max_rfer = bytes ? bytes : UINT64_MAX; /* the kernel's word for no limit */
   return ioctl(fd, BTRFS_IOC_QGROUP_LIMIT, &args);
 }
+
+/* The next page of quota groups from *from on; whether there was anything. */
+static bool sweep_page(int fd, uint64_t *from) {
+  struct btrfs_ioctl_search_args args;
+  memset(&args, 0, sizeof args);
+  args.key = (struct btrfs_ioctl_search_key){.tree_id = BTRFS_QUOTA_TREE_OBJECTID, .min_type = BTRFS_QGROUP_INFO_KEY,
+      .max_type = BTRFS_QGROUP_INFO_KEY, .min_offset = *from, .max_offset = UINT64_MAX, .max_transid = UINT64_MAX, .nr_items = 64};
+  if (ioctl(fd, BTRFS_IOC_TREE_SEARCH, &args) < 0 || args.key.nr_items == 0) return false;
+  size_t at = 0;
+  for (uint32_t i = 0; i < args.key.nr_items && at + sizeof(struct btrfs_ioctl_search_header) <= sizeof args.buf; i++) {
+    struct btrfs_ioctl_search_header header;
+    struct btrfs_qgroup_info_item info;
+    memcpy(&header, args.buf + at, sizeof header);
+    at += sizeof header;
+    if (header.len < sizeof info || at + header.len > sizeof args.buf) return false;
+    memcpy(&info, args.buf + at, sizeof info);
+    at += header.len;
+    *from = header.offset + 1;
+    struct btrfs_ioctl_qgroup_create_args remove = {.create = 0, .qgroupid = header.offset};
+    if (info.rfer == 0 && header.offset >= BTRFS_FIRST_FREE_OBJECTID) ioctl(fd, BTRFS_IOC_QGROUP_CREATE, &remove);
+  }
+  return true;
+}
+
+void btrfs_sweep_quota(int fd) {
+  uint64_t from = 0;
+  while (sweep_page(fd, &from)) continue;
+}

@@ -37,6 +37,7 @@ static int choose_method(const char *wanted, struct fail *fail) {
   if ((any || strcmp(wanted, "btrfs") == 0) && btrfs_is(warden.layers_fd)) {
     warden.method = CLONE_BY_BTRFS;
     warden.quota = btrfs_enable_quota(warden.layers_fd) == 0;
+    if (warden.quota) btrfs_sweep_quota(warden.layers_fd);
   } else if ((any || strcmp(wanted, "reflink") == 0) && can_reflink()) {
     warden.method = CLONE_BY_REFLINK;
   } else if (any || strcmp(wanted, "copy") == 0) {

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +18,9 @@
 #include "cgroup.h"
 #include "layer.h"
 #include "loop.h"
+#include "overlay.h"
 #include "paths.h"
+#include "private.h"
 #include "strangers.h"
 
 enum { LOCK_ATTEMPTS = 500, LOCK_PAUSE_US = 10000 };
@@ -87,10 +88,18 @@ static struct arguments parse(int argc, char **argv) {
   return args;
 }
 
-/* Mounts made here are seen by nobody else; mounts made by the host later still arrive. */
-static void go_private(const char *run) {
-  if (unshare(CLONE_NEWNS) < 0) die("unshare");
-  if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) die("make / a slave");
+static const char *real_path(const char *path) {
+  char *real = realpath(path, NULL);
+  if (real == NULL) die(path);
+  return real;
+}
+
+/* Our own mount namespace, with a scratch that only we see. */
+static void go_private(const struct arguments *args) {
+  const char *run = real_path(args->run), *data = real_path(args->data);
+  const char *images = args->images ? real_path(args->images) : data;
+  const char *const keep[] = {run, data, images, real_path("/usr"), "/proc", "/sys", NULL};
+  if (private_enter(keep) < 0) die("mount namespace");
   if (mount("warden", run, "tmpfs", MS_NODEV | MS_NOSUID | MS_NOEXEC, "mode=700,size=4m") < 0) die("scratch");
   if (mount(NULL, run, NULL, MS_PRIVATE, NULL) < 0) die("scratch");
   warden.scratch_fd = open(run, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -145,11 +154,12 @@ static void boot(const struct arguments *args) {
   lock_pool(pool);
   if (layer_open(pool, args->method, &fail) < 0) die_of(&fail);
   if (cgroup_open(&fail) < 0) die_of(&fail);
+  overlay_probe();
 }
 
 int main(int argc, char **argv) {
   struct arguments args = parse(argc, argv);
-  go_private(args.run);
+  go_private(&args);
   drop_strangers(&args);
   boot(&args);
   loop_run(args.fd);

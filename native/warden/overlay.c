@@ -154,6 +154,19 @@ int overlay_mount(const struct tree *tree, const char *layer, int user_ns, struc
   return mount_fd;
 }
 
+/* Two read-only lowers are enough to find out. */
+void overlay_probe(void) {
+  AUTO_CLOSE int lower = open_tree(warden.scratch_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+  AUTO_CLOSE int fs = fsopen("overlay", FSOPEN_CLOEXEC);
+  if (mkdirat(warden.scratch_fd, "a", 0700) < 0 || mkdirat(warden.scratch_fd, "b", 0700) < 0) return;
+  AUTO_CLOSE int a = openat(lower, "a", O_PATH | O_CLOEXEC), b = openat(lower, "b", O_PATH | O_CLOEXEC);
+  bool can = set_dir(fs, "lowerdir+", a) == 0 && set_dir(fs, "lowerdir+", b) == 0 &&
+             fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0;
+  if (!can) warden.portable = true;
+  unlinkat(warden.scratch_fd, "a", AT_REMOVEDIR);
+  unlinkat(warden.scratch_fd, "b", AT_REMOVEDIR);
+}
+
 int cred_as(uint32_t id, struct fail *fail) {
   setfsgid(id);
   setfsuid(id);

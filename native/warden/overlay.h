@@ -12,6 +12,9 @@
  */
 int overlay_mount(const struct tree *tree, const char *layer, int user_ns, struct fail *fail);
 
+/* Boot: on a kernel that cannot build an overlay from detached mounts (before 6.15), sets warden.portable. */
+void overlay_probe(void);
+
 /* fsuid and fsgid for the rest of this process, with all its capabilities raised again. */
 int cred_as(uint32_t id, struct fail *fail);
 
