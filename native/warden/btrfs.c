@@ -93,5 +93,6 @@ static bool sweep_page(int fd, uint64_t *from) {
 
 void btrfs_sweep_quota(int fd) {
   uint64_t from = 0;
+  if (ioctl(fd, BTRFS_IOC_SYNC) < 0) return; /* a subvolume counts as empty until its first commit */
   while (sweep_page(fd, &from)) continue;
 }

@@ -12,7 +12,7 @@ int btrfs_destroy(int parent, const char *name);
 bool btrfs_is_subvolume(int fd);
 /* Turns quotas on when they are off: simple ones where the kernel has them (6.7), else none. */
 int btrfs_enable_quota(int fd);
-/* Removes groups of subvolumes that are gone and whose last shared block is too; a live subvolume's is never empty. */
+/* Removes groups of subvolumes that are gone and whose last shared block is too; a live one has at least its own root block. */
 void btrfs_sweep_quota(int fd);
 /* The limit of the subvolume fd is in; 0 takes it off. */
 int btrfs_limit(int fd, uint64_t bytes);
