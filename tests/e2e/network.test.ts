@@ -1,0 +1,148 @@
+// The way out, against an internet of our own: no packet of these tests leaves the machine.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import type { Sandbox } from 'islet'
+import { baseImageForTests } from '../../packages/server/src/image/testing.ts'
+import { Internet } from '../support/internet.ts'
+import { writeAptRepository, writeNpmRegistry } from '../support/registries.ts'
+import { refused, say } from '../support/shell.ts'
+import { startSuite } from '../support/suite.ts'
+
+const { imagesDir } = await baseImageForTests()
+const internet = new Internet()
+after(() => internet[Symbol.asyncDispose]())
+await internet.start()
+const { privates } = internet
+
+const suite = await startSuite({
+  env: {
+    ISLET_IMAGE_DIR: imagesDir,
+    ISLET_DNS: internet.dns,
+    ISLET_NETWORK_ALLOW: `${privates.office}/32`,
+  },
+})
+const [online, other, offline] = await Promise.all([
+  suite.create({ network: { enabled: true } }),
+  suite.create({ network: { enabled: true } }),
+  suite.create(),
+])
+
+test('without a network there is the loopback only', async () => {
+  assert.equal(await say(offline, 'ls /sys/class/net'), 'lo')
+  await cannotFetch(offline, internet.web)
+  await refused(offline, 'getent hosts web.islet.test')
+  await offline.exec.spawn('python3 -m http.server 80 --bind 127.0.0.1 --directory /etc')
+  await offline.exec.spawn('python3 -m http.server 81 --bind ::1 --directory /etc')
+  await say(offline, 'curl -sf --retry 20 --retry-delay 1 --retry-connrefused http://127.0.0.1/hostname')
+  await say(offline, 'curl -sf --retry 20 --retry-delay 1 --retry-connrefused http://[::1]:81/hostname')
+})
+
+test('with one, it reaches the internet under an address of the machine', async () => {
+  assert.equal(await fetchFrom(online, internet.web), `hello ${internet.hostAddress}`)
+})
+
+test('names are looked up with the configured server', async () => {
+  assert.match(await say(online, 'getent ahostsv4 web.islet.test'), new RegExp(`^${internet.web} `))
+  assert.equal(await fetchFrom(online, 'web.islet.test'), `hello ${internet.hostAddress}`)
+  await refused(online, 'getent hosts nosuch.example')
+  const [, nameserver] = /nameserver (\S+)/.exec(await say(online, 'cat /etc/resolv.conf'))!
+  assert.notEqual(nameserver, internet.dns, 'the nameserver is our own forwarder')
+})
+
+test('private, link-local and shared ranges are denied, except what is allowed', async () => {
+  for (const [name, address] of Object.entries(privates)) {
+    const answer = await fetch(`http://${address}/hello`, { signal: AbortSignal.timeout(5000) })
+    assert.match(await answer.text(), /^hello/, 'the machine itself reaches it')
+    if (name !== 'office') await cannotFetch(online, address)
+  }
+  await cannotFetch(online, '169.254.169.254')
+  assert.equal(await fetchFrom(online, privates.office), `hello ${internet.hostAddress}`)
+})
+
+test('no address of the machine answers, nor the port of the server', async () => {
+  const listener = createServer((_, response) => response.end('hello from the machine')).listen(0, '0.0.0.0')
+  await once(listener, 'listening')
+  try {
+    const { port } = listener.address() as AddressInfo
+    const gateway = await say(online, "ip route | sed -n 's/default via \\([0-9.]*\\).*/\\1/p'")
+    assert.match(gateway, /^10\./)
+    const own = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+    const addresses = own.filter(({ family }) => family === 'IPv4').map(({ address }) => address)
+    const some = addresses.filter((address) => !address.startsWith('10.') || address === gateway).slice(0, 8)
+    assert.ok(some.includes(internet.hostAddress))
+    for (const address of new Set([gateway, ...some])) {
+      await cannotFetch(online, `${address}:${port}`)
+      await cannotFetch(online, `${address}:${new URL(suite.server.url).port}`)
+    }
+  } finally {
+    listener.close()
+  }
+})
+
+test('sandboxes do not reach each other', async () => {
+  await other.exec.spawn('python3 -m http.server 8000 --directory /etc')
+  await say(other, 'curl -sf --retry 20 --retry-delay 1 --retry-connrefused http://127.0.0.1:8000/hostname')
+  const address = await say(other, "hostname -I | tr -d ' '")
+  assert.match(address, /^10\.\d+\.\d+\.\d+$/)
+  assert.equal(await say(other, `curl -sf http://${address}:8000/hostname`), other.id)
+  await cannotFetch(online, `${address}:8000`)
+  await cannotFetch(offline, `${address}:8000`)
+})
+
+test('root inside cannot open the way', async () => {
+  const attempts = [
+    'nft flush ruleset',
+    'iptables -F',
+    'ip address add 10.0.0.77/8 dev eth0',
+    'ip link set eth0 address 02:00:00:00:00:01',
+    'ip route add 169.254.0.0/16 dev eth0',
+    'sysctl -w net.ipv4.ip_forward=1',
+  ]
+  for (const attempt of attempts) await refused(online, attempt, { user: 'root' })
+})
+
+test('the network of a sandbox is there after the server was killed and started again', async () => {
+  await suite.server.kill()
+  await suite.server.start()
+  assert.equal(await fetchFrom(online, 'web.islet.test'), `hello ${internet.hostAddress}`)
+  await cannotFetch(online, privates.ten)
+})
+
+test('on the Debian base apt-get and npm install packages that run', async () => {
+  const [apt, npm] = ['apt', 'npm'].map((name) => join(internet.directory, name))
+  mkdirSync(apt!)
+  mkdirSync(npm!)
+  writeAptRepository(apt!)
+  writeNpmRegistry(npm!, 'http://npm.islet.test/npm')
+  await using base = await suite.create({ runtime: 'base', network: { enabled: true } })
+  await say(base, 'sudo rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*')
+  await say(base, 'echo "deb [trusted=yes] http://apt.islet.test/apt ./" | sudo tee /etc/apt/sources.list')
+  await say(base, 'sudo apt-get update 2>&1 && sudo apt-get install -y hello-islet 2>&1')
+  assert.equal(await say(base, 'hello-islet'), 'hello from apt')
+  assert.equal(await say(base, 'stat -c %U:%G /var/lib/hello-islet'), 'games:games')
+  await say(base, 'mkdir -p /workspace/app && cd /workspace/app && npm init -y')
+  const install = 'npm install --no-audit --no-fund --registry http://npm.islet.test/npm/ tiny-pkg'
+  await say(base, install, { cwd: '/workspace/app' })
+  assert.equal(await say(base, 'npx --no-install tiny', { cwd: '/workspace/app' }), 'hello from npm')
+  await say(base, `sudo ${install} --global && tiny | grep -q 'hello from npm'`)
+  await say(base, 'sudo apt-get remove -y hello-islet 2>&1 && ! command -v hello-islet')
+})
+
+function fetchFrom(sandbox: Sandbox, host: string): Promise<string> {
+  return say(sandbox, `curl -sf -m 20 http://${host}/hello`)
+}
+
+async function cannotFetch(sandbox: Sandbox, host: string): Promise<void> {
+  const result = await refused(sandbox, `curl -s -m 4 http://${host}/hello`)
+  assert.equal(result.stdout, '', host)
+  assert.ok(
+    [6, 7, 28].includes(result.exitCode),
+    `${host}: no connection, not an error of HTTP (${result.exitCode})`,
+  )
+}
