@@ -508,9 +508,10 @@ describe('remove', () => {
 
   test('removes trees deeper than any path', async () => {
     mkdirSync(at('deep'))
-    await guest.sh(
+    const { code } = await guest.sh(
       `cd ${at('deep')}; i=0; while [ $i -lt 150 ]; do mkdir ${'x'.repeat(60)}$i || exit 1; cd -P ${'x'.repeat(60)}$i || exit 1; i=$((i+1)); done`,
     )
+    assert.equal(code, 0)
     await guest.ask('REMOVE', { path: at('deep'), recursive: 1 })
     assert.equal(existsSync(at('deep')), false)
   })
