@@ -55,9 +55,9 @@ struct process *process_new(const char *id) {
   return process;
 }
 
-void process_started(struct process *process, pid_t pid, uint64_t timeout_us) {
+void process_started(struct process *process, pid_t pid, uint64_t started_us, uint64_t timeout_us) {
   process->pid = pid;
-  process->started_us = loop_now();
+  process->started_us = started_us;
   *id_slot(process->id) = process;
   struct process **at = pid_slot(pid);
   process->next_by_pid = *at;

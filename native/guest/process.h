@@ -43,7 +43,7 @@ struct process *process_find(const char *id);
 /* A new record without fds, not in the table yet. NULL: too many, or no memory. */
 struct process *process_new(const char *id);
 /* It runs: from now on it is in the table. timeout_us 0: none. */
-void process_started(struct process *process, pid_t pid, uint64_t timeout_us);
+void process_started(struct process *process, pid_t pid, uint64_t started_us, uint64_t timeout_us);
 /* For a record that never ran. */
 void process_discard(struct process *process);
 

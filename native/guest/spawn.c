@@ -11,6 +11,7 @@
 #include "fields.h"
 #include "launch.h"
 #include "link.h"
+#include "loop.h"
 #include "process.h"
 #include "pty.h"
 #include "reply.h"
@@ -63,6 +64,7 @@ void request_spawn(const struct wire_frame *req) {
     return;
   }
   pid_t pid = -1;
+  uint64_t started_us = loop_now(); /* before the launch: a short program may be over when that returns */
   if (!adopt_stdio(process, &spawn)) {
     reply_errno(req->stream, "stdio", errno, "epoll");
   } else if (process_attach(process, req->stream, 0)) {
@@ -77,7 +79,7 @@ void request_spawn(const struct wire_frame *req) {
   struct wire_out out = {payload, 0, sizeof payload, false};
   wire_put_u32(&out, SPAWNED_pid, (uint32_t)pid);
   link_send(MSG_SPAWNED, req->stream, payload, out.len);
-  process_started(process, pid, spawn.timeout_ms > UINT64_MAX / 1000 ? UINT64_MAX : spawn.timeout_ms * 1000);
+  process_started(process, pid, started_us, spawn.timeout_ms > UINT64_MAX / 1000 ? UINT64_MAX : spawn.timeout_ms * 1000);
 }
 
 static bool read_request(const struct wire_frame *req, struct spawn *spawn) {

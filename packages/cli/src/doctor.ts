@@ -23,7 +23,7 @@ export async function checkClient(): Promise<Finding[]> {
 
 /** Only where a server could run. */
 export async function checkServerSide(): Promise<Finding[]> {
-  const { probeOci } = await import('../../server/src/engine/oci/probe.ts')
+  const { probeOci } = await import('@islet/server/probe')
   return [...(await probeOci()), await nativeProgram('guest'), await nativeProgram('warden')]
 }
 
@@ -74,7 +74,7 @@ async function freeBytes(directory: string): Promise<number> {
 }
 
 async function nativeProgram(program: 'guest' | 'warden'): Promise<Finding> {
-  const { nativeBinary } = await import('../../server/src/native.ts')
+  const { nativeBinary } = await import('@islet/server/native')
   const name = `program ${program}`
   try {
     return { name, ok: true, detail: `${await nativeBinary(program)} is built.` }

@@ -47,7 +47,7 @@ export const ERRORS = {
     status: 404,
     retryable: false,
     message: 'There is no such runtime.',
-    hint: 'GET /v1/runtimes, or islet image ls, lists the names.',
+    hint: 'GET /v1/runtimes, or islet runtimes, lists the names.',
   },
   image_not_found: {
     status: 404,

@@ -63,7 +63,7 @@ export class Exec {
     const argv = args ? [...(typeof command === 'string' ? [command] : command), ...args] : command
     const process = await this.#client.call('startProcess', {
       params: { id: this.#sandboxId },
-      body: { command: argv, cwd, env, user, timeout, stdin },
+      body: { command: argv, cwd, env, user, timeout, stdin, hold: true },
       signal,
     })
     return this.attach(process.id, { ...handlers, signal })

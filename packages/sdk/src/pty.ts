@@ -37,6 +37,7 @@ export class Pty {
         user,
         timeout,
         terminal: { cols, rows },
+        hold: true,
       },
       signal,
     })

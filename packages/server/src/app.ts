@@ -47,7 +47,8 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   try {
     return await wire(config, { ...options, log }, cleanup)
   } catch (error) {
-    await cleanup.run({ all: options.ephemeral ?? false })
+    // Without a sandbox that goes on there is nothing to keep on the machine.
+    await cleanup.run({ all: options.ephemeral || cleanup.isIdle() })
     throw error
   }
 }
@@ -95,6 +96,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const sandboxes = new Sandboxes({ db, engine, storage, images, log, maxSandboxes, defaultRuntime })
   const processes = new Processes({ db, sandboxes, outputDir: join(instance.dataDir, 'output'), log })
   const files = new Files(sandboxes)
+  cleanup.isIdle = () => sandboxes.info().sandboxes === 0
   cleanup.add(async (closing) => {
     // Deleting sandboxes ends their processes; leaving them alone must not look like that.
     if (!closing.all) processes.close()
@@ -113,6 +115,6 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     dataDir: instance.dataDir,
     failed,
     // With no sandbox left there is nothing to go on, so nothing of this server needs to stay on the machine.
-    close: async (closing = {}) => cleanup.run({ all: closing.all || sandboxes.info().sandboxes === 0 }),
+    close: async (closing = {}) => cleanup.run({ all: closing.all || cleanup.isIdle() }),
   }
 }

@@ -19,7 +19,7 @@ export function attachTo(
   controls: Controls,
 ): Attachment {
   const queue = new OutputQueue()
-  tracked.listeners.add(queue)
+  tracked.attach(queue)
   const close = () => {
     tracked.listeners.delete(queue)
     queue.close()

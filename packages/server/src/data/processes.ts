@@ -61,6 +61,7 @@ export class Processes implements ProcessService {
   async start(sandboxId: string, input: StartProcessParsed): Promise<ProcessInfo> {
     const sandbox = await this.#tracker.running(sandboxId)
     const tracked = this.#tracker.prepare(sandbox, input, { terminal: input.terminal !== undefined })
+    if (input.hold) tracked.hold()
     await this.#tracker.spawn(sandbox, tracked, input, { stdin: input.stdin ?? false, pty: input.terminal })
     return toProcessInfo(tracked.record)
   }

@@ -17,6 +17,9 @@ export interface OutputListener {
 
 const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
 
+/** How long a first client may take. */
+const HOLD_MS = 10_000
+
 export class TrackedProcess implements OutputSink {
   readonly record: ProcessRecord
   readonly log: OutputLog
@@ -25,6 +28,8 @@ export class TrackedProcess implements OutputSink {
   /** Set once the guest has started or found it. */
   guest: GuestProcess | undefined
   readonly #pace: Pace
+  #held: Promise<void> | undefined
+  #release: () => void = () => {}
   #settle!: (record: ProcessRecord) => void
 
   constructor(record: ProcessRecord, log: OutputLog, pace: Pace) {
@@ -36,11 +41,25 @@ export class TrackedProcess implements OutputSink {
     })
   }
 
+  /** Output waits for `attach`, so that the first client sees all of it. */
+  hold(): void {
+    this.#held = new Promise((resolve) => {
+      this.#release = resolve
+    })
+    setTimeout(this.#release, HOLD_MS).unref()
+  }
+
+  attach(listener: OutputListener): void {
+    this.listeners.add(listener)
+    this.#held = undefined
+    this.#release()
+  }
+
   /** The slowest listener sets the pace. */
   write(channel: OutputChannel, bytes: Buffer): void | Promise<void> {
     this.log.append(channel, bytes)
     this.record.outputBytes = this.log.end
-    const waits: Promise<void>[] = []
+    const waits: Promise<void>[] = this.#held ? [this.#held] : []
     let isWanted = false
     for (const listener of this.listeners) {
       if (!listener.full) isWanted = true

@@ -1,5 +1,7 @@
 /** What has to be let go of, last taken first. Running it twice is fine; one failure does not stop the rest. */
 export class Cleanup {
+  /** Whether nothing would go on without this server. */
+  isIdle: () => boolean = () => true
   #steps: ((options: { all: boolean }) => unknown)[] = []
   #running: Promise<void> | undefined
 
