@@ -170,7 +170,7 @@ const rows: Row[] = [
   ],
   [
     'an archive that is none',
-    { method: 'PUT', path: `${of}/files/archive?path=/tmp/z`, text: long(2048) },
+    { method: 'PUT', path: `${of}/files/archive?path=/tmp`, text: long(2048) },
     'bad_request',
   ],
 ]

@@ -63,12 +63,15 @@ test('an update merges the environment, replaces metadata and renames', async ()
 
 test('limits hold inside, and an update of them takes effect', async () => {
   await using sandbox = await suite.create({ resources: { memory: '64Mi', pids: 30 } })
+  const look = 'cd /sys/fs/cgroup; cat memory.max 2>/dev/null || cat memory/memory.limit_in_bytes'
+  assert.equal(await say(sandbox, look), String(64 * 1024 * 1024))
   const hog = ['python3', '-c', 'b = bytearray(150 << 20); print(len(b))']
   const killed = await sandbox.exec.run(hog)
   assert.deepEqual([killed.exitCode, killed.signal, killed.oom], [137, 'SIGKILL', true])
   const forks = 'for i in $(seq 60); do sleep 5 & done; wait'
   assert.match((await sandbox.exec.run(forks)).stderr, /fork|Resource|temporarily/i)
   await sandbox.update({ resources: { memory: '512Mi', pids: 300 } })
+  assert.equal(await say(sandbox, look), String(512 * 1024 * 1024))
   assert.equal((await sandbox.exec.run(hog)).exitCode, 0)
   assert.deepEqual((await sandbox.getInfo()).resources.pids, 300)
   const usage = await sandbox.usage()

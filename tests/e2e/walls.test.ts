@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { refused, say } from '../support/shell.ts'
+import { failsWith, refused, say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
 
 const SECRET = `secret-of-the-host-${process.pid}`
@@ -185,12 +185,21 @@ test('kernel settings cannot be written', async () => {
   }
 })
 
-test('cgroups of the host cannot be seen or changed', async () => {
-  const found = await say(sandbox, 'find /sys/fs/cgroup -name "*.max" -o -name "*limit_in_bytes" | wc -l', {
-    user: 'root',
-  })
-  assert.equal(found, '0')
-  assert.doesNotMatch(await say(sandbox, 'cat /proc/self/cgroup'), /islet\d|shl-/)
+test('cgroups show nothing of the host, and cannot be changed', async () => {
+  const write =
+    'find /sys/fs/cgroup -type f | while read f; do (echo 1 > "$f") 2>/dev/null && echo "$f"; done; true'
+  assert.equal(await say(sandbox, write, { user: 'root' }), '')
+  const groups = 'for d in /sys/fs/cgroup/*/; do mkdir "$d/mine" 2>/dev/null && echo "$d"; done; true'
+  assert.equal(await say(sandbox, groups, { user: 'root' }), '')
+  assert.doesNotMatch(await say(sandbox, 'cat /proc/self/cgroup; find /sys/fs/cgroup'), /islet\d|shl-/)
+})
+
+test('a process is found in its own sandbox only', async () => {
+  const { id } = await neighbour.exec.spawn(['sleep', '1000'])
+  await failsWith(sandbox.exec.get(id), 'process_not_found')
+  await failsWith(sandbox.exec.kill(id), 'process_not_found')
+  await failsWith(sandbox.exec.output(id), 'process_not_found')
+  assert.equal((await neighbour.exec.get(id)).status, 'running')
 })
 
 test('paths of the file API mean what they mean inside, through symlinks too', async () => {
