@@ -106,13 +106,10 @@ export const startProcess = z.strictObject({
     .boolean()
     .optional()
     .meta({ description: 'Keep stdin open for writes. Default: false; terminals always can.' }),
-  hold: z
-    .boolean()
-    .optional()
-    .meta({
-      description:
-        'Hold the output back until the first client attaches, for up to 10 s, so that it misses nothing.',
-    }),
+  hold: z.boolean().optional().meta({
+    description:
+      'Hold the output back until the first client attaches, for up to 10 s, so that it misses nothing.',
+  }),
   terminal: terminalSize.optional().meta({ description: 'Run in a terminal of this size.' }),
 })
 export type StartProcess = z.input<typeof startProcess>
