@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,17 +89,17 @@ static struct arguments parse(int argc, char **argv) {
   return args;
 }
 
-static const char *real_path(const char *path) {
-  char *real = realpath(path, NULL);
-  if (real == NULL) die(path);
-  return real;
+static const char *real_path(const char *path, char out[PATH_MAX]) {
+  if (realpath(path, out) == NULL) die(path);
+  return out;
 }
 
 /* Our own mount namespace, with a scratch that only we see. */
 static void go_private(const struct arguments *args) {
-  const char *run = real_path(args->run), *data = real_path(args->data);
-  const char *images = args->images ? real_path(args->images) : data;
-  const char *const keep[] = {run, data, images, real_path("/usr"), "/proc", "/sys", NULL};
+  static char paths[4][PATH_MAX];
+  const char *run = real_path(args->run, paths[0]), *data = real_path(args->data, paths[1]);
+  const char *images = args->images ? real_path(args->images, paths[2]) : data;
+  const char *const keep[] = {run, data, images, real_path("/usr", paths[3]), "/proc", "/sys", NULL};
   if (private_enter(keep) < 0) die("mount namespace");
   if (mount("warden", run, "tmpfs", MS_NODEV | MS_NOSUID | MS_NOEXEC, "mode=700,size=4m") < 0) die("scratch");
   if (mount(NULL, run, NULL, MS_PRIVATE, NULL) < 0) die("scratch");
