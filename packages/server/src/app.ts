@@ -1,4 +1,5 @@
 // The one place that wires a server together, and the way to start and stop one.
+import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -53,15 +54,22 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   }
 }
 
-/** A server of its own in a new temporary data directory; closing it removes every trace. */
-export async function startEphemeral(
-  overrides: { imageDir?: string; logLevel?: string } = {},
-): Promise<Server> {
+/**
+ * A server of its own in a new temporary data directory; closing it removes every trace. It takes images from the ordinary data
+ * directory where there is one, so that what was built or pulled is there.
+ */
+export async function startEphemeral(overrides: { logLevel?: string } = {}): Promise<Server> {
+  const env = { ...process.env, ISLET_API_KEY: undefined, ISLET_URL: undefined }
+  const { imageDir } = loadConfig({ env })
   const dataDir = await mkdtemp(join(tmpdir(), 'islet-'))
-  const config = loadConfig({
-    env: { ...process.env, ISLET_API_KEY: undefined, ISLET_URL: undefined },
-    overrides: { logLevel: 'silent', ...overrides, dataDir, port: 0, host: '127.0.0.1', storage: 'copy' },
-  })
+  const fixed = {
+    dataDir,
+    port: 0,
+    host: '127.0.0.1',
+    storage: 'copy',
+    ...(existsSync(imageDir) && { imageDir }),
+  }
+  const config = loadConfig({ env, overrides: { logLevel: 'silent', ...overrides, ...fixed } })
   try {
     const server = await startServer(config, { ephemeral: true })
     return {
