@@ -210,8 +210,14 @@ function entry({ name, type = '0', link = '', content = '', size = content.lengt
 const END = Buffer.alloc(1024)
 
 describe('an archive that wants out', () => {
+  /** "@" is the test's own directory, by its absolute path. */
+  const at = ({ name, link, ...rest }: Header): Header => ({
+    name: name.replace('@', guest.dir),
+    link: link?.replace('@', guest.dir),
+    ...rest,
+  })
   const attacks: [string, Header[]][] = [
-    ['by an absolute name', [{ name: '/tmp/guest-test-escaped', content: 'x' }]],
+    ['by an absolute name', [{ name: '@/escaped', content: 'x' }]],
     ['upwards', [{ name: '../escaped', content: 'x' }]],
     ['upwards from below', [{ name: 'a/b/../../../escaped', content: 'x' }]],
     [
@@ -224,8 +230,8 @@ describe('an archive that wants out', () => {
     [
       'through an absolute symlink',
       [
-        { name: 'link', type: '2', link: '/tmp' },
-        { name: 'link/guest-test-escaped', content: 'x' },
+        { name: 'link', type: '2', link: '@' },
+        { name: 'link/escaped', content: 'x' },
       ],
     ],
     ['through a symlink that was there', [{ name: 'door/escaped', content: 'x' }]],
@@ -255,13 +261,13 @@ describe('an archive that wants out', () => {
       mkdirSync(join(outer, 'in'), { recursive: true })
       writeFileSync(join(outer, 'secret'), 'secret')
       symlinkSync('..', join(outer, 'in', 'door'))
-      const archive = Buffer.concat([...headers.map(entry), END])
+      const archive = Buffer.concat([...headers.map((header) => entry(at(header))), END])
       await assert.rejects(
         unpack(join(outer, 'in'), archive),
         (error: GuestError) => error.kind === 'BAD_REQUEST',
       )
       assert.deepEqual(readdirSync(outer).sort(), ['in', 'secret'])
-      assert.equal(existsSync('/tmp/guest-test-escaped'), false)
+      assert.equal(existsSync(guest.path('escaped')), false)
       assert.equal(existsSync(join(outer, 'in', 'hard')), false)
       assert.equal(lstatSync(join(outer, 'secret')).nlink, 1)
     })
