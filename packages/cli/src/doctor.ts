@@ -1,18 +1,10 @@
 // What `islet doctor` looks at. The engine's own needs are the server's knowledge; the rest is here.
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { Finding } from '@islet/server/probe'
 import { dataDirectory, hasCode, resolveSettings } from 'islet'
 import { connect } from './connect.ts'
 import { formatBytes } from './format.ts'
-
-export interface Finding {
-  name: string
-  ok: boolean
-  detail: string
-  mend?: string
-  /** Things work without it. */
-  optional?: true
-}
 
 const OLDEST_NODE = 24
 const LEAST_DISK_BYTES = 2 * 1024 ** 3

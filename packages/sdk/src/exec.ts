@@ -1,6 +1,7 @@
 import type { ExecResult, ProcessInfo, ProcessOutput } from '@islet/contract'
 import type { Client } from './client.ts'
-import { type ProcessResult, Session } from './session.ts'
+import { ProcessSession } from './process-session.ts'
+import { Session } from './session.ts'
 import { base64 } from './transport/body.ts'
 
 /** Text runs through `sh -c`; a list is a program and its arguments. */
@@ -133,55 +134,24 @@ export class Exec {
   }
 }
 
-export class ExecSession {
-  readonly processId: string
-  /** The exit code. Rejects when the session was closed before, or the sandbox ended. */
-  readonly done: Promise<number>
-  readonly #session: Session
-  readonly #kill: (signal?: string | number) => Promise<void>
-
-  constructor(session: Session, kill: (signal?: string | number) => Promise<void>) {
-    this.#session = session
-    this.#kill = kill
-    this.processId = session.process.id
-    this.done = session.result.then((result) => result.exitCode)
-    this.done.catch(() => {})
-  }
-
-  get sessionId(): string {
-    return this.processId
-  }
-
-  get process(): ProcessInfo {
-    return this.#session.process
-  }
-
-  /** All that is known about the end: exit code, signal, timedOut, oom, durationMs. */
-  get result(): Promise<ProcessResult> {
-    return this.#session.result
-  }
-
+export class ExecSession extends ProcessSession {
   /** Some output was printed but could not be given. */
   get truncated(): boolean {
-    return this.#session.truncated
+    return this.session.truncated
   }
 
   /** Resolves when there is room for more. */
   sendStdin(data: string | Uint8Array): Promise<void> {
-    return this.#session.sendStdin(data)
+    return this.session.sendStdin(data)
   }
 
   closeStdin(): void {
-    this.#session.closeStdin()
-  }
-
-  kill(signal?: string | number): Promise<void> {
-    return this.#kill(signal)
+    this.session.closeStdin()
   }
 
   /** Leaves the process running. */
   close(): void {
-    this.#session.close()
+    this.session.close()
   }
 }
 

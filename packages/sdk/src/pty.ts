@@ -1,7 +1,7 @@
-import type { ProcessInfo } from '@islet/contract'
 import type { Client } from './client.ts'
 import type { Command, CommandOptions } from './exec.ts'
-import { type ProcessResult, Session } from './session.ts'
+import { ProcessSession } from './process-session.ts'
+import { Session } from './session.ts'
 
 export interface PtyOptions extends CommandOptions {
   /** Default: 80. */
@@ -68,55 +68,24 @@ export class Pty {
   }
 }
 
-export class PtySession {
-  readonly processId: string
-  /** The exit code. */
-  readonly done: Promise<number>
-  readonly #session: Session
-  readonly #kill: (signal?: string | number) => Promise<void>
-
-  constructor(session: Session, kill: (signal?: string | number) => Promise<void>) {
-    this.#session = session
-    this.#kill = kill
-    this.processId = session.process.id
-    this.done = session.result.then((result) => result.exitCode)
-    this.done.catch(() => {})
-  }
-
-  get sessionId(): string {
-    return this.processId
-  }
-
-  get process(): ProcessInfo {
-    return this.#session.process
-  }
-
-  get result(): Promise<ProcessResult> {
-    return this.#session.result
-  }
-
+export class PtySession extends ProcessSession {
   /** Types into the terminal. Resolves when there is room for more. */
   send(data: string | Uint8Array): Promise<void> {
-    return this.#session.sendStdin(data)
+    return this.session.sendStdin(data)
   }
 
   resize(cols: number, rows: number): void {
-    this.#session.resize(cols, rows)
-  }
-
-  /** Default: SIGKILL. */
-  kill(signal?: string | number): Promise<void> {
-    return this.#kill(signal)
+    this.session.resize(cols, rows)
   }
 
   /** Leaves the terminal running. */
   detach(): void {
-    this.#session.close()
+    this.session.close()
   }
 
   /** Ends the terminal, as closing a terminal window does. */
   async close(): Promise<void> {
-    this.#session.close()
-    await this.#kill('SIGHUP')
+    this.session.close()
+    await this.kill('SIGHUP')
   }
 }

@@ -1,6 +1,7 @@
+import type { Finding } from '@islet/server/probe'
 import type { Command } from 'commander'
 import { command, type JsonFlag } from '../command.ts'
-import { checkClient, checkServerSide, type Finding } from '../doctor.ts'
+import { checkClient, checkServerSide } from '../doctor.ts'
 import { paint, print, printJson } from '../output.ts'
 
 export function doctor(): Command {

@@ -6,7 +6,7 @@ import { parseCpuMillis, parseDurationMs, parseSizeBytes } from '../units.ts'
 const encoder = new TextEncoder()
 export const byteLength = (text: string): number => encoder.encode(text).length
 
-const noNul = (text: string): boolean => !text.includes('\0')
+export const noNul = (text: string): boolean => !text.includes('\0')
 
 export const sandboxId = z.string().regex(idPattern('sandbox'), 'not a sandbox id')
 export const processId = z.string().regex(idPattern('process'), 'not a process id')
@@ -53,6 +53,13 @@ export const metadata = z
     (value) => byteLength(JSON.stringify(value)) <= LIMITS.metadataBytes,
     `metadata has at most ${LIMITS.metadataBytes} bytes of JSON`,
   )
+  .refine((value) => !holdsNul(value), 'metadata has no NUL')
+
+function holdsNul(value: unknown): boolean {
+  if (typeof value === 'string') return !noNul(value)
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(([name, item]) => !noNul(name) || holdsNul(item))
+}
 
 /** Input: a number of milliseconds or '30s'. Output: milliseconds. */
 export const durationMs = quantity(
@@ -101,6 +108,11 @@ export const fileMode = z.union([
 export const queryBoolean = z
   .enum(['true', '1', 'false', '0', ''])
   .transform((text) => text === 'true' || text === '1' || text === '')
-export const queryInteger = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
+/** Query parameters are text: decimal digits and nothing else that JavaScript takes for a number. */
+export const queryInteger = (min: number, max: number) =>
+  z.preprocess(
+    (text) => (typeof text === 'string' && /^-?\d+$/.test(text) ? Number(text) : text),
+    z.number().int().min(min).max(max),
+  )
 
 export const timestamp = z.iso.datetime()

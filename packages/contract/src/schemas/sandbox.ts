@@ -8,6 +8,7 @@ import {
   envPatch,
   fileMode,
   metadata,
+  noNul,
   queryInteger,
   sandboxId,
   sandboxPath,
@@ -66,6 +67,7 @@ const label = z
   .min(1)
   .max(LIMITS.nameLength)
   .regex(/^[^\p{Cc}]+$/u, 'no control characters')
+const description = z.string().max(LIMITS.descriptionLength).refine(noNul, 'no NUL')
 export const runtimeName = z
   .string()
   .min(1)
@@ -75,7 +77,7 @@ export const runtimeName = z
 export const createSandbox = z.strictObject({
   runtime: runtimeName.optional().meta({ description: 'A name of GET /v1/runtimes. Default: base.' }),
   name: label.optional(),
-  description: z.string().max(LIMITS.descriptionLength).optional(),
+  description: description.optional(),
   metadata: metadata.optional(),
   project: label.optional(),
   env: env.optional(),
@@ -104,7 +106,7 @@ export type CreateSandboxParsed = z.output<typeof createSandbox>
 
 export const updateSandbox = z.strictObject({
   name: label.nullable().optional(),
-  description: z.string().max(LIMITS.descriptionLength).nullable().optional(),
+  description: description.nullable().optional(),
   metadata: metadata.optional().meta({ description: 'Replaces the metadata.' }),
   project: label.nullable().optional(),
   env: envPatch
