@@ -66,15 +66,17 @@ static const struct stream_ops ops = {.window = on_window, .cancel = on_cancel};
 
 /* An fd of a regular file, or -1 after ERROR. Opening does not block, whatever is at the path. */
 static int open_regular(uint32_t stream, const char *path, struct stat *st) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) {
+  /* Opening a device may do something, or fail in ways of its own: only what looks regular is opened. */
+  bool other = stat(path, st) == 0 && !S_ISREG(st->st_mode);
+  int fd = other ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 && !other) {
     reply_errno(stream, "open", errno, path);
     return -1;
   }
-  if (fstat(fd, st) == 0 && S_ISREG(st->st_mode)) return fd;
+  if (fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode)) return fd;
   if (S_ISDIR(st->st_mode)) reply_errno(stream, "open", EISDIR, path);
   else reply_error(stream, KIND_UNSUPPORTED, "open", "not a regular file");
-  close(fd);
+  if (fd >= 0) close(fd);
   return -1;
 }
 

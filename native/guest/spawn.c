@@ -222,6 +222,8 @@ static bool open_pipe(struct spawn *spawn, int i, int child_end) {
   if (pipe2(fd, O_CLOEXEC) < 0) return false;
   spawn->child_fd[i] = fd[child_end];
   spawn->own_fd[i] = fd[1 - child_end];
+  /* A pipe belongs to who made it, and /dev/stdout opens it anew: without this only root could. */
+  if (fchown(fd[child_end], spawn->user.uid, spawn->user.gid) < 0 && errno != EPERM) return false;
   return fcntl(spawn->own_fd[i], F_SETFL, O_NONBLOCK) == 0;
 }
 

@@ -28,7 +28,7 @@ export class Internet {
 
   constructor() {
     const n = this.#number
-    this.hostAddress = `203.0.113.${4 * n + 1}`
+    this.hostAddress = `192.0.2.${4 * n + 1}`
     this.web = `198.51.100.${n + 1}`
     this.dns = `198.51.100.${n + 101}`
     this.privates = {
@@ -41,7 +41,7 @@ export class Internet {
   }
 
   async start(): Promise<void> {
-    const [name, link, peer] = [this.#name, this.#link, `203.0.113.${4 * this.#number + 2}`]
+    const [name, link, peer] = [this.#name, this.#link, `192.0.2.${4 * this.#number + 2}`]
     ip('netns', 'add', name)
     ip('link', 'add', link, 'type', 'veth', 'peer', 'name', 'wire', 'netns', name)
     ip('address', 'add', `${this.hostAddress}/30`, 'dev', link)

@@ -22,9 +22,23 @@ export class Sandboxes {
 
   /** Answers once the sandbox runs. */
   async create(options: CreateOptions = {}): Promise<Sandbox> {
-    const { signal, idempotencyKey = newKey(), ...body } = options
-    const info = await this.#client.call('createSandbox', { body, idempotencyKey, signal })
-    return new Sandbox(this.#client, info)
+    const { signal, idempotencyKey, ...body } = options
+    const call = { body, idempotencyKey: idempotencyKey ?? newKey() }
+    try {
+      return new Sandbox(this.#client, await this.#client.call('createSandbox', { ...call, signal }))
+    } catch (error) {
+      // It may have been made, or be in the making, and nobody else has the key to find it by.
+      if (signal?.aborted && idempotencyKey === undefined) void this.#undo(call)
+      throw error
+    }
+  }
+
+  async #undo(call: { body: CreateSandbox; idempotencyKey: string }): Promise<void> {
+    try {
+      await this.delete((await this.#client.call('createSandbox', call)).id)
+    } catch {
+      // The caller has gone on long ago.
+    }
   }
 
   /** The handle of a sandbox that exists. */

@@ -54,23 +54,20 @@ describe('the key', () => {
     const headers = { cookie: `key=${TEST_KEY}`, 'sec-websocket-protocol': `islet.bearer.${TEST_KEY}` }
     assert.equal((await fetch(`${api.url}/v1/info`, { headers })).status, 401)
   })
-
-  it('is compared by the constant-time comparison alone', async () => {
-    api.candidates.length = 0
-    await get('/v1/info', 'Bearer guess')
-    await get('/v1/info', `Bearer ${TEST_KEY}`)
-    assert.deepEqual(api.candidates, ['guess', TEST_KEY])
-  })
 })
 
 describe('the Host header', () => {
   const statusFor = (api: TestApi, host: string | undefined) =>
     new Promise<number>((resolve, reject) => {
       const headers = { authorization: `Bearer ${TEST_KEY}`, ...(host !== undefined && { host }) }
-      const sent = request(`${api.url}/v1/info`, { headers, setHost: false }, (response) => {
-        response.resume()
-        resolve(response.statusCode!)
-      })
+      const sent = request(
+        `http://127.0.0.1:${api.port}/v1/info`,
+        { headers, setHost: false },
+        (response) => {
+          response.resume()
+          resolve(response.statusCode!)
+        },
+      )
       sent.on('error', reject).end()
     })
 
@@ -98,12 +95,12 @@ describe('the Host header', () => {
   })
 
   it('may be anything when the server listens on the network', async () => {
-    await using api = await startTestApi({ config: { host: '0.0.0.0' } })
+    await using api = await startTestApi({ host: '0.0.0.0' })
     assert.equal(await statusFor(api, 'islet.example'), 200)
   })
 
   it('must be there and make sense', async () => {
-    await using api = await startTestApi({ config: { host: '0.0.0.0' } })
+    await using api = await startTestApi({ host: '0.0.0.0' })
     assert.equal(await statusFor(api, undefined), 400)
     assert.equal(await statusFor(api, 'a b/c'), 400)
   })

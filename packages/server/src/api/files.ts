@@ -44,8 +44,11 @@ export function fileRoutes({ files }: ApiDeps) {
       await discard(body)
       return new Bytes(undefined, { ETag: etagOf(entry) }, 304)
     }
-    const part = range && { 'Content-Range': `bytes ${start}-${start + length - 1}/${entry.sizeBytes}` }
-    return new Bytes(body, { ...headersOf(entry), ...part, 'Content-Length': length }, range ? 206 : 200)
+    const part = range && {
+      'Content-Range': `bytes ${start}-${start + (length ?? 0) - 1}/${entry.sizeBytes}`,
+    }
+    const size = length !== undefined && { 'Content-Length': length }
+    return new Bytes(body, { ...headersOf(entry), ...part, ...size }, range ? 206 : 200)
   }
 
   async function openRange(id: string, path: string, range: Range | undefined, signal: AbortSignal) {

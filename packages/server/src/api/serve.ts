@@ -1,6 +1,6 @@
 // The API on a port.
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { IsletError } from '@islet/contract'
 import type { Api } from './api.ts'
 import { expectContinue } from './body.ts'
@@ -56,13 +56,22 @@ export async function serveApi(api: Api, options: ServeOptions): Promise<Served>
 
   const { port } = server.address() as AddressInfo
   const name = options.host.includes(':') ? `[${options.host}]` : options.host
+  // Node counts a connection as idle only after its first request; clients open some ahead of need.
+  const unused = new Set<Socket>()
+  server.on('connection', (socket) => {
+    unused.add(socket)
+    socket.once('close', () => unused.delete(socket))
+  })
+  for (const event of ['request', 'checkContinue', 'upgrade']) {
+    server.on(event, ({ socket }: IncomingMessage) => unused.delete(socket))
+  }
   let closing: Promise<void> | undefined
   return {
     url: `http://${name}:${port}`,
     port,
     server,
     close: ({ timeoutMs = 0 } = {}) => {
-      closing ??= close(api, server, timeoutMs)
+      closing ??= close(api, server, unused, timeoutMs)
       return closing
     },
   }
@@ -87,12 +96,13 @@ function cannotListen(error: NodeJS.ErrnoException, host: string, port: number):
   })
 }
 
-async function close(api: Api, server: Server, timeoutMs: number): Promise<void> {
+async function close(api: Api, server: Server, unused: Iterable<Socket>, timeoutMs: number): Promise<void> {
   api.drain()
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   // Sockets have no end of their own to wait for; their clients attach again.
   api.close()
   server.closeIdleConnections()
+  for (const socket of unused) socket.destroy()
   // A connection that was busy then becomes idle once it is answered, and would stay so until its client leaves.
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
   const timer = setTimeout(() => server.closeAllConnections(), timeoutMs)

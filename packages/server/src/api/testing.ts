@@ -1,80 +1,145 @@
-// The real API on a real loopback port, over services that live in memory.
-import { createLog, type Log } from '../log.ts'
-import { createApi } from './api.ts'
-import type { ApiDeps } from './route.ts'
-import { type Served, type ServeOptions, serveApi } from './serve.ts'
-import { MemoryControl } from './testing/control.ts'
-import { MemoryFiles } from './testing/files.ts'
-import { MemoryImages } from './testing/images.ts'
-import { MemoryProcesses } from './testing/processes.ts'
+// The whole real server on a loopback port, with engine `process` and a data directory that goes away with it.
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { CreateSandbox, ErrorBody, ProcessInfo, Sandbox, StartProcess } from '@islet/contract'
+import { loadConfig, startServer } from '../app.ts'
+import { createLog } from '../log.ts'
 
 export const TEST_KEY = `islet_${'t'.repeat(43)}`
 
 export interface TestApi extends AsyncDisposable {
   url: string
   port: number
-  served: Served
-  control: MemoryControl
-  processes: MemoryProcesses
-  files: MemoryFiles
-  images: MemoryImages
-  /** What was compared with the key. */
-  candidates: string[]
+  dataDir: string
+  /** Every line of the log, down to trace. */
   logged: string[]
-  drain(): void
+  /** As when the server is told to stop: drains, then ends everything. Twice is fine. */
+  close(): Promise<void>
   /** With the key and, for an object body, as JSON. */
   call(method: string, path: string, body?: unknown, init?: RequestInit): Promise<Response>
+  createSandbox(input?: CreateSandbox): Promise<Sandbox>
+  start(sandboxId: string, input: StartProcess): Promise<ProcessInfo>
+  process(sandboxId: string, processId: string): Promise<ProcessInfo>
 }
 
-export async function startTestApi(options: Partial<ServeOptions> & Partial<ApiDeps> = {}): Promise<TestApi> {
-  const control = new MemoryControl()
-  const processes = new MemoryProcesses(control)
-  const files = new MemoryFiles(control)
-  const images = new MemoryImages()
-  const candidates: string[] = []
+export interface TestApiOptions {
+  host?: string
+  port?: number
+  /** For running requests when it closes. Default: none. */
+  drainTimeoutMs?: number
+  imageDir?: string
+}
+
+export async function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'islet-api-'))
   const logged: string[] = []
-  const key = {
-    keyMatches: (candidate: string) => {
-      candidates.push(candidate)
-      return candidate === TEST_KEY
-    },
+  const log = createLog({ level: 'trace', destination: { write: (line) => void logged.push(line) } })
+  const { host, port = 0, drainTimeoutMs = 0, imageDir } = options
+  const overrides = {
+    engine: 'process',
+    dataDir,
+    host,
+    port,
+    imageDir,
+    drainTimeoutMs: `${drainTimeoutMs}ms`,
   }
-  const log: Log = createLog({
-    level: 'trace',
-    destination: { write: (line: string) => void logged.push(line) },
+  const config = loadConfig({ env: { ISLET_API_KEY: TEST_KEY }, overrides })
+  const server = await startServer(config, { log, ephemeral: true }).catch((error) => {
+    rmSync(dataDir, { recursive: true })
+    throw error
   })
-  const { host = '127.0.0.1', port = 0, headersTimeoutMs, ...deps } = options
-  const api = createApi({ control, processes, files, images, key, log, config: { host }, ...deps })
-  const served = await serveApi(api, { host, port, ...(headersTimeoutMs && { headersTimeoutMs }) })
-  const { url } = served
-  return {
-    url,
-    port: served.port,
-    served,
-    control,
-    processes,
-    files,
-    images,
-    candidates,
-    logged,
-    drain: api.drain,
-    call: (method, path, body, init = {}) => {
-      const isRaw = body === undefined || typeof body === 'string' || body instanceof Uint8Array
-      const headers = new Headers({
-        Authorization: `Bearer ${TEST_KEY}`,
-        ...(!isRaw && { 'Content-Type': 'application/json' }),
-      })
-      new Headers(init.headers).forEach((value, name) => {
-        headers.set(name, value)
-      })
-      const sent = body === undefined ? init.body : isRaw ? body : JSON.stringify(body)
-      return fetch(url + path, { ...init, method, headers, body: sent } as RequestInit)
-    },
-    [Symbol.asyncDispose]: () => served.close(),
+  const call: TestApi['call'] = (method, path, body, init = {}) => {
+    const isRaw = body === undefined || typeof body === 'string' || body instanceof Uint8Array
+    const headers = new Headers({
+      Authorization: `Bearer ${TEST_KEY}`,
+      ...(!isRaw && { 'Content-Type': 'application/json' }),
+    })
+    new Headers(init.headers).forEach((value, name) => {
+      headers.set(name, value)
+    })
+    const sent = body === undefined ? init.body : isRaw ? body : JSON.stringify(body)
+    return fetch(server.url + path, { ...init, method, headers, body: sent } as RequestInit)
   }
+  const made = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const response = await call(method, path, body)
+    assert.ok(response.ok, `${method} ${path}: ${response.status}`)
+    return (await response.json()) as T
+  }
+  const close = () => server.close({ all: true })
+  return {
+    url: server.url,
+    port: Number(new URL(server.url).port),
+    dataDir,
+    logged,
+    close,
+    call,
+    createSandbox: (input = {}) => made('POST', '/v1/sandboxes', input),
+    start: (sandboxId, input) => made('POST', `/v1/sandboxes/${sandboxId}/processes`, input),
+    process: (sandboxId, processId) => made('GET', `/v1/sandboxes/${sandboxId}/processes/${processId}`),
+    async [Symbol.asyncDispose]() {
+      await close()
+      assert.deepEqual(processesIn(dataDir), [], 'a command outlived its server')
+      rmSync(dataDir, { recursive: true })
+      assert.ok(!existsSync(dataDir))
+    },
+  }
+}
+
+export async function errorOf(response: Response): Promise<ErrorBody['error'] & { status: number }> {
+  return { ...((await response.json()) as ErrorBody).error, status: response.status }
 }
 
 /** Waits for what another part of the program is about to do; the test's own timeout ends it. */
-export async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 2))
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await pause(5)
 }
+
+/** Waits until a number that was growing, or shrinking, has stopped to; answers with it. */
+export async function settled(read: () => number | Promise<number>): Promise<number> {
+  for (let last = await read(); ; ) {
+    for (let same = 0; same < 10; same++) {
+      await pause(20)
+      const now = await read()
+      if (now !== last) same = -1
+      last = now
+    }
+    return last
+  }
+}
+
+/** Those whose working directory is there. */
+export function processesIn(directory: string): number[] {
+  return pids().filter((pid) => linkOf(`/proc/${pid}/cwd`).startsWith(directory))
+}
+
+/** Whether a process of this machine but this one has the file open. */
+export function isHeldOpen(path: string): boolean {
+  return pids()
+    .filter((pid) => pid !== process.pid)
+    .some((pid) => descriptors(pid).some((fd) => linkOf(`/proc/${pid}/fd/${fd}`) === path))
+}
+
+const pids = (): number[] =>
+  readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0)
+
+function descriptors(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/fd`)
+  } catch {
+    return [] // it has ended
+  }
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -94,7 +94,9 @@ export async function settleMachine(
   const home = bound.workspace ?? '/'
   const workdir = posix.resolve(home, record.workdir || home)
   const owner = record.user || undefined
-  if (input.workdir !== undefined) await guest.mkdir(workdir, { parents: true, owner })
+  // Also looks the user up: a sandbox whose commands could not run is not made.
+  if (input.workdir !== undefined || input.user !== undefined)
+    await guest.mkdir(workdir, { parents: true, owner })
   for (const file of input.files ?? []) {
     const content = Buffer.from(file.content, file.encoding)
     const options = { mode: file.mode, owner: file.owner ?? owner, parents: true }

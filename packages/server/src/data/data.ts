@@ -66,7 +66,7 @@ export interface FileService {
     sandboxId: string,
     path: string,
     options?: { start?: number; end?: number; signal?: AbortSignal },
-  ): Promise<{ entry: FileEntry; start: number; length: number; body: AsyncIterable<Buffer> }>
+  ): Promise<{ entry: FileEntry; start: number; length: number | undefined; body: AsyncIterable<Buffer> }>
   write(
     sandboxId: string,
     path: string,

@@ -45,6 +45,9 @@ export class Files implements FileService {
     if (start < 0) start = Math.max(0, (await guest.stat(absolute, { follow: true })).sizeBytes + start)
     const wanted = end === undefined ? undefined : end - start + 1
     const { entry, body } = await guest.read(absolute, { offset: start, length: wanted, signal })
+    // Files of /proc and /sys say they are empty: only their end tells.
+    if (entry.sizeBytes === 0 && start === 0 && wanted === undefined)
+      return { entry: toFileEntry(absolute, entry), start, length: undefined, body }
     const length = Math.min(wanted ?? Number.MAX_SAFE_INTEGER, Math.max(0, entry.sizeBytes - start))
     if (length === 0 && (start > 0 || wanted !== undefined)) {
       await body[Symbol.asyncIterator]().return?.()

@@ -13,14 +13,16 @@ import {
   suiteOf,
   writeAptSettings,
 } from './apt.ts'
+import { type Authority, localAuthorities, trusting } from './authorities.ts'
 import { bootstrap, LEFTOVERS } from './bootstrap.ts'
 import type { Image, ImageDefaults } from './image.ts'
 import { type Job, publish } from './job.ts'
+import { runOk } from './run.ts'
 import { exists, removeTree } from './staging.ts'
 import { type TreeWriter, treeWriter } from './tree.ts'
 
 /** Raise it when this file makes another base from the same archive. */
-const GENERATION = 1
+const GENERATION = 2
 const PACKAGES = [
   ...[
     'python3',
@@ -83,7 +85,8 @@ export async function buildBase(job: BaseJob): Promise<Image> {
     if (!/^[a-z0-9][a-z0-9+.-]+$/.test(name))
       throw new IsletError('bad_request', `${JSON.stringify(name)} is not the name of a package.`)
   }
-  const inputs = digestOf([GENERATION, suite, process.arch, packages, settings])
+  const authorities = await localAuthorities()
+  const inputs = digestOf([GENERATION, suite, process.arch, packages, settings, authorities])
   if (!job.force) {
     const found = (await sameInputs(job, inputs)) ?? (await job.find(inputs))
     if (found) return found
@@ -91,12 +94,13 @@ export async function buildBase(job: BaseJob): Promise<Image> {
   const root = join(staging.image, 'root')
   await bootstrap(job, { suite, packages, sources: settings.sources, dpkgOptions: DPKG_OPTIONS, root })
   onProgress({ stage: 'finish', message: 'Adding the user and cleaning up', fraction: 0.96 })
+  await trust(root, authorities)
   await finish(root, settings)
   await writeFile(join(staging.image, 'inputs'), inputs)
   return publish(staging, {
     digest: job.force ? digestOf([inputs, Date.now()]) : inputs,
     source: { kind: 'debian', suite },
-    defaults: BASE_DEFAULTS,
+    defaults: trusting(BASE_DEFAULTS, authorities),
     trees: (name) => [{ tree: 'root', at: '/', lowers: [{ kind: 'image', name, tree: 'root' }] }],
   })
 }
@@ -104,6 +108,13 @@ export async function buildBase(job: BaseJob): Promise<Image> {
 async function sameInputs({ current }: BaseJob, inputs: string): Promise<Image | undefined> {
   const made = current && (await readFile(join(current.path, 'inputs'), 'utf8').catch(() => undefined))
   return made === inputs ? current?.image : undefined
+}
+
+async function trust(root: string, authorities: readonly Authority[]): Promise<void> {
+  if (authorities.length === 0) return
+  const tree = treeWriter(root)
+  for (const { path, content } of authorities) await tree.file(path, content, 0o644)
+  await runOk(['chroot', root, 'update-ca-certificates'])
 }
 
 /** From a bootstrapped root to what a sandbox expects; nothing of this machine may stay in it. */

@@ -12,7 +12,7 @@ import { runOk } from './run.ts'
 import { type TreeWriter, treeWriter } from './tree.ts'
 
 /** Raise it when this file makes another skeleton from the same machine. */
-const GENERATION = 1
+const GENERATION = 2
 const TOP_LINKS = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'] as const
 /** Parts of a /lib that is a real directory which no sandbox needs. */
 const UNUSED = ['modules', 'firmware']

@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { importArchive } from './archive.ts'
+import { localAuthorities, trusting } from './authorities.ts'
 import { BUILT_IN, checkRuntimeName, IMAGE_NAME, imageName, openCatalog } from './catalog.ts'
 import { buildBase } from './debian.ts'
 import { allowedPaths } from './etc.ts'
@@ -59,7 +60,8 @@ export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' 
       for (const gap of hostGaps(hostRoot)) log(gap)
       await mkdir(join(staging.image, 'root'))
       await buildHostRoot(hostRoot, join(staging.image, 'root'))
-      const draft = { digest, source: { kind: 'host' }, defaults: HOST_DEFAULTS, trees: hostTrees } as const
+      const defaults = trusting(HOST_DEFAULTS, await localAuthorities(hostRoot))
+      const draft = { digest, source: { kind: 'host' }, defaults, trees: hostTrees } as const
       // The first sandbox of a machine waits for this one, and it can be made again at any time.
       return publish(staging, draft, { synced: false })
     })

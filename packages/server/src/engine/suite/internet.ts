@@ -1,7 +1,7 @@
 // A small internet for tests: a network namespace behind a veth, with a host in a documentation range, one in a private
 // range and one where clouds keep their metadata. Nothing leaves the machine.
 //
-//   this machine 203.0.113.<a> ──veth── 203.0.113.<b>  HTTP on 80 and 8080, DNS on 53 (udp, tcp)
+//   this machine 192.0.2.<a> ──veth── 192.0.2.<b>  HTTP on 80 and 8080, DNS on 53 (udp, tcp)
 //                10.99.<slot>.1         10.99.<slot>.2
 //                                       169.254.<100 + slot>.2
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
@@ -26,8 +26,8 @@ export interface Internet extends AsyncDisposable {
 export async function openInternet(slot: number, gateway: string): Promise<Internet> {
   const name = `islet-net-${slot}`
   const [near, far] = [`isn${slot}a`, `isn${slot}b`]
-  const ours = `203.0.113.${slot * 4 + 1}`
-  const host = `203.0.113.${slot * 4 + 2}`
+  const ours = `192.0.2.${slot * 4 + 1}`
+  const host = `192.0.2.${slot * 4 + 2}`
   const privateHost = `10.99.${slot}.2`
   const linkLocalHost = `169.254.${100 + slot}.2`
   const ip = (...args: string[]) => run('ip', args)
