@@ -2,11 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "cgroup.h"
@@ -92,6 +95,26 @@ static int attach_roots(const struct bind *bind, const struct shell *shell, cons
   return 0;
 }
 
+/*
+ * Shared memory counts against the memory limit and cannot be taken back, so a sandbox that filled its limit with it could
+ * not start another process. Half of the limit is left to programs. A shell without such a mount is left alone.
+ */
+static int size_shared_memory(const struct bind *bind, struct fail *fail) {
+  struct statfs filesystem;
+  char size[32];
+  if (!bind->limits.has_memory || bind->limits.memory_bytes == 0) return 0;
+  AUTO_CLOSE int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  AUTO_CLOSE int shm = root < 0 ? -1 : path_open_dir(root, "dev/shm");
+  if (shm < 0 || fstatfs(shm, &filesystem) < 0 || filesystem.f_type != TMPFS_MAGIC) return 0;
+  AUTO_CLOSE int context = fspick(shm, "", FSPICK_EMPTY_PATH | FSPICK_CLOEXEC);
+  snprintf(size, sizeof size, "%llu", (unsigned long long)bind->limits.memory_bytes / 2);
+  if (context < 0 || fsconfig(context, FSCONFIG_SET_STRING, "size", size, 0) < 0 ||
+      fsconfig(context, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0) {
+    return fail_errno(fail, "shm", "size of /dev/shm");
+  }
+  return 0;
+}
+
 static int set_hostname(const struct shell *shell, const char *hostname, struct fail *fail) {
   if (hostname[0] == 0) return 0;
   if (setns(shell->uts_ns, CLONE_NEWUTS) < 0) return fail_errno(fail, "setns", "uts namespace");
@@ -112,7 +135,8 @@ static int bind_steps(const struct bind *bind, struct shell *shell, int *roots, 
     if (roots[i] < 0) return -1;
   }
   if (make_mount_points(bind, shell, roots[0], fail) < 0) return -1;
-  return attach_roots(bind, shell, roots, fail);
+  if (attach_roots(bind, shell, roots, fail) < 0) return -1;
+  return size_shared_memory(bind, fail);
 }
 
 int bind_shell(const struct bind *bind, struct fail *fail) {
