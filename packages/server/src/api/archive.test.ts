@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -88,19 +88,27 @@ describe('archives', () => {
     assert.deepEqual([one.status, one.code], [400, 'bad_request'])
   })
 
-  it('are refused when the compression is broken or cut off, and leave nothing half written', async () => {
-    const broken = gzipSync(tar)
-    broken.fill(0xff, 100, 200)
-    const cut = gzipSync(tar).subarray(0, 100_000)
-    for (const [index, body] of [broken, cut, Buffer.from([0x1f, 0x8b])].entries()) {
-      const { status, code } = await errorOf(await api.call('PUT', `${archive}?path=broken-${index}`, body))
+  const broken = () => gzipSync(tar).fill(0xff, 100, 200)
+  const cut = () => gzipSync(tar).subarray(0, 100_000)
+
+  it('are refused when the compression is broken or cut off', async () => {
+    for (const body of [broken(), cut(), Buffer.from([0x1f, 0x8b])]) {
+      const { status, code } = await errorOf(await api.call('PUT', `${archive}?path=broken`, body))
       assert.deepEqual([status, code], [400, 'bad_request'])
-      console.log(
-        index,
-        existsSync(at(`broken-${index}`)) && readdirSync(at(`broken-${index}`), { recursive: true }),
-      )
     }
-    const kept = at('broken-1', 'sub', 'bytes')
-    if (existsSync(kept)) assert.deepEqual(readFileSync(kept), readFileSync(at('tree', 'sub', 'bytes')))
+  })
+
+  const todo = 'the guest kills the unpacking program, which leaves the file it was at: native/guest/tar_in.c'
+  it('leave no half of a file when they are refused', { todo }, async () => {
+    await api.call('PUT', `${archive}?path=half`, cut())
+    const names = readdirSync(at('half', 'sub'))
+    assert.ok(!names.includes('bytes'), 'sub/bytes is there')
+  })
+
+  it('do not touch anything outside of their directory', async () => {
+    const evil = execFileSync('tar', ['-C', at('tree', 'sub'), '-P', '-c', '../tool'])
+    const { status } = await errorOf(await api.call('PUT', `${archive}?path=inside/deep`, evil))
+    assert.equal(status, 400)
+    assert.deepEqual(readdirSync(at('inside')), ['deep'])
   })
 })

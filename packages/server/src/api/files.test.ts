@@ -3,19 +3,16 @@ import { execFileSync } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   statSync,
   truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { request } from 'node:http'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { fileEntry, fileList, type Sandbox } from '@islet/contract'
-import { errorOf, isHeldOpen, startTestApi, TEST_KEY, type TestApi, until } from './testing.ts'
+import { errorOf, isHeldOpen, startTestApi, type TestApi, until } from './testing.ts'
 
 const GIBIBYTE = 1024 ** 3
 

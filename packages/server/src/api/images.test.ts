@@ -1,83 +1,139 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { type ErrorBody, imageList, imageProgress, runtimeList } from '@islet/contract'
-import { startTestApi, type TestApi, until } from './testing.ts'
+import { imageList, imageProgress, runtimeList } from '@islet/contract'
+import { type Registry, startRegistry } from '../image/registry.scratch.ts'
+import { type TarEntry, tarOf } from '../image/scratch.ts'
+import { errorOf, startTestApi, type TestApi, until } from './testing.ts'
+
+const ROOT: TarEntry[] = [
+  { name: './', type: '5' },
+  { name: './etc/', type: '5' },
+  { name: './etc/passwd', content: 'root:x:0:0::/root:/bin/sh\n', mode: 0o644 },
+  { name: './bin/tool', content: 'tool' },
+]
+const LARGE: TarEntry = { name: './large', content: 'x'.repeat(3_000_000) }
 
 describe('images', () => {
   let api: TestApi
+  let registry: Registry
+  let scratch: string
+  const at = (name: string) => join(scratch, name)
   before(async () => {
+    scratch = mkdtempSync(join(tmpdir(), 'islet-api-images-'))
+    registry = await startRegistry(scratch)
+    await registry.push('small:1', [ROOT])
+    await registry.push('random:1', [[...ROOT, { ...LARGE, content: noise(LARGE.content!.length) }]])
     api = await startTestApi()
   })
-  after(() => api[Symbol.asyncDispose]())
+  after(async () => {
+    await api[Symbol.asyncDispose]()
+    await registry[Symbol.asyncDispose]()
+    rmSync(scratch, { recursive: true })
+  })
 
+  const pull = (name: string, init?: RequestInit, more = {}) =>
+    api.call(
+      'POST',
+      '/v1/images/pull',
+      { reference: `${registry.address}/${name}`, insecure: true, ...more },
+      init,
+    )
+  const importing = (kind: string, path: string, name: string, from = api) =>
+    from.call('POST', '/v1/images/import', { kind, path, name })
   const linesOf = async (response: Response) =>
     (await response.text())
       .trimEnd()
       .split('\n')
       .map((line) => imageProgress.parse(JSON.parse(line)))
+  const imagesOf = async (from = api) =>
+    imageList.parse(await (await from.call('GET', '/v1/images')).json()).images
 
   it('and runtimes are listed', async () => {
     const { runtimes } = runtimeList.parse(await (await api.call('GET', '/v1/runtimes')).json())
+    const host = runtimes.find(({ name }) => name === 'host')
+    assert.ok(host?.ready && host.image?.startsWith('img-'))
     assert.deepEqual(
-      runtimes.map(({ name, ready, image }) => ({ name, ready, image })),
-      [
-        { name: 'base', ready: true, image: 'img-0' },
-        { name: 'later', ready: false, image: null },
-      ],
+      runtimes.filter(({ ready, image }) => ready !== (image !== null)),
+      [],
     )
-    imageList.parse(await (await api.call('GET', '/v1/images')).json())
+    assert.ok((await imagesOf()).some(({ name }) => name === host.image))
   })
 
   it('are pulled with a line for every step and the image at the end', async () => {
-    const response = await api.call('POST', '/v1/images/pull', { reference: 'works', name: 'mine' })
+    const response = await pull('small:1', {}, { name: 'mine' })
     assert.equal(response.status, 200)
     assert.equal(response.headers.get('content-type'), 'application/x-ndjson')
     const lines = await linesOf(response)
-    assert.deepEqual(
-      lines.map(({ type }) => type),
-      ['progress', 'progress', 'done'],
-    )
-    const last = lines.at(-1)!
+    const last = lines.pop()!
+    assert.ok(lines.length > 0 && lines.every(({ type }) => type === 'progress'))
     assert.deepEqual(last.type === 'done' && last.image.runtimes, ['mine'])
   })
 
   it('fail as an HTTP error before the first line, and as the last line after it', async () => {
-    const missing = await api.call('POST', '/v1/images/pull', { reference: 'missing' })
-    assert.equal(missing.status, 404)
-    assert.equal(((await missing.json()) as ErrorBody).error.code, 'image_not_found')
-    const lines = await linesOf(await api.call('POST', '/v1/images/pull', { reference: 'breaks' }))
+    const missing = await errorOf(await importing('tar', at('none.tar'), 'none'))
+    assert.deepEqual([missing.status, missing.code], [404, 'file_not_found'])
+    writeFileSync(at('broken.tar'), 'x'.repeat(100_000))
+    const lines = await linesOf(await importing('tar', at('broken.tar'), 'broken'))
     const last = lines.at(-1)!
-    assert.equal(last.type === 'error' && last.error.code, 'server_disk_full')
+    assert.ok(lines.length > 1)
+    assert.equal(last.type === 'error' && last.error.code, 'bad_request')
   })
 
-  it('are no longer worked on when the client goes away', async () => {
+  it('are no longer worked on when the client goes away, and leave nothing', async () => {
+    const before = readdirSync(join(api.dataDir, 'images')).sort()
     const controller = new AbortController()
-    const response = await api.call(
-      'POST',
-      '/v1/images/pull',
-      { reference: 'slow' },
-      { signal: controller.signal },
-    )
+    registry.door = 'stall'
+    const response = await pull('random:1', { signal: controller.signal })
     await response.body!.getReader().read()
+    await until(() => registry.blobs.length > 0)
+    assert.notDeepEqual(readdirSync(join(api.dataDir, 'images')).sort(), before)
     controller.abort()
-    await until(() => api.images.aborted === 1)
+    await until(() => String(readdirSync(join(api.dataDir, 'images')).sort()) === String(before))
+    registry.door = 'open'
+    assert.equal((await linesOf(await pull('random:1'))).at(-1)?.type, 'done')
   })
 
-  it('are built, imported, collected and removed by names that need escaping', async () => {
-    assert.equal(
-      (await linesOf(await api.call('POST', '/v1/images/build', { runtime: 'base' }))).at(-1)?.type,
-      'done',
-    )
-    const source = { kind: 'tar', path: '/srv/x.tar' }
-    await linesOf(await api.call('POST', '/v1/images/import', { ...source, name: 'x' }))
-    assert.deepEqual(api.images.imported, [source])
-    assert.deepEqual(await (await api.call('POST', '/v1/images/collect')).json(), {
-      removed: ['img-1'],
-      freedBytes: 10,
-    })
+  it('do not fit on a full disk, say so and leave nothing', async () => {
+    mkdirSync(at('disk'))
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'islet-test', at('disk')])
+    try {
+      await using other = await startTestApi({ imageDir: join(at('disk'), 'images') })
+      writeFileSync(at('large.tar'), tarOf([...ROOT, LARGE]))
+      const last = (await linesOf(await importing('tar', at('large.tar'), 'large', other))).at(-1)!
+      assert.equal(last.type === 'error' && last.error.code, 'server_disk_full')
+      writeFileSync(at('small.tar'), tarOf(ROOT))
+      const next = (await linesOf(await importing('tar', at('small.tar'), 'small', other))).at(-1)!
+      assert.equal(next.type, 'done')
+    } finally {
+      execFileSync('umount', [at('disk')])
+    }
+  })
+
+  it('are imported, collected and removed by names that need escaping', async () => {
     const name = 'docker.io/library/alpine:3@x'
+    mkdirSync(at('root/etc'), { recursive: true })
+    writeFileSync(at('root/etc/passwd'), 'root:x:0:0::/root:/bin/sh\n')
+    const done = (await linesOf(await importing('directory', at('root'), name))).at(-1)!
+    assert.ok(done.type === 'done')
+    assert.deepEqual(done.image.source, { kind: 'directory', path: at('root') })
+    assert.ok(existsSync(join(api.dataDir, 'images', done.image.name)))
     assert.equal((await api.call('DELETE', `/v1/images/${encodeURIComponent(name)}`)).status, 204)
-    assert.deepEqual(api.images.removed, [name])
+    assert.ok(!(await imagesOf()).some((image) => image.name === done.image.name))
     assert.equal((await api.call('DELETE', `/v1/images/${encodeURIComponent('../x')}`)).status, 404)
+    const collected = await (await api.call('POST', '/v1/images/collect')).json()
+    assert.deepEqual(collected, { removed: [], freedBytes: 0 })
   })
 })
+
+/** Text that does not compress to nothing. */
+function noise(length: number): string {
+  let seed = 1
+  return Array.from({ length }, () => {
+    seed = (seed * 48_271) % 2_147_483_647
+    return String.fromCharCode(33 + (seed % 90))
+  }).join('')
+}

@@ -1,6 +1,6 @@
 // The whole real server on a loopback port, with engine `process` and a data directory that goes away with it.
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CreateSandbox, ErrorBody, ProcessInfo, Sandbox, StartProcess } from '@islet/contract'
@@ -81,6 +81,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     async [Symbol.asyncDispose]() {
       await close()
       assert.deepEqual(processesIn(dataDir), [], 'a command outlived its server')
+      assert.deepEqual(slotsOf(dataDir), [], 'something of the server stayed on the machine')
       rmSync(dataDir, { recursive: true })
       assert.ok(!existsSync(dataDir))
     },
@@ -109,9 +110,26 @@ export async function settled(read: () => number | Promise<number>): Promise<num
   }
 }
 
+/** The first process of a sandbox is the parent of its commands. */
+export function parentOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+}
+
 /** Those whose working directory is there. */
-export function processesIn(directory: string): number[] {
+function processesIn(directory: string): number[] {
   return pids().filter((pid) => linkOf(`/proc/${pid}/cwd`).startsWith(directory))
+}
+
+/** What servers hold of the machine: see instance.ts. */
+function slotsOf(dataDir: string): string[] {
+  return globSync('/run/islet/*/owner.*.json').filter((path) => {
+    try {
+      return readFileSync(path, 'utf8').includes(dataDir)
+    } catch {
+      return false // another server's, and gone
+    }
+  })
 }
 
 /** Whether a process of this machine but this one has the file open. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { ErrorBody } from '@islet/contract'
+import type { ErrorBody, Sandbox } from '@islet/contract'
 import { startTestApi, type TestApi } from './testing.ts'
 
 describe('a request that is not valid', () => {
@@ -8,7 +8,7 @@ describe('a request that is not valid', () => {
   let sandbox: string
   before(async () => {
     api = await startTestApi()
-    sandbox = `/v1/sandboxes/${(await api.control.create({})).id}`
+    sandbox = `/v1/sandboxes/${(await api.createSandbox()).id}`
   })
   after(() => api[Symbol.asyncDispose]())
 
@@ -45,7 +45,8 @@ describe('a request that is not valid', () => {
       assert.equal(issues[0]?.path, path)
       assert.ok(message.startsWith(`${path}: `), message)
     }
-    assert.equal(api.processes.execs.length, 0)
+    const ran = await (await api.call('GET', `${sandbox}/processes`)).json()
+    assert.deepEqual(ran, { processes: [] })
   })
 
   it('says all that is wrong, up to a bound', async () => {
@@ -127,6 +128,11 @@ describe('a request that is not valid', () => {
       'nope=1',
       'limit=0',
       'limit=x',
+      'limit=0x10',
+      'limit=1e2',
+      'limit=+1',
+      'limit=1.0',
+      'limit=',
       'limit=1&limit=2',
       'name=%ff',
       'name=%',
@@ -140,14 +146,31 @@ describe('a request that is not valid', () => {
   })
 
   it('may repeat a key that is a list, and use + for a space', async () => {
-    await api.call('GET', '/v1/sandboxes?metadata=a%3D1&metadata=b=2&name=a+b%2B')
-    assert.deepEqual(api.control.lastQuery, { metadata: ['a=1', 'b=2'], name: 'a b+' })
+    const { id } = await api.createSandbox({ name: 'a b+', metadata: { a: '1', b: '2' } })
+    await api.createSandbox({ name: 'a b+', metadata: { a: '1' } })
+    const found = await api.call('GET', '/v1/sandboxes?metadata=a%3D1&metadata=b=2&name=a+b%2B')
+    const { sandboxes } = (await found.json()) as { sandboxes: Sandbox[] }
+    assert.deepEqual(
+      sandboxes.map((each) => each.id),
+      [id],
+    )
   })
 
   it('is refused for a NUL wherever it stands', async () => {
     assert.equal((await refused('GET', `${sandbox}/files?path=/a%00b`)).code, 'invalid_path')
     assert.equal((await refused('POST', `${sandbox}/files/mkdir`, { path: '/a\0' })).code, 'invalid_path')
     assert.equal((await refused('POST', '/v1/sandboxes', { workdir: '/\0' })).code, 'invalid_path')
+    const texts = [
+      { name: 'a\0' },
+      { description: 'a\0' },
+      { metadata: { a: ['\0'] } },
+      { metadata: { '\0': 1 } },
+    ]
+    for (const body of texts) {
+      const { status, issues } = await refused('POST', '/v1/sandboxes', body)
+      assert.deepEqual([status, issues[0]?.path.split('.')[0]], [400, Object.keys(body)[0]])
+      assert.equal((await refused('PATCH', sandbox, body)).status, 400)
+    }
     for (const path of ['/v1/sandboxes?name=a%00', '/v1/sandboxes?a%00=1', '/v1/images/a%00b', '/v1/%00']) {
       const { status } = await refused('DELETE', path).then((error) =>
         error.status === 405 ? refused('GET', path) : error,
@@ -160,7 +183,7 @@ describe('a request that is not valid', () => {
     assert.equal((await refused('GET', `${sandbox}/files?path=`)).code, 'bad_request')
     assert.equal((await refused('GET', `${sandbox}/files`)).code, 'bad_request')
     assert.equal((await refused('GET', `${sandbox}/files?path=${'x'.repeat(4096)}`)).code, 'invalid_path')
-    const longest = encodeURIComponent('é'.repeat(2047))
+    const longest = encodeURIComponent(`/${'é'.repeat(100)}`.repeat(20) + `/${'é'.repeat(36)}`)
     assert.equal((await refused('GET', `${sandbox}/files?path=${longest}`)).code, 'file_not_found')
   })
 })
