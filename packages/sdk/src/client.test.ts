@@ -1,75 +1,96 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { IsletError } from '@islet/contract'
-import { EXEC_RESULT, PROCESS, SANDBOX, startStub } from '../test/stub.ts'
+import { after, before, test } from 'node:test'
+import { IsletError, newId } from '@islet/contract'
+import { makeGate } from '../../server/src/api/testing/gate.ts'
+import { startTestApi, TEST_KEY, type TestApi } from '../../server/src/api/testing.ts'
+import { startProxy } from '../test/proxy.ts'
+import { Client } from './client.ts'
 import { hasCode, Islet, Sandbox } from './index.ts'
 
-const apiKey = 'test-key-test-key'
-const unavailable = {
-  status: 503,
-  json: { error: { code: 'draining', message: 'Going.', retryable: true } },
-}
+const apiKey = TEST_KEY
+const draining = { status: 503, body: JSON.stringify(new IsletError('draining').toBody()) }
+
+let api: TestApi
+before(async () => {
+  api = await startTestApi()
+})
+after(() => api[Symbol.asyncDispose]())
 
 test('every call shows the key as a bearer token and nowhere else', async () => {
-  await using stub = await startStub(() => ({ status: 200, json: SANDBOX }))
-  await Sandbox.get(SANDBOX.id, { url: stub.url, apiKey })
-  const [asked] = stub.asked
+  await using proxy = await startProxy(api.url)
+  const { id } = await api.createSandbox()
+  assert.equal((await Sandbox.get(id, { url: proxy.url, apiKey })).id, id)
+  const [asked] = proxy.asked
   assert.equal(asked?.headers.authorization, `Bearer ${apiKey}`)
-  assert.equal(asked?.path, `/v1/sandboxes/${SANDBOX.id}`)
-  assert.ok(!String(asked?.query).includes(apiKey))
+  assert.equal(asked?.path, `/v1/sandboxes/${id}`)
+  assert.equal(asked?.query.size, 0)
 })
 
-test('create sends only the sandbox as its body and a new idempotency key each time', async () => {
-  await using stub = await startStub(() => ({ status: 201, json: SANDBOX }))
-  const sandbox = await Sandbox.create({ url: stub.url, apiKey, name: 'first', env: { A: '1' } })
-  await Sandbox.create({ url: stub.url, apiKey })
-  assert.deepEqual(JSON.parse(stub.asked[0]!.body), { name: 'first', env: { A: '1' } })
-  const keys = stub.asked.map(({ headers }) => headers['idempotency-key'])
-  assert.equal(new Set(keys).size, 2)
-  assert.ok(keys.every((key) => typeof key === 'string' && key.length >= 16))
-  assert.equal(sandbox.id, SANDBOX.id)
-  assert.equal(sandbox.status, 'running')
+test('create makes what it is told, each time another one', async () => {
+  const input = { name: 'first', env: { A: '1' } }
+  const first = await Sandbox.create({ url: api.url, apiKey, ...input })
+  const second = await Sandbox.create({ url: api.url, apiKey, ...input })
+  assert.notEqual(first.id, second.id)
+  assert.equal(first.status, 'running')
+  const { name, env } = await first.getInfo()
+  assert.deepEqual({ name, env }, input)
 })
 
-test('a create that lost its connection is tried again with the same idempotency key', async () => {
-  await using stub = await startStub((_, count) =>
-    count === 1 ? { hangUp: true } : count === 2 ? unavailable : { status: 201, json: SANDBOX },
+test('a create that lost its connection, or its answer, is tried again and makes one sandbox', async () => {
+  await using proxy = await startProxy(api.url, (_, count) =>
+    count === 1 ? { cut: 'request' } : count === 2 ? { cut: 'answer' } : count === 3 ? draining : undefined,
   )
-  await Sandbox.create({ url: stub.url, apiKey })
-  assert.equal(stub.asked.length, 3)
-  assert.equal(new Set(stub.asked.map(({ headers }) => headers['idempotency-key'])).size, 1)
+  const { id } = await Sandbox.create({ url: proxy.url, apiKey, name: 'once' })
+  assert.equal(proxy.asked.length, 4)
+  assert.equal(new Set(proxy.asked.map(({ headers }) => headers['idempotency-key'])).size, 1)
+  const { sandboxes } = await Sandbox.list({ url: api.url, apiKey, name: 'once' })
+  assert.deepEqual(
+    sandboxes.map((found) => found.id),
+    [id],
+  )
 })
 
 test('a command is never sent twice', async () => {
-  await using stub = await startStub(() => ({ hangUp: true }))
-  const sandbox = await connected(stub.url)
-  await assert.rejects(sandbox.exec.run('date'), (error) => hasCode(error, 'connection_failed'))
-  assert.equal(stub.asked.length, 1)
+  const sandbox = await Sandbox.create({ url: api.url, apiKey })
+  for (const cut of ['request', 'answer'] as const) {
+    await using proxy = await startProxy(api.url, () => ({ cut }))
+    const there = new Sandbox(new Client({ url: proxy.url, apiKey }), await sandbox.getInfo())
+    await assert.rejects(there.exec.run('date'), (error) => hasCode(error, 'connection_failed'))
+    assert.equal(proxy.asked.length, 1)
+  }
+  assert.equal((await sandbox.exec.list()).length, 1)
 })
 
 test('safe calls give up after the bound, with the last error', async () => {
-  await using stub = await startStub(() => unavailable)
-  const islet = new Islet({ url: stub.url, apiKey, retries: 1 })
+  await using proxy = await startProxy(api.url, () => draining)
+  const islet = new Islet({ url: proxy.url, apiKey, retries: 1 })
   await assert.rejects(islet.info(), (error) => hasCode(error, 'draining'))
-  assert.equal(stub.asked.length, 2)
+  assert.equal(proxy.asked.length, 2)
+})
+
+test('the page of a gateway that finds no server is a connection that failed', async () => {
+  const gateway = { status: 502, body: '<h1>Bad Gateway</h1>' }
+  await using proxy = await startProxy(api.url, (_, count) => (count === 1 ? gateway : undefined))
+  const islet = new Islet({ url: proxy.url, apiKey, retries: 0 })
+  await assert.rejects(islet.info(), (error) => hasCode(error, 'connection_failed'))
+  assert.equal((await islet.info()).engine, 'process')
 })
 
 test('an error that says it is final is not tried again', async () => {
-  const json = { error: { code: 'sandbox_lost', message: 'Gone.', hint: 'Make another.', retryable: false } }
-  await using stub = await startStub(() => ({ status: 502, json }))
-  await assert.rejects(Sandbox.get(SANDBOX.id, { url: stub.url, apiKey }), (error) => {
+  await using proxy = await startProxy(api.url)
+  await assert.rejects(Sandbox.get(newId('sandbox'), { url: proxy.url, apiKey }), (error) => {
     assert.ok(error instanceof IsletError)
-    assert.equal(error.code, 'sandbox_lost')
-    assert.equal(error.hint, 'Make another.')
+    assert.equal(error.code, 'sandbox_not_found')
+    assert.equal(error.retryable, false)
     return true
   })
-  assert.equal(stub.asked.length, 1)
+  assert.equal(proxy.asked.length, 1)
 })
 
 test('an unreachable server is connection_failed with a hint', async () => {
-  const stub = await startStub(() => ({}))
-  await stub[Symbol.asyncDispose]()
-  const islet = new Islet({ url: stub.url, apiKey, retries: 0 })
+  const proxy = await startProxy(api.url)
+  await proxy[Symbol.asyncDispose]()
+  const islet = new Islet({ url: proxy.url, apiKey, retries: 0 })
   await assert.rejects(islet.health(), (error) => {
     assert.ok(hasCode(error, 'connection_failed'))
     assert.equal(error.retryable, true)
@@ -80,71 +101,61 @@ test('an unreachable server is connection_failed with a hint', async () => {
 })
 
 test('an answer that is not as agreed is bad_response', async () => {
-  await using stub = await startStub(() => ({ json: { hello: 'world' } }))
-  const islet = new Islet({ url: stub.url, apiKey })
-  await assert.rejects(islet.info(), (error) => hasCode(error, 'bad_response'))
+  for (const body of ['{"hello":"world"}', 'hello']) {
+    await using proxy = await startProxy(api.url, () => ({ status: 200, body }))
+    const islet = new Islet({ url: proxy.url, apiKey })
+    await assert.rejects(islet.info(), (error) => hasCode(error, 'bad_response'))
+  }
 })
 
 test('an aborted call rejects with a DOMException named AbortError, whatever the reason', async () => {
-  await using stub = await startStub(() => ({ silent: true }))
-  const sandbox = await connected(stub.url)
+  const sandbox = await Sandbox.create({ url: api.url, apiKey })
+  const gate = makeGate(await sandbox.getInfo())
   const abort = new AbortController()
-  const running = sandbox.exec.run('sleep 60', { signal: abort.signal })
-  setImmediate(() => abort.abort(new Error('enough')))
+  const running = sandbox.exec.run('cat gate; sleep 600', { signal: abort.signal })
+  await (await gate.reached()).open()
+  abort.abort(new Error('enough'))
   await assert.rejects(running, (error) => error instanceof DOMException && error.name === 'AbortError')
   await assert.rejects(sandbox.getInfo({ signal: abort.signal }), { name: 'AbortError' })
 })
 
 test('aborting ends the pause between two tries', async () => {
-  await using stub = await startStub(() => ({ hangUp: true }))
-  const islet = new Islet({ url: stub.url, apiKey, retries: 1000 })
+  await using proxy = await startProxy(api.url, () => ({ cut: 'request' }))
+  const islet = new Islet({ url: proxy.url, apiKey, retries: 1000 })
   await assert.rejects(islet.info({ signal: AbortSignal.timeout(200) }), { name: 'AbortError' })
 })
 
-test('isRunning is false for a sandbox that does not exist', async () => {
-  const json = { error: { code: 'sandbox_not_found', message: 'None.', retryable: false } }
-  await using stub = await startStub(() => ({ status: 404, json }))
-  const sandbox = await connected(stub.url)
+test('isRunning is false for a sandbox that does not exist, and killing it is fine', async () => {
+  const info = await api.createSandbox()
+  const sandbox = new Sandbox(new Client({ url: api.url, apiKey }), { ...info, id: newId('sandbox') })
   assert.equal(await sandbox.isRunning(), false)
   await sandbox.kill()
 })
 
 test('leaving the block of an await using kills the sandbox', async () => {
-  await using stub = await startStub(({ method }) => ({
-    status: method === 'POST' ? 201 : 200,
-    json: SANDBOX,
-  }))
+  let id = ''
   {
-    await using sandbox = await Sandbox.create({ url: stub.url, apiKey })
-    assert.equal(sandbox.id, SANDBOX.id)
+    await using sandbox = await Sandbox.create({ url: api.url, apiKey })
+    assert.ok(await sandbox.isRunning())
+    id = sandbox.id
   }
-  assert.equal(stub.asked.at(-1)?.method, 'DELETE')
+  assert.equal((await Sandbox.get(id, { url: api.url, apiKey })).status, 'stopped')
 })
 
 test('runCommand in the background answers at once with the process id', async () => {
-  await using stub = await startStub(({ path }) =>
-    path.endsWith('/exec') ? { json: EXEC_RESULT } : { status: 201, json: PROCESS },
-  )
-  const sandbox = await connected(stub.url)
-  assert.equal((await sandbox.runCommand('echo hi', { timeout: 1000 })).stdout, 'hi\n')
-  const started = await sandbox.runCommand('sleep 1', { background: true })
+  const sandbox = await Sandbox.create({ url: api.url, apiKey })
+  assert.equal((await sandbox.runCommand('echo hi', { timeout: 60_000 })).stdout, 'hi\n')
+  const started = await sandbox.runCommand('sleep 600', { background: true })
   assert.equal(started.exitCode, 0)
-  assert.equal(started.processId, PROCESS.id)
-  assert.deepEqual(JSON.parse(stub.asked[0]!.body), { command: 'echo hi', timeout: 1000 })
+  assert.equal((await sandbox.exec.get(started.processId)).status, 'running')
 })
 
 test('every page of a list is read', async () => {
-  await using stub = await startStub(({ query }) => ({
-    json: { sandboxes: [SANDBOX], total: 2, ...(query.get('cursor') ? {} : { cursor: 'next' }) },
-  }))
+  const metadata = { a: '1', b: '2' }
+  const made = await Promise.all([1, 2, 3].map(() => api.createSandbox({ metadata })))
+  await api.createSandbox({ metadata: { a: '1' } })
   const found: string[] = []
-  const { sandboxes } = new Islet({ url: stub.url, apiKey })
-  for await (const { id } of sandboxes.all({ metadata: ['a=1', 'b=2'] })) found.push(id)
-  assert.equal(found.length, 2)
-  assert.deepEqual(stub.asked[0]?.query.getAll('metadata'), ['a=1', 'b=2'])
+  const { sandboxes } = new Islet({ url: api.url, apiKey })
+  for await (const { id } of sandboxes.all({ metadata: ['a=1', 'b=2'], limit: 2 })) found.push(id)
+  assert.deepEqual(found.sort(), made.map(({ id }) => id).sort())
 })
-
-async function connected(url: string): Promise<Sandbox> {
-  const { Client } = await import('./client.ts')
-  return new Sandbox(new Client({ url, apiKey }), { ...SANDBOX })
-}

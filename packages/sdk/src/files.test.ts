@@ -1,27 +1,26 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { test } from 'node:test'
-import { SANDBOX, startStub } from '../test/stub.ts'
+import { after, before, test } from 'node:test'
+import { LIMITS } from '@islet/contract'
+import { startTestApi, TEST_KEY, type TestApi } from '../../server/src/api/testing.ts'
+import { startProxy } from '../test/proxy.ts'
 import { Client } from './client.ts'
 import { hasCode, Sandbox } from './index.ts'
 
-const ENTRY = {
-  name: 'a',
-  path: '/tmp/a',
-  type: 'file',
-  sizeBytes: 2,
-  mode: '0644',
-  uid: 1000,
-  gid: 1000,
-  modifiedAt: '2026-01-01T00:00:00.000Z',
-}
+const apiKey = TEST_KEY
+let api: TestApi
+let sandbox: Sandbox
+before(async () => {
+  api = await startTestApi()
+  sandbox = await Sandbox.create({ url: api.url, apiKey })
+})
+after(() => api[Symbol.asyncDispose]())
 
 test('content may be text, bytes, a blob, a stream or anything that can be iterated', async () => {
-  await using stub = await startStub(() => ({ json: ENTRY }))
-  const { files } = connected(stub.url)
+  const { files } = sandbox
   const bytes = new TextEncoder().encode('hi')
   const contents = [
     'hi',
@@ -31,109 +30,83 @@ test('content may be text, bytes, a blob, a stream or anything that can be itera
     new Blob(['hi']).stream(),
     Readable.from(['h', 'i']),
   ]
-  for (const content of contents) assert.equal((await files.write('/tmp/a', content)).path, '/tmp/a')
-  assert.deepEqual(
-    stub.asked.map(({ method, body }) => `${method} ${body}`),
-    contents.map(() => 'PUT hi'),
-  )
+  for (const [index, content] of contents.entries()) {
+    assert.equal((await files.write(`content-${index}`, content)).sizeBytes, 2)
+    assert.equal(await files.read(`content-${index}`), 'hi')
+  }
 })
 
-test('options of a write are query parameters and modes are octal', async () => {
-  await using stub = await startStub(() => ({ json: ENTRY }))
-  await connected(stub.url).files.write('a b&c', '', { mode: 0o755, owner: 'root', exclusive: true })
-  assert.deepEqual(Object.fromEntries(stub.asked[0]!.query), {
-    path: 'a b&c',
-    mode: '0755',
-    owner: 'root',
-    exclusive: 'true',
-  })
+test('a write takes any name, a mode as a number, an owner, and may insist on being the first', async () => {
+  const options = { mode: 0o751, owner: '33:44', exclusive: true }
+  const { mode, uid, gid } = await sandbox.files.write('a b&c/ü', '', options)
+  assert.deepEqual([mode, uid, gid], ['0751', 33, 44])
+  await assert.rejects(sandbox.files.write('a b&c/ü', '', options), (error) => hasCode(error, 'file_exists'))
 })
 
-test('a part of a file is asked for as a range', async () => {
-  await using stub = await startStub(() => ({ status: 206, body: 'xy' }))
-  const { files } = connected(stub.url)
-  assert.equal(await files.read('/a', { start: 2, end: 3 }), 'xy')
-  await files.readBytes('/a', { start: -2 })
-  await files.readBytes('/a', { start: 5 })
-  assert.deepEqual(
-    stub.asked.map(({ headers }) => headers.range),
-    ['bytes=2-3', 'bytes=-2', 'bytes=5-'],
-  )
+test('a part of a file is read, from its beginning or its end', async () => {
+  const { files } = sandbox
+  await files.write('ten', '0123456789')
+  assert.equal(await files.read('ten', { start: 2, end: 3 }), '23')
+  assert.equal(await files.read('ten', { end: 3 }), '0123')
+  assert.equal(await files.read('ten', { start: 5 }), '56789')
+  assert.equal(await files.read('ten', { start: -2 }), '89')
+  await assert.rejects(files.read('ten', { start: 10 }), (error) => hasCode(error, 'range_not_satisfiable'))
 })
 
 test('exists is false for what is missing and throws for anything else', async () => {
-  const json = (code: string) => ({ error: { code, message: code, retryable: false } })
-  await using stub = await startStub((_, count) =>
-    count === 1 ? { status: 404, json: json('file_not_found') } : { status: 401, json: json('unauthorized') },
-  )
-  const { files } = connected(stub.url)
-  assert.equal(await files.exists('/a'), false)
-  await assert.rejects(files.exists('/a'), (error) => hasCode(error, 'unauthorized'))
+  const { files } = sandbox
+  await files.write('file', '')
+  assert.deepEqual([await files.exists('file'), await files.exists('none')], [true, false])
+  assert.equal(await files.exists('file/below'), false)
+  const stranger = new Sandbox(new Client({ url: api.url, apiKey: 'wrong' }), await sandbox.getInfo())
+  await assert.rejects(stranger.files.exists('file'), (error) => hasCode(error, 'unauthorized'))
 })
 
 test('a list that had to be cut is an error unless a limit was asked for', async () => {
-  await using stub = await startStub(() => ({ json: { path: '/', entries: [ENTRY], truncated: true } }))
-  const { files } = connected(stub.url)
-  await assert.rejects(files.list('/'), (error) => hasCode(error, 'limit_exceeded'))
-  assert.equal((await files.list('/', { limit: 1 })).length, 1)
+  const { files } = sandbox
+  const { path } = await files.makeDir('many')
+  for (let n = 0; n <= LIMITS.listEntries; n++) symlinkSync('x', join(path, String(n)))
+  await assert.rejects(files.list('many'), (error) => hasCode(error, 'limit_exceeded'))
+  assert.equal((await files.list('many', { limit: 1 })).length, 1)
+  await files.remove('many')
 })
 
 test('remove and copy take whole directories', async () => {
-  await using stub = await startStub(({ method }) =>
-    method === 'DELETE' ? { status: 204 } : { json: ENTRY },
-  )
-  const { files } = connected(stub.url)
-  await files.remove('/a')
-  await files.copy('/a', '/b')
-  assert.equal(stub.asked[0]?.query.get('recursive'), 'true')
-  assert.deepEqual(JSON.parse(stub.asked[1]!.body), { from: '/a', to: '/b', recursive: true })
+  const { files } = sandbox
+  await files.write('from/a/b', 'x')
+  await files.copy('from', 'to')
+  await files.remove('from')
+  assert.equal(await files.read('to/a/b'), 'x')
+  assert.equal(await files.exists('from'), false)
 })
 
 test('a large upload and download stream through', async () => {
   const chunk = new Uint8Array(1024 * 1024).fill(7)
   const count = 32
-  const received = createHash('sha256')
-  const server = createServer((request, response) => {
-    if (request.method === 'GET') return Readable.from(repeat(chunk, count)).pipe(response)
-    request.on('data', (data) => received.update(data))
-    request.on('end', () => response.end(JSON.stringify(ENTRY)))
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  try {
-    const { files } = connected(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    const expected = createHash('sha256')
-    for (let n = 0; n < count; n++) expected.update(chunk)
-    const digest = expected.digest('hex')
-    await files.write('/a', repeat(chunk, count))
-    assert.equal(received.digest('hex'), digest)
-    const read = createHash('sha256')
-    for await (const part of await files.readStream('/a')) read.update(part)
-    assert.equal(read.digest('hex'), digest)
-  } finally {
-    server.closeAllConnections()
-    server.close()
-  }
+  const expected = createHash('sha256')
+  for (let n = 0; n < count; n++) expected.update(chunk)
+  await sandbox.files.write('large', repeat(chunk, count))
+  const read = createHash('sha256')
+  for await (const part of await sandbox.files.readStream('large')) read.update(part)
+  assert.equal(read.digest('hex'), expected.digest('hex'))
 })
 
 test('a download that breaks off is connection_failed', async () => {
-  const server = createServer((request, response) => {
-    response.writeHead(200, { 'Content-Length': '100' })
-    response.write('half', () => request.socket.destroy())
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  try {
-    const { files } = connected(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    const stream = await files.readStream('/a')
-    await assert.rejects(new Response(stream).text(), (error) => hasCode(error, 'connection_failed'))
-  } finally {
-    server.close()
-  }
+  await using proxy = await startProxy(api.url, () => ({ cut: 'body', afterBytes: 1000 }))
+  await sandbox.files.write('whole', 'x'.repeat(100_000))
+  const there = new Sandbox(new Client({ url: proxy.url, apiKey }), await sandbox.getInfo())
+  const stream = await there.files.readStream('whole')
+  await assert.rejects(new Response(stream).text(), (error) => hasCode(error, 'connection_failed'))
+})
+
+test('a directory goes out and in again as an archive', async () => {
+  const { files } = sandbox
+  await files.write('packed/a/b', 'x')
+  const { count } = await files.writeArchive('unpacked', await files.readArchive('packed'))
+  assert.ok(count >= 2)
+  assert.equal(await files.read('unpacked/a/b'), 'x')
 })
 
 async function* repeat(chunk: Uint8Array, count: number): AsyncGenerator<Uint8Array> {
   for (let n = 0; n < count; n++) yield chunk
-}
-
-function connected(url: string): Sandbox {
-  return new Sandbox(new Client({ url, apiKey: 'test-key-test-key' }), { ...SANDBOX })
 }

@@ -1,48 +1,62 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { startStub } from '../test/stub.ts'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { startTestApi, TEST_KEY, type TestApi } from '../../server/src/api/testing.ts'
+import { startProxy } from '../test/proxy.ts'
 import { hasCode, Islet } from './index.ts'
 
-const IMAGE = {
-  name: 'img-0123456789abcdef',
-  digest: 'sha256:0',
-  source: { kind: 'oci', reference: 'docker.io/library/alpine:3' },
-  sizeBytes: 1,
-  createdAt: '2026-01-01T00:00:00.000Z',
-  runtimes: ['alpine'],
-}
-const step = { type: 'progress', stage: 'download', message: 'layer 1', fraction: 0.5 }
-const lines = (...values: unknown[]) => values.map((value) => `${JSON.stringify(value)}\n`).join('')
+const apiKey = TEST_KEY
+let api: TestApi
+let scratch: string
+const at = (name: string) => join(scratch, name)
+before(async () => {
+  scratch = mkdtempSync(join(tmpdir(), 'islet-sdk-images-'))
+  mkdirSync(at('root/etc'), { recursive: true })
+  writeFileSync(at('root/etc/passwd'), 'root:x:0:0::/root:/bin/sh\n')
+  writeFileSync(at('broken.tar'), 'x'.repeat(100_000))
+  api = await startTestApi()
+})
+after(async () => {
+  await api[Symbol.asyncDispose]()
+  rmSync(scratch, { recursive: true })
+})
 
-test('a pull reports its progress and resolves with the image', async () => {
-  await using stub = await startStub(() => ({ body: lines(step, step, { type: 'done', image: IMAGE }) }))
+const islet = (url = api.url) => new Islet({ url, apiKey })
+const importing = { kind: 'directory', name: 'docker.io/library/mine:3' } as const
+
+test('work on an image reports its progress and resolves with the image', async () => {
   const seen: string[] = []
-  const image = await islet(stub.url).images.pull('alpine:3', {
-    name: 'alpine',
-    onProgress: ({ message }) => void seen.push(message),
-  })
-  assert.equal(image.name, IMAGE.name)
-  assert.deepEqual(seen, ['layer 1', 'layer 1'])
-  assert.deepEqual(JSON.parse(stub.asked[0]!.body), { reference: 'alpine:3', name: 'alpine' })
-})
-
-test('an error at the end of the lines is thrown', async () => {
-  const error = { code: 'image_not_found', message: 'No such tag.', retryable: false }
-  await using stub = await startStub(() => ({ body: lines(step, { type: 'error', error }) }))
-  await assert.rejects(islet(stub.url).images.pull('x'), (error) => hasCode(error, 'image_not_found'))
-})
-
-test('lines that stop early are an error', async () => {
-  await using stub = await startStub(() => ({ body: lines(step) }))
-  await assert.rejects(islet(stub.url).images.build(), (error) => hasCode(error, 'bad_response'))
+  const { images } = islet()
+  const source = { ...importing, path: at('root') }
+  const image = await images.import(source, { onProgress: ({ stage }) => void seen.push(stage) })
+  assert.deepEqual(image.runtimes, [importing.name])
+  assert.ok(seen.includes('unpack'))
+  assert.ok((await images.list()).some(({ name }) => name === image.name))
 })
 
 test('a name with slashes is one part of the path', async () => {
-  await using stub = await startStub(() => ({ status: 204 }))
-  await islet(stub.url).images.remove('docker.io/library/alpine:3')
-  assert.equal(stub.asked[0]?.path, '/v1/images/docker.io%2Flibrary%2Falpine%3A3')
+  const { images } = islet()
+  const { name } = await images.import({ ...importing, path: at('root') })
+  await images.remove(importing.name)
+  assert.ok(!(await images.list()).some((image) => image.name === name))
 })
 
-function islet(url: string): Islet {
-  return new Islet({ url, apiKey: 'test-key-test-key' })
-}
+test('an error is thrown whether it comes at once or after some progress', async () => {
+  const { images } = islet()
+  await assert.rejects(images.import({ kind: 'tar', path: at('none'), name: 'x' }), (error) =>
+    hasCode(error, 'file_not_found'),
+  )
+  await assert.rejects(images.import({ kind: 'tar', path: at('broken.tar'), name: 'x' }), (error) =>
+    hasCode(error, 'bad_request'),
+  )
+})
+
+test('lines that stop early are an error', async () => {
+  await using proxy = await startProxy(api.url, () => ({ cut: 'body cleanly', afterBytes: 1 }))
+  await using half = await startProxy(api.url, () => ({ cut: 'body', afterBytes: 1 }))
+  const source = { ...importing, path: at('root') }
+  await assert.rejects(islet(proxy.url).images.import(source), (error) => hasCode(error, 'bad_response'))
+  await assert.rejects(islet(half.url).images.import(source), (error) => hasCode(error, 'connection_failed'))
+})

@@ -1,16 +1,25 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, before, test } from 'node:test'
+import { newId } from '@islet/contract'
 import { WebSocket as NodeWebSocket } from 'ws'
-import { PROCESS, RESULT, SANDBOX, startStub } from '../test/stub.ts'
+import { makeGate } from '../../server/src/api/testing/gate.ts'
+import { startTestApi, TEST_KEY, type TestApi, until } from '../../server/src/api/testing.ts'
+import { startProxy, type TestProxy } from '../test/proxy.ts'
 import { Client } from './client.ts'
 import { hasCode, Sandbox, type SocketConstructor } from './index.ts'
 
-const apiKey = 'test-key-test-key'
-const start = (outputBytes = 0, truncated = false) =>
-  JSON.stringify({ type: 'start', process: { ...PROCESS, outputBytes }, truncated })
-const replayEnd = JSON.stringify({ type: 'replay-end' })
-const exit = (exitCode = 0) => JSON.stringify({ type: 'exit', ...RESULT, exitCode })
-const output = (channel: number, text: string) => Buffer.concat([Buffer.from([channel]), Buffer.from(text)])
+const apiKey = TEST_KEY
+let api: TestApi
+let sandbox: Sandbox
+before(async () => {
+  api = await startTestApi()
+  sandbox = await Sandbox.create({ url: api.url, apiKey })
+})
+after(() => api[Symbol.asyncDispose]())
+
+const through = async (url: string, WebSocket?: SocketConstructor) =>
+  new Sandbox(new Client({ url, apiKey, WebSocket }), await sandbox.getInfo())
+const text = (data: Uint8Array) => new TextDecoder().decode(data)
 
 const implementations: [string, SocketConstructor | undefined][] = [
   ["the platform's WebSocket", undefined],
@@ -18,167 +27,149 @@ const implementations: [string, SocketConstructor | undefined][] = [
 ]
 for (const [name, WebSocket] of implementations) {
   test(`a started command is followed to its exit code with ${name}`, async () => {
-    const received: string[] = []
-    await using stub = await startStub(
-      () => ({ status: 201, json: PROCESS }),
-      (socket, request) => {
-        assert.match(request.headers['sec-websocket-protocol'] ?? '', /^islet, ?islet\.bearer\.test-key/)
-        socket.on('message', (data, isBinary) => {
-          received.push(isBinary ? `bytes ${data}` : String(data))
-          if (String(data) === '{"type":"stdin-end"}') {
-            socket.send(output(1, 'out'))
-            socket.send(output(2, 'err'))
-            socket.send(exit(3))
-          }
-        })
-        socket.send(start())
-        socket.send(replayEnd)
-      },
-    )
-    const sandbox = connected(stub.url, WebSocket)
+    await using proxy = await startProxy(api.url)
     const seen: string[] = []
-    const session = await sandbox.exec.start('cat', {
-      args: ['-n'],
-      onStdout: async (data) => void seen.push(`stdout ${new TextDecoder().decode(data)}`),
-      onStderr: (data) => void seen.push(`stderr ${new TextDecoder().decode(data)}`),
+    let stdout = ''
+    const session = await (await through(proxy.url, WebSocket)).exec.start('sh', {
+      args: ['-c', 'cat; echo err >&2; exit 3'],
+      onStdout: async (data) => {
+        stdout += text(data)
+      },
+      onStderr: (data) => void seen.push(`stderr ${text(data)}`),
       onExit: (code) => void seen.push(`exit ${code}`),
       onScrollbackEnd: () => void seen.push('scrollback end'),
     })
     await session.sendStdin('hello')
     session.closeStdin()
     assert.equal(await session.done, 3)
-    assert.deepEqual(received, ['bytes hello', '{"type":"stdin-end"}'])
-    assert.deepEqual(seen, ['scrollback end', 'stdout out', 'stderr err', 'exit 3'])
-    assert.deepEqual(JSON.parse(stub.asked[0]!.body), { command: ['cat', '-n'], stdin: true })
+    assert.equal(stdout, 'hello')
+    assert.deepEqual(seen, ['scrollback end', 'stderr err\n', 'exit 3'])
+    const { headers, query } = proxy.asked.find(({ path }) => path.endsWith('/attach'))!
+    assert.match(headers['sec-websocket-protocol'] ?? '', /^islet, ?islet\.bearer\.islet_t/)
+    assert.doesNotMatch(String(query), /islet_t/)
   })
 }
 
 test('a connection that breaks is opened again and every byte is given once', async () => {
-  const text = 'abcdefghij'
-  await using stub = await startStub(
-    () => ({ status: 201, json: PROCESS }),
-    (socket, _request, count) => {
-      if (count === 1) {
-        socket.send(start(2))
-        socket.send(output(1, text.slice(0, 2)))
-        socket.send(replayEnd)
-        socket.send(output(1, text.slice(2, 5)), () => socket.terminate())
-      } else {
-        socket.send(start(8))
-        socket.send(output(1, text.slice(0, 4)))
-        socket.send(output(1, text.slice(4, 8)))
-        socket.send(replayEnd)
-        socket.send(output(1, text.slice(8)))
-        socket.send(exit())
-      }
-    },
-  )
+  await using proxy = await startProxy(api.url)
+  const gate = makeGate(await sandbox.getInfo(), 'again')
   let seen = ''
-  const session = await connected(stub.url).exec.start('x', {
+  let cuts = 0
+  const session = await (await through(proxy.url)).exec.start('seq 1 20000; cat again; seq 20001 40000', {
     onStdout: (data) => {
-      seen += new TextDecoder().decode(data)
+      seen += text(data)
+      if (cuts >= 3 || seen.length < cuts * 40_000) return
+      cuts++
+      proxy.cutSockets()
     },
   })
+  await (await gate.reached()).open()
   assert.equal(await session.done, 0)
-  assert.equal(seen, text)
+  assert.ok(cuts > 1)
+  assert.equal(seen, Array.from({ length: 40_000 }, (_, index) => `${index + 1}\n`).join(''))
   assert.equal(session.truncated, false)
 })
 
 test('what is typed while the connection is being made again arrives afterwards, in order', async () => {
-  const received: string[] = []
-  const isBack = Promise.withResolvers<void>()
-  const isTyped = Promise.withResolvers<void>()
-  await using stub = await startStub(
-    () => ({ status: 201, json: PROCESS }),
-    async (socket, _request, count) => {
-      socket.on('message', (data) => {
-        received.push(String(data))
-        if (received.length === 3) socket.send(exit())
-      })
-      if (count > 1) {
-        isBack.resolve()
-        await isTyped.promise
-      }
-      socket.send(start())
-      socket.send(replayEnd)
-      if (count === 1) setImmediate(() => socket.terminate())
+  await using proxy = await startProxy(api.url)
+  let seen = ''
+  const session = await (await through(proxy.url)).exec.start('cat', {
+    onStdout: (data) => {
+      seen += text(data)
     },
-  )
-  const session = await connected(stub.url).exec.start('cat')
-  await isBack.promise
-  const typed = [session.sendStdin('one'), session.sendStdin('two')]
+  })
+  const door = breakOff(proxy)
+  await door.reached
+  const typed = [session.sendStdin('one '), session.sendStdin('two')]
   session.closeStdin()
-  isTyped.resolve()
+  door.release()
   await Promise.all(typed)
   assert.equal(await session.done, 0)
-  assert.deepEqual(received, ['one', 'two', '{"type":"stdin-end"}'])
+  assert.equal(seen, 'one two')
+})
+
+test('a process that ends while the connection is broken is followed to its end all the same', async () => {
+  await using proxy = await startProxy(api.url)
+  const gate = makeGate(await sandbox.getInfo(), 'meanwhile')
+  let seen = ''
+  const session = await (await through(proxy.url)).exec.start(
+    'echo first; cat meanwhile; echo last; exit 4',
+    {
+      onStdout: (data) => {
+        seen += text(data)
+      },
+    },
+  )
+  const door = breakOff(proxy)
+  await door.reached
+  await (await gate.reached()).open()
+  await sandbox.exec.run('true')
+  door.release()
+  assert.equal(await session.done, 4)
+  assert.equal(seen, 'first\nlast\n')
 })
 
 test('attaching to a process that does not exist says so', async () => {
-  const json = { error: { code: 'process_not_found', message: 'None.', retryable: false } }
-  await using stub = await startStub(() => ({ status: 404, json }))
-  await assert.rejects(connected(stub.url).exec.attach(PROCESS.id), (error) =>
-    hasCode(error, 'process_not_found'),
-  )
+  await assert.rejects(sandbox.exec.attach(newId('process')), (error) => hasCode(error, 'process_not_found'))
 })
 
 test('closing a session rejects what is awaited and leaves the process alone', async () => {
-  await using stub = await startStub(
-    () => ({ status: 201, json: PROCESS }),
-    (socket) => socket.send(start()),
-  )
-  const session = await connected(stub.url).exec.start('sleep 60')
+  const session = await sandbox.exec.start('cat')
   session.close()
   session.close()
   await assert.rejects(session.done, { name: 'AbortError' })
-  assert.equal(stub.asked.length, 1)
+  assert.equal((await sandbox.exec.get(session.processId)).status, 'running')
+  await sandbox.exec.kill(session.processId)
 })
 
-test('aborting ends an attached session', async () => {
-  await using stub = await startStub(
-    () => ({ json: PROCESS }),
-    (socket) => socket.send(start()),
-  )
+test('aborting ends an attached session and leaves the process alone', async () => {
+  const { id } = await sandbox.exec.spawn('sleep 600')
   const abort = new AbortController()
-  const session = await connected(stub.url).exec.attach(PROCESS.id, { signal: abort.signal })
+  const session = await sandbox.exec.attach(id, { signal: abort.signal })
   abort.abort()
   await assert.rejects(session.done, { name: 'AbortError' })
+  assert.equal((await sandbox.exec.get(id)).status, 'running')
 })
 
-test('an error of the server ends the session with its code', async () => {
-  await using stub = await startStub(
-    () => ({ json: PROCESS }),
-    (socket) => {
-      socket.send(start())
-      socket.send(JSON.stringify({ type: 'error', error: { code: 'sandbox_lost', message: 'Gone.' } }))
-    },
-  )
-  const session = await connected(stub.url).exec.attach(PROCESS.id)
+test('the end of the sandbox ends the session with its code', async () => {
+  const other = await Sandbox.create({ url: api.url, apiKey })
+  const session = await other.exec.start('cat')
+  await other.kill()
   await assert.rejects(session.done, (error) => hasCode(error, 'sandbox_lost'))
 })
 
-test('a terminal is asked for with its size, typed into and resized', async () => {
-  const received: string[] = []
-  await using stub = await startStub(
-    () => ({ status: 201, json: { ...PROCESS, terminal: true } }),
-    (socket) => {
-      socket.on('message', (data, isBinary) => {
-        received.push(isBinary ? `bytes ${data}` : String(data))
-        if (received.length === 2) socket.send(exit())
-      })
-      socket.send(start())
-    },
-  )
-  const pty = await connected(stub.url).pty.create({ cols: 100, rows: 30 })
-  await pty.send('ls\r')
+test('a terminal has its size, is typed into and resized', async () => {
+  let seen = ''
+  const onOutput = (data: Uint8Array) => {
+    seen += text(data)
+  }
+  const script = 'stty size; read line; stty size; echo "<$line $TERM>"'
+  const pty = await sandbox.pty.create({ cols: 100, rows: 30, command: script, onOutput })
+  await until(() => seen.includes('30 100'))
   pty.resize(120, 40)
+  await pty.send('typed\r')
   assert.equal(await pty.done, 0)
-  assert.deepEqual(received, ['bytes ls\r', '{"type":"resize","cols":120,"rows":40}'])
-  const asked = JSON.parse(stub.asked[0]!.body)
-  assert.deepEqual(asked.terminal, { cols: 100, rows: 30 })
-  assert.match(asked.command, /bash -l/)
+  assert.match(seen, /30 100[\s\S]*40 120[\s\S]*<typed xterm-256color>/)
 })
 
-function connected(url: string, WebSocket?: SocketConstructor): Sandbox {
-  return new Sandbox(new Client({ url, apiKey, WebSocket }), { ...SANDBOX })
+test('a terminal without a command is a login shell, and closing it ends it', async () => {
+  let seen = ''
+  const pty = await sandbox.pty.create({
+    onOutput: (data) => {
+      seen += text(data)
+    },
+  })
+  await pty.send('shopt -q login_shell && echo "is a $((1)) login shell"; exit 6\r')
+  assert.equal(await pty.done, 6)
+  assert.match(seen, /is a 1 login shell/)
+  const other = await sandbox.pty.create()
+  await other.close()
+  await sandbox.exec.attach(other.processId).then((session) => session.done)
+})
+
+/** Breaks the connection; the next one waits at the door. */
+function breakOff(proxy: TestProxy) {
+  const door = proxy.hold()
+  proxy.cutSockets()
+  return door
 }
