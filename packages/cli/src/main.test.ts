@@ -1,40 +1,47 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { PROCESS, RESULT, SANDBOX, type Stub, startStub } from '../../sdk/test/stub.ts'
+import { after, before, test } from 'node:test'
+import type { Sandbox } from '@islet/contract'
+import { startProxy } from '../../sdk/test/proxy.ts'
+import { startTestApi, type TestApi, until } from '../../server/src/api/testing.ts'
 import { islet } from '../test/islet.ts'
 
-const page = { sandboxes: [SANDBOX], total: 1 }
+let api: TestApi
+let sandbox: Sandbox
+before(async () => {
+  api = await startTestApi()
+  sandbox = await api.createSandbox({ name: 'first' })
+})
+after(() => api[Symbol.asyncDispose]())
+
+const ids = async () => (await islet(['ls', '-q'], api)).stdout.split('\n').filter(Boolean).sort()
 
 test('ls prints a table, ids with --quiet, and JSON with --json', async () => {
-  await using stub = await startStub(() => ({ json: page }))
-  const table = await islet(['ls'], stub)
-  assert.match(table.stdout, /^ID +NAME +STATUS.*\nsbx-a+ +first +running /)
+  const table = await islet(['ls'], api)
+  assert.match(table.stdout, /^ID +NAME +STATUS.*\nsbx-\w+ +first +running /)
   assert.ok(!table.stdout.includes('\x1b'), 'no colours in a pipe')
-  assert.equal((await islet(['ls', '-q'], stub)).stdout, `${SANDBOX.id}\n`)
-  assert.deepEqual(JSON.parse((await islet(['ls', '--json'], stub)).stdout), [SANDBOX])
+  assert.equal((await islet(['ls', '-q'], api)).stdout, `${sandbox.id}\n`)
+  const [listed] = JSON.parse((await islet(['ls', '--json'], api)).stdout) as Sandbox[]
+  assert.deepEqual([listed?.id, listed?.name, listed?.status], [sandbox.id, 'first', 'running'])
 })
 
 test('an empty list is nothing on stdout and a sentence on stderr', async () => {
-  await using stub = await startStub(() => ({ json: { sandboxes: [], total: 0 } }))
-  const { stdout, stderr, exitCode } = await islet(['ls'], stub)
+  await using empty = await startTestApi()
+  const { stdout, stderr, exitCode } = await islet(['ls'], empty)
   assert.equal(stdout, '')
   assert.match(stderr, /islet create/)
   assert.equal(exitCode, 0)
 })
 
-test('a failure ends with a hint, and with exit code 1', async () => {
-  await using stub = await closed()
-  const { stdout, stderr, exitCode } = await islet(['ls'], stub)
+test('a failure ends with a hint and exit code 1, and with --json it is JSON on stderr', async () => {
+  const proxy = await startProxy(api.url)
+  await proxy[Symbol.asyncDispose]()
+  const { stdout, stderr, exitCode } = await islet(['ls'], proxy)
   assert.equal(stdout, '')
   assert.match(stderr, /^islet: No answer from .*\nhint: islet serve/)
   assert.equal(exitCode, 1)
-})
-
-test('with --json a failure is JSON on stderr', async () => {
-  await using stub = await closed()
-  const { stdout, stderr } = await islet(['ls', '--json'], stub)
-  assert.equal(stdout, '')
-  assert.equal(JSON.parse(stderr).error.code, 'connection_failed')
+  const json = await islet(['ls', '--json'], proxy)
+  assert.equal(json.stdout, '')
+  assert.equal(JSON.parse(json.stderr).error.code, 'connection_failed')
 })
 
 test('what cannot be meant ends with exit code 2', async () => {
@@ -55,71 +62,71 @@ test('what cannot be meant ends with exit code 2', async () => {
 })
 
 test('a failure of Islet around a command is 125, a command that is not there 127', async () => {
-  const answer = (code: string) => ({
-    status: 422,
-    json: { error: { code, message: 'No.', retryable: false } },
-  })
-  await using stub = await startStub(({ method, body }) => {
-    if (method === 'GET') return { json: SANDBOX }
-    return answer(body.includes('missing') ? 'command_not_found' : 'cwd_not_found')
-  })
-  assert.equal((await islet(['exec', SANDBOX.id, '--', 'ls', '/'], stub)).exitCode, 125)
-  assert.equal((await islet(['exec', SANDBOX.id, '--', 'missing', '/'], stub)).exitCode, 127)
+  assert.equal((await islet(['exec', '--cwd', '/none', 'first', '--', 'ls', '/'], api)).exitCode, 125)
+  assert.equal((await islet(['exec', 'first', '--', 'no-such-program', '/'], api)).exitCode, 127)
+  assert.equal((await islet(['exec', 'first', '--', '/etc/passwd', '/'], api)).exitCode, 126)
 })
 
 test('exec streams both outputs and stdin, and takes the exit code of the command', async () => {
-  await using stub = await echoing()
-  const { stdout, stderr, exitCode } = await islet(['exec', 'first', '--', 'cat', '-'], {
-    ...stub,
-    stdin: 'hello',
-  })
-  assert.equal(stdout, 'hello')
-  assert.equal(stderr, 'bye')
-  assert.equal(exitCode, 3)
-  const started = stub.asked.find(({ path }) => path.endsWith('/processes'))
-  assert.deepEqual(JSON.parse(started!.body), { command: ['cat', '-'], stdin: true })
+  const words = ['exec', 'first', '--', 'sh', '-c', 'cat -; printf bye >&2; exit 3']
+  const { stdout, stderr, exitCode } = await islet(words, { ...api, stdin: 'hello' })
+  assert.deepEqual({ stdout, stderr, exitCode }, { stdout: 'hello', stderr: 'bye', exitCode: 3 })
 })
 
 test('options of the command need no separator, one word is shell text, and --no-stdin keeps stdin', async () => {
-  await using stub = await echoing()
-  await islet(['exec', '-n', 'first', 'ls', '-la', '--json'], stub)
-  await islet(['exec', '-n', 'first', 'echo $HOME | wc'], stub)
-  const bodies = stub.asked
-    .filter(({ path }) => path.endsWith('/processes'))
-    .map(({ body }) => JSON.parse(body))
-  assert.deepEqual(bodies, [
-    { command: ['ls', '-la', '--json'], stdin: false },
-    { command: 'echo $HOME | wc', stdin: false },
-  ])
-})
-
-test('a sandbox may be named by the beginning of its id, but not by one that two have', async () => {
-  const other = { ...SANDBOX, id: 'sbx-aabbbbbbbbbbbbbbbbbb', name: null }
-  await using stub = await startStub(({ path, method }) => {
-    if (method === 'DELETE') return { json: SANDBOX }
-    return { json: path === '/v1/sandboxes' ? { sandboxes: [SANDBOX, other], total: 2 } : SANDBOX }
-  })
-  assert.equal((await islet(['rm', 'aaa'], stub)).stdout, `${SANDBOX.id}\n`)
-  const ambiguous = await islet(['rm', 'sbx-aa'], stub)
-  assert.equal(ambiguous.exitCode, 2)
-  assert.match(ambiguous.stderr, /2 sandboxes[\s\S]*sbx-aabb/)
-  assert.match((await islet(['rm', 'zzz'], stub)).stderr, /islet ls/)
-})
-
-test('removing all needs a yes', async () => {
-  await using stub = await startStub(({ method }) => ({ json: method === 'GET' ? page : SANDBOX }))
-  assert.equal((await islet(['rm', '--all'], stub)).exitCode, 2)
-  assert.equal((await islet(['rm', '--all', '--force'], stub)).stdout, `${SANDBOX.id}\n`)
+  const printed = await islet(['exec', '-n', 'first', 'printf', '%s,', '-la', '--json'], api)
+  assert.equal(printed.stdout, '-la,--json,')
+  const shell = await islet(['exec', '-n', 'first', 'echo $((6 * 7)) | tr 4 5'], api)
+  assert.equal(shell.stdout, '52\n')
+  const kept = await islet(['exec', '-n', 'first', 'cat | wc -c'], { ...api, stdin: 'not this' })
+  assert.equal(kept.stdout, '0\n')
 })
 
 test('a variable without a value is taken from here, so that secrets stay out of the command line', async () => {
-  await using stub = await startStub(() => ({ status: 201, json: SANDBOX }))
-  const { stdout } = await islet(['create', '-e', 'TOKEN', '-e', 'A=b=c'], {
-    ...stub,
-    env: { TOKEN: 's3cret' },
-  })
-  assert.equal(stdout, `${SANDBOX.id}\n`)
-  assert.deepEqual(JSON.parse(stub.asked[0]!.body).env, { TOKEN: 's3cret', A: 'b=c' })
+  const words = ['create', '-e', 'TOKEN', '-e', 'A=b=c']
+  const { stdout } = await islet(words, { ...api, env: { TOKEN: 's3cret' } })
+  const printed = await islet(['exec', '-n', stdout.trim(), 'echo $TOKEN $A'], api)
+  assert.equal(printed.stdout, 's3cret b=c\n')
+  await islet(['rm', stdout.trim()], api)
+})
+
+test('run makes a sandbox for one command and leaves none', async () => {
+  const { stdout, exitCode } = await islet(['run', 'echo once; exit 4'], api)
+  assert.deepEqual([stdout, exitCode], ['once\n', 4])
+  assert.deepEqual(await ids(), [sandbox.id])
+})
+
+test('files are copied in and out', async () => {
+  assert.equal((await islet(['cp', '-', 'first:note'], { ...api, stdin: 'by hand' })).exitCode, 0)
+  assert.equal((await islet(['cp', 'first:note', '-'], api)).stdout, 'by hand')
+})
+
+test('a detached command is listed, its output is kept, and it can be killed', async () => {
+  const process = (await islet(['exec', '-d', 'first', 'echo begun; sleep 600'], api)).stdout.trim()
+  assert.match((await islet(['ps', 'first'], api)).stdout, new RegExp(process))
+  await until(async () => (await api.process(sandbox.id, process)).outputBytes > 0)
+  assert.equal((await islet(['kill', 'first', process], api)).exitCode, 0)
+  assert.equal((await islet(['logs', 'first', process], api)).stdout, 'begun\n')
+})
+
+test('a sandbox may be named by the beginning of its id, but not by one that two have', async () => {
+  const other = await api.createSandbox()
+  const ambiguous = await islet(['rm', 'sbx-'], api)
+  assert.equal(ambiguous.exitCode, 2)
+  assert.match(ambiguous.stderr, new RegExp(`2 sandboxes[\\s\\S]*${other.id}`))
+  assert.match((await islet(['rm', 'ZZZ'], api)).stderr, /islet ls/)
+  assert.equal((await islet(['rm', other.id.slice('sbx-'.length, -3)], api)).stdout, `${other.id}\n`)
+  assert.deepEqual(await ids(), [sandbox.id])
+})
+
+test('sandboxes are completed by id and name, processes by their sandbox', async () => {
+  const suggest = async (...words: string[]) =>
+    (await islet(['__complete', '--', ...words], api)).stdout.split('\n').map((line) => line.split('\t')[0])
+  assert.deepEqual(await suggest('exec', ''), [sandbox.id, 'first', ''])
+  assert.deepEqual(await suggest('exec', '--user', 'root', 'fi'), ['first', ''])
+  assert.deepEqual(await suggest('rm', 'first', 'sbx'), [sandbox.id, ''])
+  const { id } = await api.start(sandbox.id, { command: 'true' })
+  assert.ok((await suggest('logs', 'first', '')).includes(id))
 })
 
 test('every command has help with an example, and nothing of it goes to stderr', async () => {
@@ -131,35 +138,8 @@ test('every command has help with an example, and nothing of it goes to stderr',
   }
 })
 
-/** Nothing listens there. */
-async function closed(): Promise<Stub> {
-  const stub = await startStub(() => ({}))
-  await stub[Symbol.asyncDispose]()
-  return { ...stub, [Symbol.asyncDispose]: async () => {} }
-}
-
-/** A process that prints its stdin, and ends with a bye on stderr and 3: when stdin ends, or at once without one. */
-function echoing(): Promise<Stub> {
-  let hasStdin = false
-  return startStub(
-    ({ path, method, body }) => {
-      if (path === '/v1/sandboxes') return { json: page }
-      if (!path.endsWith('/processes') || method !== 'POST') return { json: SANDBOX }
-      hasStdin = JSON.parse(body).stdin
-      return { status: 201, json: PROCESS }
-    },
-    (socket) => {
-      const end = () => {
-        socket.send(Buffer.from('\x02bye'))
-        socket.send(JSON.stringify({ type: 'exit', ...RESULT, exitCode: 3 }))
-      }
-      socket.on('message', (data, isBinary) => {
-        if (isBinary) socket.send(Buffer.concat([Buffer.from([1]), data as Buffer]))
-        else end()
-      })
-      socket.send(JSON.stringify({ type: 'start', process: PROCESS, truncated: false }))
-      socket.send(JSON.stringify({ type: 'replay-end' }))
-      if (!hasStdin) end()
-    },
-  )
-}
+test('removing all needs a yes', async () => {
+  assert.equal((await islet(['rm', '--all'], api)).exitCode, 2)
+  assert.equal((await islet(['rm', '--all', '--force'], api)).stdout, `${sandbox.id}\n`)
+  assert.deepEqual(await ids(), [])
+})

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { TEST_KEY } from '../../server/src/api/testing.ts'
 
 const BIN = fileURLToPath(new URL('../bin/islet.js', import.meta.url))
 
@@ -26,7 +27,7 @@ export async function islet(words: readonly string[], options: RunOptions = {}):
     PATH: process.env.PATH,
     HOME: home,
     ISLET_DATA_DIR: home,
-    ISLET_API_KEY: 'test-key-test-key',
+    ISLET_API_KEY: TEST_KEY,
     NODE_DISABLE_COMPILE_CACHE: '1',
     ...(options.url && { ISLET_URL: options.url }),
     ...options.env,
