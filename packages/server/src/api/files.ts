@@ -36,7 +36,7 @@ export function fileRoutes({ files }: ApiDeps) {
     // `-0` asks for the last zero bytes of a file.
     if (range && Object.is(range.start, -0)) throw await outside(params.id, query.path)
     const { entry, start, length, body } = await openRange(params.id, query.path, range, signal)
-    if (range && length === 0) {
+    if (range && !length) {
       await discard(body)
       throw await outside(params.id, query.path)
     }
