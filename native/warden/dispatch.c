@@ -4,6 +4,7 @@
 #include "cgroup.h"
 #include "layer.h"
 #include "net.h"
+#include "runtime.h"
 
 enum job_class dispatch_class(uint8_t code) {
   switch (code) {
@@ -20,6 +21,8 @@ enum job_class dispatch_class(uint8_t code) {
     case MSG_LAYER_USAGE:
     case MSG_LAYER_FLATTEN:
       return JOB_TREE;
+    case MSG_SHELL_START:
+      return JOB_START;
     default:
       return JOB_INLINE;
   }
@@ -47,6 +50,7 @@ int dispatch(const struct request *r, struct wire_out *ok, struct fail *fail) {
       wire_put_u64(ok, TAG_OK_duration_us, now_us() - began);
       return result;
     }
+    case MSG_SHELL_START: return runtime_start(r->name, fail);
     case MSG_CGROUP_LIMIT: return cgroup_limit(r->name, &r->limits, fail);
     case MSG_CGROUP_FREEZE: return cgroup_freeze(r->name, r->flag, fail);
     case MSG_CGROUP_STAT: return cgroup_stat(r->name, ok, fail);

@@ -16,11 +16,11 @@
 #include "dispatch.h"
 
 enum {
-  MAX_WORKERS = 28,
+  MAX_WORKERS = 44,
   MAX_QUEUED = 2048,   /* per class; beyond it a request is refused as BUSY */
   WORKER_ANSWER = 4096 /* a worker's answer; lists are answered inline */
 };
-static const unsigned CLASS_WORKERS[JOB_CLASSES] = {0, 8, 16, 4};
+static const unsigned CLASS_WORKERS[JOB_CLASSES] = {0, 8, 16, 4, 16};
 
 struct queued {
   struct queued *next;

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,6 @@
 #include "overlay.h"
 #include "paths.h"
 #include "private.h"
-#include "strangers.h"
 
 enum { LOCK_ATTEMPTS = 500, LOCK_PAUSE_US = 10000 };
 
@@ -63,7 +61,8 @@ static struct arguments parse(int argc, char **argv) {
   static const struct option options[] = {
       {"data", 1, NULL, 'd'},      {"run", 1, NULL, 'r'},       {"bridge", 1, NULL, 'b'}, {"cgroup", 1, NULL, 'c'},
       {"uid-start", 1, NULL, 's'}, {"uid-count", 1, NULL, 'n'}, {"fd", 1, NULL, 'f'},     {"images", 1, NULL, 'i'},
-      {"method", 1, NULL, 'm'},    {"portable", 0, NULL, 'p'},  {0}};
+      {"method", 1, NULL, 'm'},    {"portable", 0, NULL, 'p'},
+      {"shells", 1, NULL, 'h'},    {"runtime", 1, NULL, 'x'},   {"runtime-root", 1, NULL, 'o'},  {0}};
   struct arguments args = {.method = "auto", .fd = 3};
   int option;
   while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -73,6 +72,9 @@ static struct arguments parse(int argc, char **argv) {
       case 'i': args.images = optarg; break;
       case 'm': args.method = optarg; break;
       case 'p': warden.portable = true; break;
+      case 'h': warden.shells = optarg; break;
+      case 'x': warden.runtime = optarg; break;
+      case 'o': warden.runtime_root = optarg; break;
       case 'b': name_into(warden.bridge, sizeof warden.bridge, optarg); break;
       case 'c': name_into(warden.cgroup, sizeof warden.cgroup, optarg); break;
       case 's': warden.uid_start = number(optarg); break;
@@ -84,6 +86,9 @@ static struct arguments parse(int argc, char **argv) {
   errno = 0;
   if (!args.data || !args.run || !warden.bridge[0] || !warden.cgroup[0] || !warden.uid_start || !warden.uid_count) {
     die("--data, --run, --bridge, --cgroup, --uid-start and --uid-count are needed");
+  }
+  if (warden.runtime != NULL && (warden.runtime[0] != '/' || warden.shells == NULL || warden.runtime_root == NULL)) {
+    die("--runtime is an absolute path and comes with --shells and --runtime-root");
   }
   if ((uint64_t)warden.uid_start + (uint64_t)warden.uid_count * UIDS_PER_SANDBOX > UINT32_MAX) die("the uid range is too large");
   return args;
@@ -99,22 +104,13 @@ static void go_private(const struct arguments *args) {
   static char paths[4][PATH_MAX];
   const char *run = real_path(args->run, paths[0]), *data = real_path(args->data, paths[1]);
   const char *images = args->images ? real_path(args->images, paths[2]) : data;
-  const char *const keep[] = {run, data, images, real_path("/usr", paths[3]), "/proc", "/sys", NULL};
+  const char *const keep[] = {run, data, images, real_path("/usr", paths[3]), "/proc", "/sys", "/dev", NULL};
   if (private_enter(keep) < 0) die("mount namespace");
   if (mount("warden", run, "tmpfs", MS_NODEV | MS_NOSUID | MS_NOEXEC, "mode=700,size=4m") < 0) die("scratch");
   if (mount(NULL, run, NULL, MS_PRIVATE, NULL) < 0) die("scratch");
   warden.scratch_fd = open(run, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (warden.scratch_fd < 0) die(run);
   snprintf(warden.scratch, sizeof warden.scratch, "/proc/self/fd/%d", warden.scratch_fd);
-}
-
-static void drop_strangers(const struct arguments *args) {
-  char data[PATH_MAX], images[PATH_MAX] = "/proc", run[PATH_MAX];
-  if (realpath(args->data, data) == NULL) die(args->data);
-  if (realpath(args->run, run) == NULL) die(args->run);
-  if (args->images != NULL && realpath(args->images, images) == NULL) die(args->images);
-  const char *const keep[] = {data, images, run, "/usr", "/proc", "/sys", "/dev", NULL};
-  drop_strange_mounts(keep);
 }
 
 static int open_dir(const char *path) {
@@ -161,7 +157,6 @@ static void boot(const struct arguments *args) {
 int main(int argc, char **argv) {
   struct arguments args = parse(argc, argv);
   go_private(&args);
-  drop_strangers(&args);
   boot(&args);
   loop_run(args.fd);
   return 0;

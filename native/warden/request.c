@@ -172,7 +172,7 @@ static bool plain_field(const struct wire_field *field, struct request *r) {
   if (IN(HELLO, generation)) return wire_u32(field, &r->generation);
   if (IN(LAYER_CREATE, layer) || IN(LAYER_CLONE, from) || IN(LAYER_DELETE, layer) || IN(LAYER_LIMIT, layer) ||
       IN(LAYER_USAGE, layer) || IN(CGROUP_LIMIT, cgroup) || IN(CGROUP_FREEZE, cgroup) || IN(CGROUP_STAT, cgroup) ||
-      IN(CGROUP_KILL, cgroup) || IN(CGROUP_DELETE, cgroup)) {
+      IN(CGROUP_KILL, cgroup) || IN(CGROUP_DELETE, cgroup) || IN(SHELL_START, shell)) {
     return read_name(field, r->name, sizeof r->name);
   }
   if (IN(LAYER_CLONE, to) || IN(LAYER_FLATTEN, to)) return read_name(field, r->to, sizeof r->to);
@@ -202,6 +202,7 @@ static int check_plain(const struct request *r, struct fail *fail) {
     case MSG_CGROUP_STAT:
     case MSG_CGROUP_KILL:
     case MSG_CGROUP_DELETE:
+    case MSG_SHELL_START:
       return r->name[0] ? 0 : bad(fail, "the name is missing");
     case MSG_LAYER_CLONE:
       return r->name[0] && r->to[0] ? 0 : bad(fail, "from or to is missing");

@@ -34,6 +34,9 @@ struct warden {
   char scratch[256];
   name_t cgroup; /* our parent group in every hierarchy */
   char bridge[MAX_INTERFACE + 1];
+  const char *shells;       /* directory of the shells' bundles; these three are NULL together */
+  const char *runtime;      /* the OCI runtime's program */
+  const char *runtime_root; /* where it keeps its state */
   uint32_t uid_start;
   uint32_t uid_count; /* in ranges of UIDS_PER_SANDBOX */
   enum clone_method method;

@@ -57,9 +57,9 @@ export const SETTINGS = {
   }),
   runtimeBinary: setting({
     env: 'ISLET_RUNTIME_BINARY',
-    parse: text,
+    parse: oneOf(['runc', 'crun'] as const),
     default: 'runc',
-    help: 'The OCI runtime: `runc`, `crun`, or a path to one.',
+    help: 'The OCI runtime: `runc`, or `crun` where it works.',
   }),
   storage: setting({
     env: 'ISLET_STORAGE',

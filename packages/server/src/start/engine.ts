@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import type { Engine } from '../engine/engine.ts'
 import { OciEngine } from '../engine/oci/oci.ts'
 import { probeOci } from '../engine/oci/probe.ts'
+import { shellOptions } from '../engine/oci/runtime.ts'
 import { ProcessEngine } from '../engine/process/process.ts'
 import type { Instance } from '../instance.ts'
 import type { Log } from '../log.ts'
@@ -55,6 +56,7 @@ async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Prom
     uidStart: instance.uidStart,
     uidCount: instance.uidRanges,
     method: pool.method,
+    shells: shellOptions(config.runtimeBinary, instance.runDir),
     binary,
   })
   cleanup.add(() => warden.close())
@@ -63,7 +65,7 @@ async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Prom
     warden,
     log,
     guest,
-    runtime: config.runtimeBinary as 'runc' | 'crun',
+    runtime: config.runtimeBinary,
     allowRanges: config.networkAllow,
     nameservers: config.dns.length > 0 ? config.dns.map((address) => ({ address })) : undefined,
   })

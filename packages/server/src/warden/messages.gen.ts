@@ -20,6 +20,7 @@ export const MESSAGE = {
   LAYER_LIST: 21,
   LAYER_FLATTEN: 22,
   BIND: 32,
+  SHELL_START: 33,
   CGROUP_LIMIT: 48,
   CGROUP_FREEZE: 49,
   CGROUP_STAT: 50,
@@ -47,6 +48,7 @@ export const SENDER = {
   LAYER_LIST: 'server',
   LAYER_FLATTEN: 'server',
   BIND: 'server',
+  SHELL_START: 'server',
   CGROUP_LIMIT: 'server',
   CGROUP_FREEZE: 'server',
   CGROUP_STAT: 'server',
@@ -190,6 +192,10 @@ export type BindFields = {
   network?: NetworkRecord
 }
 
+export type ShellStartFields = {
+  shell?: string
+}
+
 export type CgroupLimitFields = {
   cgroup?: string
   limits?: LimitsRecord
@@ -281,6 +287,9 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 7, name: 'limits', kind: LIMITS_RECORD },
     { tag: 8, name: 'network', kind: NETWORK_RECORD },
   ],
+  SHELL_START: [
+    { tag: 1, name: 'shell', kind: 'str' },
+  ],
   CGROUP_LIMIT: [
     { tag: 1, name: 'cgroup', kind: 'str' },
     { tag: 2, name: 'limits', kind: LIMITS_RECORD },
@@ -322,6 +331,7 @@ export interface FieldsOf {
   LAYER_LIST: LayerListFields
   LAYER_FLATTEN: LayerFlattenFields
   BIND: BindFields
+  SHELL_START: ShellStartFields
   CGROUP_LIMIT: CgroupLimitFields
   CGROUP_FREEZE: CgroupFreezeFields
   CGROUP_STAT: CgroupStatFields

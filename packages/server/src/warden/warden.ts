@@ -29,6 +29,8 @@ export interface WardenOptions {
   imagesDir?: string
   /** How layers are cloned; `auto` takes the best that the filesystem can. */
   method?: 'auto' | 'btrfs' | 'reflink' | 'copy'
+  /** What SHELL_START needs: the bundles' directory, the OCI runtime's program and where it keeps its state. */
+  shells?: { directory: string; runtime: string; runtimeRoot: string }
   /** Mount the way kernels before 6.15 can. */
   portable?: boolean
   binary?: string
@@ -114,6 +116,10 @@ function wardenArguments(options: WardenOptions): string[] {
   )
   if (options.imagesDir) args.push('--images', options.imagesDir)
   if (options.method) args.push('--method', options.method)
+  if (options.shells) {
+    const { directory, runtime, runtimeRoot } = options.shells
+    args.push('--shells', directory, '--runtime', runtime, '--runtime-root', runtimeRoot)
+  }
   if (options.portable) args.push('--portable')
   return [...args, '--fd', '3']
 }

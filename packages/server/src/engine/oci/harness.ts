@@ -8,6 +8,7 @@ import { nativeBinary } from '../../native.ts'
 import { Warden } from '../../warden/warden.ts'
 import { type Harness, newId } from '../suite/harness.ts'
 import { OciEngine, type OciOptions } from './oci.ts'
+import { shellOptions } from './runtime.ts'
 
 const IMAGE = 'img-test'
 const SILENT = { info() {}, warn() {} }
@@ -26,6 +27,7 @@ export async function openOci(options: Partial<OciOptions> = {}): Promise<Harnes
       uidStart: instance.uidStart,
       uidCount: instance.uidRanges,
       binary: nativeBinary('warden'),
+      shells: shellOptions('runc', instance.runDir),
     })
   let warden = await startWarden()
   const makeEngine = () =>

@@ -62,7 +62,7 @@ export class OciEngine implements Engine {
     this.#warden = warden
     this.#shells = new Shells(instance.runDir, options.guest)
     this.#ranges = new Ranges(instance)
-    this.#runtime = new Runtime(options.runtime ?? 'runc', instance.runDir)
+    this.#runtime = new Runtime(warden, options.runtime ?? 'runc', instance.runDir)
     this.#network = new Network({ ...options, plan: instance, warden, log })
     this.#rootDir = join(instance.runDir, 'root')
     this.capabilities = ociCapabilities(warden)

@@ -1,54 +1,39 @@
-// Calls the OCI runtime. It stays only as long as it takes to start a shell: no shim, and its own record is removed
+// The OCI runtime, called through the warden. It stays only as long as it takes to start a shell: no shim, and its own record is removed
 // as soon as the shell runs, because everything later goes through the warden.
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { IsletError } from '@islet/contract'
+import type { Warden, WardenOptions } from '../../warden/warden.ts'
 
 export type RuntimeName = 'runc' | 'crun'
 
-// A start takes some 40 ms; a machine that needs this long is not going to make it.
-const START_TIMEOUT_MS = 30_000
+const PROGRAM_DIRECTORIES = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin']
 
 export class Runtime {
-  readonly name: RuntimeName
+  readonly #warden: Warden
+  readonly #name: RuntimeName
   readonly #root: string
 
-  constructor(name: RuntimeName, runDir: string) {
-    this.name = name
-    this.#root = join(runDir, 'runc')
+  constructor(warden: Warden, name: RuntimeName, runDir: string) {
+    this.#warden = warden
+    this.#name = name
+    this.#root = runtimeRoot(runDir)
   }
 
   /** Starts the bundle in `directory`; answers with the pid of its first process. */
   async start(id: string, directory: string): Promise<number> {
-    const pidFile = join(directory, 'pid')
-    const log = join(directory, 'runtime.log')
-    const args = ['--root', this.#root, '--log', log, '--log-format', 'json']
-    // /dev/null, not a file of ours: root inside can write to what its first process has open.
-    const child = spawn(
-      this.name,
-      [...args, 'run', '--detach', '--bundle', directory, '--pid-file', pidFile, id],
-      {
-        stdio: 'ignore',
-        timeout: START_TIMEOUT_MS,
-        killSignal: 'SIGKILL',
-      },
-    )
-    const { promise, resolve, reject } = Promise.withResolvers<number | null>()
-    child.once('error', reject).once('exit', resolve)
-    const code = await promise.catch((cause) => {
-      throw new IsletError('engine_unavailable', `${this.name} could not be executed: ${cause.message}.`, {
-        cause,
+    try {
+      await this.#warden.request('SHELL_START', { shell: id })
+    } catch (error) {
+      const reason = (await lastError(join(directory, 'runtime.log'))) ?? (error as Error).message
+      throw new IsletError('engine_unavailable', `${this.#name} could not start a sandbox: ${reason}`, {
+        cause: error,
       })
-    })
-    if (code !== 0) {
-      throw new IsletError(
-        'engine_unavailable',
-        `${this.name} could not start a sandbox: ${await lastError(log, code)}`,
-      )
     }
-    const pid = Number(await readFile(pidFile, 'utf8'))
+    const pid = Number(await readFile(join(directory, 'pid'), 'utf8'))
     await this.forget(id)
     return pid
   }
@@ -63,6 +48,20 @@ export class Runtime {
   }
 }
 
+/** What the warden must be started with to start shells. */
+export function shellOptions(name: RuntimeName, runDir: string): WardenOptions['shells'] {
+  const runtime = PROGRAM_DIRECTORIES.map((directory) => join(directory, name)).find(existsSync)
+  if (!runtime)
+    throw new IsletError('engine_unavailable', `${name} is not installed.`, {
+      hint: 'islet setup installs it.',
+    })
+  return { directory: join(runDir, 's'), runtime, runtimeRoot: runtimeRoot(runDir) }
+}
+
+function runtimeRoot(runDir: string): string {
+  return join(runDir, 'runc')
+}
+
 export async function runtimeVersion(name: RuntimeName): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)(name, ['--version'])
@@ -72,11 +71,8 @@ export async function runtimeVersion(name: RuntimeName): Promise<string | undefi
   }
 }
 
-async function lastError(log: string, code: number | null): Promise<string> {
+async function lastError(log: string): Promise<string | undefined> {
   const text = await readFile(log, 'utf8').catch(() => '')
   const messages = text.split('\n').flatMap((line) => /"msg":"((?:[^"\\]|\\.)*)"/.exec(line)?.[1] ?? [])
-  return (
-    messages.at(-1)?.replace(/\\(.)/g, '$1') ??
-    (code === null ? 'it took too long' : `it exited with ${code}`)
-  )
+  return messages.at(-1)?.replace(/\\(.)/g, '$1')
 }
