@@ -132,22 +132,42 @@ static void clear(int dir, const char *name) {
   if (unlinkat(dir, name, 0) < 0) fail("unlink", errno);
 }
 
+/*
+ * A file without a name until it is whole: whatever ends the worker, half a file never stands under a real name. A
+ * filesystem that has no such files gets the name at once; *named says so.
+ */
+static int open_file(int dir, const char *name, bool *named) {
+  int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  *named = fd < 0;
+  if (fd >= 0) return fd;
+  clear(dir, name);
+  fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) fail("open", errno);
+  return fd;
+}
+
+static void give_name(int fd, int dir, const char *name) {
+  char path[32];
+  clear(dir, name);
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  if (linkat(AT_FDCWD, path, dir, name, AT_SYMLINK_FOLLOW) < 0) fail("link", errno);
+}
+
 static void make_file(int dir, const char *name) {
   static char chunk[TAR_IN_CHUNK];
-  clear(dir, name);
-  int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd < 0) fail("open", errno);
+  bool named;
+  int fd = open_file(dir, name, &named);
   for (uint64_t left = archive.entry.size; left > 0;) {
     size_t want = left < sizeof chunk ? (size_t)left : sizeof chunk;
     if (worker_read(chunk, want) < want) {
-      unlinkat(dir, name, 0);
+      if (named) unlinkat(dir, name, 0);
       refuse(KIND_BAD_REQUEST, 0, "archive", "the archive is cut off");
     }
     for (size_t done = 0; done < want;) {
       ssize_t n = write(fd, chunk + done, want - done);
       if (n < 0 && errno != EINTR) {
         int err = errno;
-        unlinkat(dir, name, 0);
+        if (named) unlinkat(dir, name, 0);
         fail("write", err);
       }
       if (n > 0) done += (size_t)n;
@@ -157,6 +177,7 @@ static void make_file(int dir, const char *name) {
   tar_entry_skip(archive.entry.size % TAR_BLOCK == 0 ? 0 : TAR_BLOCK - archive.entry.size % TAR_BLOCK);
   struct stat st = wanted();
   restore(fd, -1, NULL, &st);
+  if (!named) give_name(fd, dir, name);
   close(fd);
 }
 

@@ -109,7 +109,7 @@ export const ERRORS = {
   range_not_satisfiable: { status: 416, retryable: false, message: 'The range is outside the file.' },
   port_not_listening: {
     status: 422,
-    retryable: true,
+    retryable: false,
     message: 'Nothing listens on that port of the sandbox.',
   },
   user_not_found: { status: 422, retryable: false, message: 'There is no such user in the sandbox.' },

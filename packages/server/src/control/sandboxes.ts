@@ -126,16 +126,11 @@ export class Sandboxes implements Control {
     input: CreateSandboxParsed,
     options: { commit?: (id: string) => void; signal?: AbortSignal },
   ): Promise<Sandbox> {
-    const unready = this.unready()
-    if (unready) throw new IsletError('draining', unready)
-    if (this.#table.countLive() >= this.#options.maxSandboxes) {
-      throw new IsletError(
-        'too_many_requests',
-        `This server runs at most ${this.#options.maxSandboxes} sandboxes.`,
-        {
-          hint: 'Delete some, or raise ISLET_MAX_SANDBOXES.',
-        },
-      )
+    if (this.#closed) throw new IsletError('draining')
+    if (this.#isFull()) {
+      throw new IsletError('too_many_requests', `${this.unready()}`, {
+        hint: 'Delete some, or raise ISLET_MAX_SANDBOXES.',
+      })
     }
     assertSupported(input, this.#options.engine.capabilities)
     let record = newRecord(input, await this.#base(input))
@@ -255,7 +250,12 @@ export class Sandboxes implements Control {
   }
 
   unready(): string | undefined {
-    return this.#closed ? 'The server is shutting down.' : undefined
+    if (this.#closed) return 'The server is shutting down.'
+    if (this.#isFull()) return `This server runs at most ${this.#options.maxSandboxes} sandboxes.`
+  }
+
+  #isFull(): boolean {
+    return this.#table.countLive() >= this.#options.maxSandboxes
   }
 
   info(): ServerInfo {

@@ -26,7 +26,9 @@ async function processes({ uidStart, uidRanges, runDir }: Instance): Promise<str
     const argv = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
     const isOurs = uid >= uidStart && uid < uidStart + uidRanges * UIDS_PER_SHELL
     const isZombie = /^State:\s*Z/m.test(status)
-    if ((isOurs && !isZombie) || argv.includes(join(runDir, 'runc'))) found.push(`process ${pid} ${argv}`)
+    // The warden is the server's own and ends with it.
+    const isRuntime = argv.split('\0')[2] === join(runDir, 'runc')
+    if ((isOurs && !isZombie) || isRuntime) found.push(`process ${pid} ${argv}`)
   }
   return found
 }
