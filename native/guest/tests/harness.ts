@@ -1,12 +1,15 @@
 // The server's end of the guest's socket, as plain as it can be: tests see every frame.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import * as messages from '../../../packages/server/src/guest/messages.gen.ts'
 import { decodeFields, encodeFields, type FieldTable } from '../../../packages/server/src/wire/fields.ts'
 import { encodeFrame, FrameDecoder } from '../../../packages/server/src/wire/frames.ts'
+import { within } from './wait.ts'
+
+export * from './wait.ts'
 
 export const { MESSAGE, INITIAL_WINDOW, MAX_DATA, OUTPUT_BUFFER, STDIN_BUFFER } = messages
 export const GUEST_BINARY = resolve(process.env.GUEST_BINARY ?? 'native/build/guest')
@@ -20,7 +23,6 @@ export type Fields = Record<string, any>
 const TABLES = messages.FIELDS as unknown as Record<string, FieldTable | undefined>
 const NAMES = new Map(Object.entries(MESSAGE).map(([name, code]) => [code as number, name as Name]))
 const KINDS = new Map(Object.entries(messages.ERROR_KIND).map(([name, code]) => [code as number, name]))
-const WAIT_MS = Number(process.env.GUEST_WAIT_MS ?? 30_000)
 
 export interface Message {
   name: Name
@@ -367,54 +369,4 @@ export async function upload(stream: Stream, content: Buffer): Promise<Fields> {
     const message = await stream.next('OK', 'WINDOW')
     if (message.name === 'OK') return message.fields
   }
-}
-
-export async function within<T>(promise: Promise<T>, what: string, ms = WAIT_MS): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`gave up waiting for ${what}`)), ms).unref()
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-export const sleep = (ms: number) => new Promise((done) => setTimeout(done, ms))
-
-/** Looks again until it holds; for what happens on its own, such as a process dying. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>) {
-  const end = Date.now() + WAIT_MS
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error(`gave up waiting until ${what}`)
-    await sleep(10)
-  }
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  } catch {
-    return false
-  }
-}
-
-/** Pids of the direct children, zombies included. */
-export function childrenOf(pid: number): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((child) => {
-      try {
-        const stat = readFileSync(`/proc/${child}/stat`, 'utf8')
-        return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === pid
-      } catch {
-        return false
-      }
-    })
-}
-
-export function rssKib(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1])
 }
