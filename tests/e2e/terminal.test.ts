@@ -1,0 +1,60 @@
+// `islet sh` as a person uses it: in a real terminal, which tmux plays.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ISLET } from '../support/server.ts'
+import { startSuite } from '../support/suite.ts'
+
+const WAIT_MS = 30_000
+const directory = mkdtempSync(join(tmpdir(), 'islet-tmux-'))
+const suite = await startSuite()
+after(() => rmSync(directory, { recursive: true }))
+
+test('a shell in a terminal: size, resize, Ctrl-C, a full-screen program, its exit code', async () => {
+  await using sandbox = await suite.create()
+  const { ISLET_URL, ISLET_API_KEY } = suite.server.clientEnv
+  const env = { ...process.env, ISLET_URL, ISLET_API_KEY, TERM: 'xterm-256color' }
+  const tmux = (...args: string[]) =>
+    execFileSync('tmux', ['-S', join(directory, 'socket'), ...args], { encoding: 'utf8', env })
+  const type = (text: string) => tmux('send-keys', '-t', 'it', text, 'Enter')
+  const screen = async (wanted: RegExp) => {
+    const end = Date.now() + WAIT_MS
+    for (;;) {
+      const text = tmux('capture-pane', '-p', '-t', 'it')
+      if (wanted.test(text)) return text
+      if (Date.now() > end) assert.fail(`waited for ${wanted} on:\n${text}`)
+      await sleep(50)
+    }
+  }
+  tmux('-f', '/dev/null', 'new-session', '-d', '-s', 'it', '-x', '90', '-y', '25', '/bin/sh')
+  try {
+    type(`${process.execPath} ${ISLET} sh ${sandbox.id}; echo left with $?`)
+    await screen(/user@sbx-/)
+    type('stty size')
+    await screen(/^25 90$/m)
+    tmux('resize-window', '-t', 'it', '-x', '70', '-y', '20')
+    await screen(/\$\s*$/)
+    type('clear; stty size')
+    await screen(/^20 70$/m)
+    type('echo before; sleep 1000')
+    await screen(/^before$/m)
+    tmux('send-keys', '-t', 'it', 'C-c')
+    type('echo still $((40+2))')
+    await screen(/^still 42$/m)
+    type('top')
+    await screen(/Tasks:.*total/)
+    tmux('send-keys', '-t', 'it', 'q')
+    await screen(/\$\s*$/)
+    type('exit 7')
+    await screen(/^left with 7$/m)
+    // The terminal is as it was: what is typed is echoed and run.
+    type('echo home again')
+    await screen(/^home again$/m)
+  } finally {
+    tmux('kill-server')
+  }
+})
