@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import module from 'node:module'
-import { dirname, isAbsolute, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const OLDEST_MAJOR = 24
@@ -21,18 +21,23 @@ if (Number(process.versions.node.split('.')[0]) >= OLDEST_MAJOR) {
   await import('../src/main.ts')
 } else handOver(findNode())
 
-/** Compiled code makes every start more than twice as fast. Only from a home that is ours: it is run as us. */
+/**
+ * Compiled code makes every start more than twice as fast. It is kept with the installation, so that it goes with it, and only
+ * where the installation is ours: it is run as us.
+ */
 function cacheDirectory() {
-  const { HOME, XDG_CACHE_HOME } = process.env
-  const root = XDG_CACHE_HOME || HOME
-  if (!root || !isAbsolute(root)) return undefined
-  const isOurs = statSync(root, { throwIfNoEntry: false })?.uid === process.getuid?.()
-  return isOurs ? join(root, XDG_CACHE_HOME ? '' : '.cache', 'islet', 'compile') : undefined
+  const modules = findUpwards('node_modules')
+  const isOurs = modules && statSync(modules).uid === process.getuid?.()
+  return isOurs ? join(modules, '.cache', 'islet') : undefined
 }
 
 function findNode() {
+  return findUpwards(join('node_modules', 'node', 'bin', 'node'))
+}
+
+function findUpwards(path) {
   for (let directory = dirname(here); ; directory = dirname(directory)) {
-    const candidate = join(directory, 'node_modules', 'node', 'bin', 'node')
+    const candidate = join(directory, path)
     if (existsSync(candidate)) return candidate
     if (directory === dirname(directory)) return undefined
   }
