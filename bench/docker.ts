@@ -107,5 +107,7 @@ export class Docker {
     tar.stdout!.pipe(load.stdin!)
     const [code] = await once(load, 'exit')
     if (code !== 0) throw new Error('docker import failed')
+    // Or the kernel would write the image to the disk while we measure.
+    await execute('sync')
   }
 }

@@ -5,15 +5,33 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { IsletError } from '@islet/contract'
 import { MIGRATIONS } from './migrations.ts'
 
+/** Folding the log into the database syncs the disk, for tens of milliseconds: it waits for a quiet moment of this length ... */
+const QUIET_MS = 1000
+/** ... unless the log has grown to this many pages of 4 KiB. */
+const MAX_LOG_PAGES = 8192
+
 export class Db implements Disposable {
   readonly #sqlite: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
+  readonly #folding: NodeJS.Timeout
+  #writes = 0
+  #folded = 0
 
   constructor(sqlite: DatabaseSync) {
     this.#sqlite = sqlite
+    sqlite.exec(`PRAGMA wal_autocheckpoint = ${MAX_LOG_PAGES}`)
+    let seen = 0
+    this.#folding = setInterval(() => {
+      if (this.#writes === seen && this.#writes > this.#folded) {
+        sqlite.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+        this.#folded = this.#writes
+      }
+      seen = this.#writes
+    }, QUIET_MS).unref()
   }
 
   run(sql: string, ...values: SQLInputValue[]): number {
+    this.#writes++
     return Number(this.#prepare(sql).run(...values).changes)
   }
 
@@ -39,6 +57,7 @@ export class Db implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    clearInterval(this.#folding)
     if (this.#sqlite.isOpen) this.#sqlite.close()
   }
 

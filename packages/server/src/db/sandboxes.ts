@@ -66,12 +66,15 @@ const LIVE = "('creating', 'running', 'paused', 'hibernated')"
 
 export class SandboxTable {
   readonly #db: Db
+  /** Those asked for again and again, each as it was last saved. Records are never changed in place. */
+  readonly #recent = new Map<string, SandboxRecord>()
 
   constructor(db: Db) {
     this.#db = db
   }
 
   save(record: SandboxRecord): void {
+    this.#recent.delete(record.id)
     const values = NAMES.map((name) => {
       const value = record[COLUMNS[name]]
       return JSON_FIELDS.has(name) ? JSON.stringify(value) : (value as string | number | null)
@@ -80,8 +83,12 @@ export class SandboxTable {
   }
 
   get(id: string): SandboxRecord | undefined {
+    const recent = this.#recent.get(id)
+    if (recent) return recent
     const row = this.#db.get<Row>('SELECT * FROM sandboxes WHERE id = ?', id)
-    return row && fromRow(row)
+    const record = row && fromRow(row)
+    if (record && record.status !== 'stopped') this.#recent.set(id, record)
+    return record
   }
 
   live(): SandboxRecord[] {
@@ -98,6 +105,7 @@ export class SandboxTable {
   }
 
   remove(id: string): void {
+    this.#recent.delete(id)
     this.#db.run('DELETE FROM sandboxes WHERE id = ?', id)
   }
 
