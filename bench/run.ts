@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { cpus, release, totalmem } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Sandbox } from 'islet'
 import { baseImageForTests } from '../packages/server/src/image/testing.ts'
@@ -15,8 +16,9 @@ import { filesFigure } from './figures/files.ts'
 import { memoryFigure } from './figures/memory.ts'
 import { printTable } from './table.ts'
 
-// Memory first: what the others leave to be cleaned up would be counted.
-const FIGURES = { memory: memoryFigure, create: createFigure, exec: execFigure, files: filesFigure }
+const FIGURES = { create: createFigure, exec: execFigure, files: filesFigure, memory: memoryFigure }
+// The kernel takes network namespaces and layers away some time after they were let go of.
+const SETTLE_MS = 3000
 
 const { values } = parseArgs({
   options: { docker: { type: 'boolean' }, quick: { type: 'boolean' }, only: { type: 'string' } },
@@ -41,6 +43,7 @@ const rows: Row[] = []
 for (const [name, figure] of Object.entries(FIGURES)) {
   if (values.only && !name.includes(values.only)) continue
   console.error(`measuring ${name}`)
+  await setTimeout(SETTLE_MS)
   rows.push(...(await figure(context)))
 }
 
