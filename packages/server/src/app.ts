@@ -10,6 +10,7 @@ import { Sandboxes } from './control/sandboxes.ts'
 import { Files } from './data/files.ts'
 import { Processes } from './data/processes.ts'
 import { openDb } from './db/db.ts'
+import type { Images } from './image/image.ts'
 import { createImages } from './image/images.ts'
 import { claimInstance, sweepDeadInstances } from './instance.ts'
 import { loadOrCreateKey } from './key.ts'
@@ -111,7 +112,11 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     await sandboxes.close(closing)
   })
   await sandboxes.start()
-
+  if (engine.capabilities.wall === true) {
+    prepareImages(images, { collects: config.imageDir === join(instance.dataDir, 'images') }).catch((error) =>
+      log.warn({ error }, 'images not prepared'),
+    )
+  }
   const api = createApi({ control: sandboxes, processes, files, images, key, log, config })
   const served = await serveApi(api, { host: config.host, port: config.port })
   cleanup.add(() => served.close({ timeoutMs: config.drainTimeoutMs }))
@@ -125,4 +130,13 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     // With no sandbox left there is nothing to go on, so nothing of this server needs to stay on the machine.
     close: async (closing = {}) => cleanup.run({ all: closing.all || cleanup.isIdle() }),
   }
+}
+
+/**
+ * Makes the host image, so that the first sandbox does not wait for it, and removes what nothing needs: only where no other
+ * server's sandboxes can stand on an image that this one does not know to be in use.
+ */
+async function prepareImages(images: Images, options: { collects: boolean }): Promise<void> {
+  await images.resolve('host')
+  if (options.collects) await images.collect()
 }

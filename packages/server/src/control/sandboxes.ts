@@ -39,6 +39,10 @@ const AWAY_POLL_MS = 100
 /** After a reboot of the machine: how many sandboxes are started side by side. */
 const RESTARTS_AT_ONCE = 4
 
+/** Records of stopped sandboxes that are remembered, and how often the others are forgotten. */
+const KEEP_STOPPED = 10_000
+const PRUNE_EVERY = 100
+
 export interface SandboxesOptions {
   db: Db
   engine: Engine
@@ -70,6 +74,7 @@ export class Sandboxes implements Control {
   readonly #failing = new Map<string, Promise<void>>()
   readonly #observers: SandboxObserver[] = []
   readonly #startedAt = new Date()
+  #stops = 0
   #closed = false
 
   constructor(options: SandboxesOptions) {
@@ -87,6 +92,7 @@ export class Sandboxes implements Control {
     const { engine, storage, log } = this.#options
     const records = this.#table.live().filter((record) => record.status !== 'creating')
     for (const record of this.#table.live()) if (record.status === 'creating') this.#table.remove(record.id)
+    this.#table.prune(KEEP_STOPPED)
     const alive = await engine.start(records.map((record) => record.shell))
     const layers = new Set(this.#table.holding().map((record) => record.root.layer))
     for (const layer of await storage.list()) if (!layers.has(layer)) await storage.delete(layer)
@@ -224,6 +230,7 @@ export class Sandboxes implements Control {
     await this.#letGo(record.id)
     for (const observer of this.#observers) await observer.gone(record.id, { removed: true })
     await this.#options.storage.delete(record.root.layer)
+    if (++this.#stops % PRUNE_EVERY === 0) this.#table.prune(KEEP_STOPPED)
     return toSandbox(record)
   }
 

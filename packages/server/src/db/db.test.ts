@@ -118,6 +118,22 @@ test('a list filters by status, name, project and metadata, and pages through ev
   assert.throws(() => table.list({ metadata: 'nonsense' }), { code: 'bad_request' })
 })
 
+test('old stopped sandboxes are forgotten, others never', () => {
+  using db = openDb(temporary())
+  const table = new SandboxTable(db)
+  for (let stoppedAt = 1; stoppedAt <= 10; stoppedAt++) table.save(record({ status: 'stopped', stoppedAt }))
+  for (let index = 0; index < 5; index++) table.save(record({ status: 'failed' }))
+  table.prune(3)
+  assert.deepEqual(
+    table
+      .list({ status: 'stopped' })
+      .records.map(({ stoppedAt }) => stoppedAt)
+      .sort(),
+    [10, 8, 9],
+  )
+  assert.equal(table.list({ status: 'failed' }).total, 5)
+})
+
 test('a process is kept from its start to its end, old ones can be found, and they go with their sandbox', () => {
   using db = openDb(temporary())
   const sandboxes = new SandboxTable(db)

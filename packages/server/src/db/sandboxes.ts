@@ -109,6 +109,15 @@ export class SandboxTable {
     this.#db.run('DELETE FROM sandboxes WHERE id = ?', id)
   }
 
+  /** Forgets stopped sandboxes beyond the newest `keep`. */
+  prune(keep: number): void {
+    this.#db.run(
+      `DELETE FROM sandboxes WHERE id IN
+       (SELECT id FROM sandboxes WHERE status = 'stopped' ORDER BY stopped_at DESC, id DESC LIMIT -1 OFFSET ?)`,
+      keep,
+    )
+  }
+
   list(query: ListSandboxesParsed): { records: SandboxRecord[]; total: number; cursor?: string } {
     const { where, values } = filter(query)
     const limit = query.limit ?? 100
