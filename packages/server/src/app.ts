@@ -113,9 +113,11 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   })
   await sandboxes.start()
   if (engine.capabilities.wall === true) {
-    prepareImages(images, { collects: config.imageDir === join(instance.dataDir, 'images') }).catch((error) =>
+    const collects = config.imageDir === join(instance.dataDir, 'images')
+    const prepared = prepareImages(images, { collects }).catch((error) =>
       log.warn({ error }, 'images not prepared'),
     )
+    cleanup.add(() => prepared)
   }
   const api = createApi({ control: sandboxes, processes, files, images, key, log, config })
   const served = await serveApi(api, { host: config.host, port: config.port })
