@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -100,8 +100,7 @@ describe('archives', () => {
 
   it('leave no half of a file when they are refused', async () => {
     await api.call('PUT', `${archive}?path=half`, cut())
-    const names = readdirSync(at('half', 'sub'))
-    assert.ok(!names.includes('bytes'), 'sub/bytes is there')
+    assert.ok(!existsSync(at('half', 'sub', 'bytes')), 'sub/bytes is there')
   })
 
   it('do not touch anything outside of their directory', async () => {
