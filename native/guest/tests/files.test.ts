@@ -22,7 +22,6 @@ import { after, before, describe, test } from 'node:test'
 import {
   type Fields,
   Guest,
-  GuestError,
   INITIAL_WINDOW,
   isRoot,
   MAX_DATA,
@@ -30,6 +29,7 @@ import {
   SANITIZED,
   type Stream,
 } from './harness.ts'
+import { refused } from './refusal.ts'
 
 const MIB = 1024 * 1024
 const needsRoot = { skip: isRoot ? false : 'needs root' }
@@ -44,27 +44,7 @@ before(async () => {
 after(() => guest.stop())
 
 const at = (...names: string[]) => [dir, ...names].join('/')
-const refused = (kind: string, stage?: string) => (error: GuestError) => {
-  assert.ok(error instanceof GuestError, String(error))
-  assert.equal(error.kind, kind, error.message)
-  if (stage) assert.equal(error.stage, stage)
-  return true
-}
 const temps = (path = dir) => readdirSync(path).filter((name) => name.startsWith('.islet-'))
-
-async function _list(path: string, fields: Fields = {}) {
-  const stream = guest.request('LIST', { path, ...fields })
-  const entries: Fields[] = []
-  let bytes = 0
-  for (;;) {
-    const message = await stream.next('ENTRIES', 'OK')
-    if (message.name === 'OK')
-      return { entries, ...message.fields } as { entries: Fields[]; count: number; truncated: number }
-    entries.push(...message.fields.entry)
-    bytes += message.raw.length
-    stream.send('WINDOW', { limit: bytes + INITIAL_WINDOW })
-  }
-}
 
 describe('stat', () => {
   test('tells what is at a path', async () => {

@@ -6,7 +6,6 @@ import {
   collect,
   type Fields,
   Guest,
-  GuestError,
   isAlive,
   isRoot,
   parseOutput,
@@ -14,6 +13,7 @@ import {
   stdinFrame,
   until,
 } from './harness.ts'
+import { refusal } from './refusal.ts'
 
 const NO_CORE = { rlimit: [{ resource: 4, soft: 0, hard: 0 }] }
 
@@ -34,16 +34,6 @@ async function exited(stream: Stream): Promise<Fields> {
     const message = await stream.next('OUTPUT', 'EXITED')
     if (message.name === 'EXITED') return message.fields
   }
-}
-
-async function refusal(promise: Promise<unknown>): Promise<GuestError> {
-  try {
-    await promise
-  } catch (error) {
-    assert.ok(error instanceof GuestError, String(error))
-    return error
-  }
-  throw new Error('it was not refused')
 }
 
 describe('processes', () => {

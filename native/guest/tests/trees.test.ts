@@ -18,16 +18,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
-import {
-  childrenOf,
-  type Fields,
-  Guest,
-  GuestError,
-  INITIAL_WINDOW,
-  isRoot,
-  until,
-  upload,
-} from './harness.ts'
+import { childrenOf, type Fields, Guest, INITIAL_WINDOW, isRoot, until, upload } from './harness.ts'
+import { refused } from './refusal.ts'
 
 const MIB = 1024 * 1024
 const needsRoot = { skip: isRoot ? false : 'needs root' }
@@ -42,12 +34,6 @@ before(async () => {
 after(() => guest.stop())
 
 const at = (...names: string[]) => [dir, ...names].join('/')
-const refused = (kind: string, stage?: string) => (error: GuestError) => {
-  assert.ok(error instanceof GuestError, String(error))
-  assert.equal(error.kind, kind, error.message)
-  if (stage) assert.equal(error.stage, stage)
-  return true
-}
 const temps = (path = dir) => readdirSync(path).filter((name) => name.startsWith('.islet-'))
 
 async function list(path: string, fields: Fields = {}) {

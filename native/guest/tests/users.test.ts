@@ -1,37 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { type Fields, Guest, GuestError, isRoot, parseOutput, type Stream, until } from './harness.ts'
-
-const _NO_CORE = { rlimit: [{ resource: 4, soft: 0, hard: 0 }] }
-
-/** Reads and acknowledges output until it holds the text. */
-async function _outputUntil(stream: Stream, text: string): Promise<string> {
-  let seen = ''
-  while (!seen.includes(text)) {
-    const { offset, bytes } = parseOutput(await stream.next('OUTPUT'))
-    seen += bytes
-    stream.send('ACK', { offset: offset + bytes.length })
-  }
-  return seen
-}
-
-/** EXITED, whatever output is still before it. */
-async function _exited(stream: Stream): Promise<Fields> {
-  for (;;) {
-    const message = await stream.next('OUTPUT', 'EXITED')
-    if (message.name === 'EXITED') return message.fields
-  }
-}
-
-async function refusal(promise: Promise<unknown>): Promise<GuestError> {
-  try {
-    await promise
-  } catch (error) {
-    assert.ok(error instanceof GuestError, String(error))
-    return error
-  }
-  throw new Error('it was not refused')
-}
+import { type Fields, Guest, isRoot, until } from './harness.ts'
+import { refusal } from './refusal.ts'
 
 const needsRoot = { skip: isRoot ? false : 'needs root' }
 
