@@ -17,7 +17,7 @@ import { memoryFigure } from './figures/memory.ts'
 import { printTable } from './table.ts'
 
 const FIGURES = { create: createFigure, exec: execFigure, files: filesFigure, memory: memoryFigure }
-// The kernel takes network namespaces and layers away some time after they were let go of.
+// So that what one figure leaves to be cleaned up is less likely to be in the next one's clock.
 const SETTLE_MS = 3000
 
 const { values } = parseArgs({

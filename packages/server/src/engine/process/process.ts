@@ -98,7 +98,9 @@ export class ProcessEngine implements Engine {
     await Promise.all([chmod(shell.linkDir, 0o700), chmod(this.#shells.socket(shell.id), 0o600)])
   }
 
-  async limit(): Promise<void> {}
+  async limit(): Promise<void> {
+    throw new IsletError('not_supported', missing(this.capabilities.memoryLimit))
+  }
 
   async freeze(): Promise<void> {
     throw new IsletError('not_supported', missing(this.capabilities.freeze))
