@@ -6,6 +6,9 @@ export const ID_PREFIXES = {
   shell: 'shl',
   layer: 'lyr',
   request: 'req',
+  terminal: 'trm',
+  watcher: 'wtc',
+  overlay: 'ovl',
 } as const
 export type IdKind = keyof typeof ID_PREFIXES
 

@@ -22,6 +22,27 @@ export const LIMITS = {
   idempotencyKeyLength: 255,
   execOutputBytes: 64 * 1024 * 1024,
   timeoutMs: 24 * 3_600_000,
+  tokenMs: 24 * 3_600_000,
+  codeBytes: 4 * 1024 * 1024,
+  globs: 100,
+  terminals: 256,
+  watchers: 64,
+  overlays: 64,
+  services: 64,
+  previews: 64,
+  /** What a watcher gives of a file. */
+  watchContentBytes: 1024 * 1024,
+  signalBytes: 64 * 1024,
+  batchFiles: 1000,
+  storeKeyBytes: 512,
+  storeValueBytes: 1024 * 1024,
+  storeBatch: 1000,
+  storeListKeys: 1000,
+  storeKeys: 100_000,
+  /** All keys and values of a sandbox together. */
+  storeBytes: 256 * 1024 * 1024,
+  /** A hundred years. */
+  storeTtlSeconds: 100 * 366 * 86_400,
 } as const
 
 export const DEFAULTS = {
@@ -34,6 +55,8 @@ export const DEFAULTS = {
   execOutputBytes: 4 * 1024 * 1024,
   /** What is kept of a process's output for later readers: its end. */
   scrollbackBytes: 1024 * 1024,
+  /** A sandbox token, and the URL of a signed file. */
+  tokenMs: 3_600_000,
   port: 7400,
   host: '127.0.0.1',
 } as const

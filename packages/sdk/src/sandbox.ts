@@ -7,12 +7,18 @@ import type {
   UpdateSandbox,
 } from '@islet/contract'
 import type { Client } from './client.ts'
+import { EnvFiles } from './env-files.ts'
 import { hasCode } from './errors.ts'
 import { type CommandOptions, Exec } from './exec.ts'
 import { Files } from './files.ts'
 import { type CreateOptions, Islet, type ListOptions } from './islet.ts'
 import { Pty } from './pty.ts'
+import { Services } from './services.ts'
 import type { ClientOptions } from './settings.ts'
+import { Signals } from './signals.ts'
+import { Store } from './store.ts'
+import { Terminals } from './terminals.ts'
+import { Watchers } from './watchers.ts'
 
 interface Abortable {
   signal?: AbortSignal
@@ -29,6 +35,12 @@ export class Sandbox {
   readonly exec: Exec
   readonly files: Files
   readonly pty: Pty
+  readonly terminal: Terminals
+  readonly watcher: Watchers
+  readonly env: EnvFiles
+  readonly service: Services
+  readonly signals: Signals
+  readonly store: Store
   readonly #client: Client
   #info: SandboxInfo
 
@@ -60,6 +72,12 @@ export class Sandbox {
     this.exec = new Exec(client, info.id)
     this.files = new Files(client, info.id)
     this.pty = new Pty(client, info.id)
+    this.terminal = new Terminals(client, info.id)
+    this.watcher = new Watchers(client, info.id)
+    this.env = new EnvFiles(client, info.id)
+    this.service = new Services(client, info.id)
+    this.signals = new Signals(client, info.id)
+    this.store = new Store(client, info.id)
   }
 
   get sandboxId(): string {

@@ -7,16 +7,27 @@ import { createApi } from './api/api.ts'
 import { serveApi } from './api/serve.ts'
 import { type Config, loadConfig } from './config.ts'
 import { Sandboxes } from './control/sandboxes.ts'
+import { CodeRunner } from './data/code/code.ts'
+import { EnvFiles } from './data/env-files/env-files.ts'
 import { Files } from './data/files.ts'
+import { Overlays } from './data/overlays/overlays.ts'
+import { Ports } from './data/ports.ts'
 import { Processes } from './data/processes.ts'
+import { Services } from './data/services/services.ts'
+import { Signals } from './data/signals.ts'
+import { Store } from './data/store.ts'
+import { Terminals } from './data/terminals.ts'
+import { Watchers } from './data/watchers/watchers.ts'
 import { openDb } from './db/db.ts'
 import type { Images } from './image/image.ts'
 import { createImages } from './image/images.ts'
 import { claimInstance, sweepDeadInstances } from './instance.ts'
 import { loadOrCreateKey } from './key.ts'
 import { createLog, type Log } from './log.ts'
+import { Previews } from './preview/previews.ts'
 import { Cleanup } from './start/cleanup.ts'
 import { openEngine } from './start/engine.ts'
+import { Tokens } from './tokens.ts'
 
 export type { Config } from './config.ts'
 export { ConfigError, loadConfig } from './config.ts'
@@ -95,6 +106,8 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   cleanup.add(() => db[Symbol.dispose]())
   const key = loadOrCreateKey(instance.dataDir, { configured: config.apiKey, log })
 
+  const tokens = await Tokens.open(instance.dataDir, { log })
+
   const { engine, storage, failed } = await openEngine({ config, instance, log }, cleanup)
   const images = createImages({
     imagesDir: config.imageDir,
@@ -105,6 +118,34 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const sandboxes = new Sandboxes({ db, engine, storage, images, log, maxSandboxes, defaultRuntime })
   const processes = new Processes({ db, sandboxes, outputDir: join(instance.dataDir, 'output'), log })
   const files = new Files(sandboxes)
+  const previews = new Previews({ db, sandboxes, tokens, key, log, config })
+  const previewUrl = (sandboxId: string, port: number) => previews.urlOf(sandboxId, port)
+  const ports = new Ports({ sandboxes, log })
+  const signals = new Signals({ sandboxes, ports, log, previewUrl })
+  const envFiles = new EnvFiles({ sandboxes })
+  const services = new Services({
+    db,
+    sandboxes,
+    processes,
+    files,
+    envFiles,
+    ports,
+    signals,
+    log,
+    previewUrl,
+  })
+  const inside = {
+    code: new CodeRunner({ sandboxes, processes }),
+    terminals: new Terminals({ db, sandboxes, processes }),
+    watchers: new Watchers({ db, sandboxes, log }),
+    overlays: new Overlays({ db, sandboxes, log }),
+    store: new Store({ db, sandboxes }),
+    envFiles,
+    services,
+    ports,
+    previews,
+    signals,
+  }
   cleanup.isIdle = () => sandboxes.info().sandboxes === 0
   cleanup.add(async (closing) => {
     // Deleting sandboxes ends their processes; leaving them alone must not look like that.
@@ -119,7 +160,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     )
     cleanup.add(() => prepared)
   }
-  const api = createApi({ control: sandboxes, processes, files, images, key, log, config })
+  const api = createApi({ control: sandboxes, processes, files, ...inside, images, key, tokens, log, config })
   const served = await serveApi(api, { host: config.host, port: config.port })
   cleanup.add(() => served.close({ timeoutMs: config.drainTimeoutMs }))
   log.info({ url: served.url, dataDir: instance.dataDir, engine: engine.capabilities.engine }, 'islet is up')

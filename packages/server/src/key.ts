@@ -12,7 +12,7 @@ import {
   statSync,
   writeSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { Log } from './log.ts'
 
 export interface AdminKey {
@@ -37,9 +37,19 @@ export function loadOrCreateKey(dataDir: string, { configured, log }: KeyOptions
   if (configured !== undefined) return describe(checkText(configured, 'ISLET_API_KEY'), undefined)
   const path = join(dataDir, 'key')
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  createOnce(dataDir, path)
+  const key = createSecretOnce(path, () => `${newKey()}\n`, { log })
+  return describe(checkText(key.trim(), path), path)
+}
+
+/** What is in a file of mode 0600, made with `make` if it is missing. */
+export function createSecretOnce(
+  path: string,
+  make: () => string,
+  { log }: Pick<KeyOptions, 'log'> = {},
+): string {
+  createOnce(path, make)
   closeToOthers(path, log)
-  return describe(checkText(readFileSync(path, 'utf8').trim(), path), path)
+  return readFileSync(path, 'utf8')
 }
 
 export function newKey(): string {
@@ -61,13 +71,14 @@ function digest(text: string): Buffer {
 }
 
 /** Whole or not at all, and never over a key that is there: the file is written aside, synced, then linked. */
-function createOnce(dataDir: string, path: string): void {
+function createOnce(path: string, make: () => string): void {
   if (statSync(path, { throwIfNoEntry: false })) return
-  const temporary = join(dataDir, `.key.${randomBytes(8).toString('hex')}`)
+  const dataDir = dirname(path)
+  const temporary = join(dataDir, `.${basename(path)}.${randomBytes(8).toString('hex')}`)
   try {
     const file = openSync(temporary, 'wx', 0o600)
     try {
-      writeSync(file, `${newKey()}\n`)
+      writeSync(file, make())
       fsyncSync(file)
     } finally {
       closeSync(file)

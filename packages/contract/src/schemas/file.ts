@@ -1,6 +1,16 @@
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { fileMode, queryBoolean, queryInteger, sandboxPath, timestamp, userName } from './common.ts'
+import {
+  byteLength,
+  checkBase64,
+  durationMs,
+  fileMode,
+  queryBoolean,
+  queryInteger,
+  sandboxPath,
+  timestamp,
+  userName,
+} from './common.ts'
 
 export const fileEntry = z.object({
   /** Its last part. */
@@ -67,3 +77,56 @@ export const archiveQuery = z.strictObject({
 })
 export const extractQuery = z.strictObject({ path: sandboxPath, owner: userName.optional() })
 export const extractResult = z.object({ count: z.number() })
+
+export const batchOperation = z
+  .strictObject({
+    path: sandboxPath,
+    operation: z.enum(['write', 'delete']),
+    content: z.string().optional().meta({ description: 'Of a write.' }),
+    encoding: z.enum(['utf8', 'base64']).optional().meta({ description: 'Of content. Default: utf8.' }),
+    mode: fileMode.optional(),
+  })
+  .refine(({ operation, content }) => operation === 'delete' || content !== undefined, {
+    message: 'a write has content',
+    path: ['content'],
+  })
+  .superRefine(checkBase64('content', 'encoding'))
+export type BatchOperation = z.input<typeof batchOperation>
+export type BatchOperationParsed = z.output<typeof batchOperation>
+export const batchFiles = z.strictObject({
+  files: z
+    .array(batchOperation)
+    .max(LIMITS.batchFiles)
+    .refine(
+      (files) =>
+        files.reduce((sum, file) => sum + byteLength(file.content ?? ''), 0) <= LIMITS.createFilesBytes,
+      `files hold at most ${LIMITS.createFilesBytes} bytes together; send more with PUT files`,
+    )
+    .meta({ description: 'Sorted by path; the last operation on a path wins.' }),
+})
+export const batchResult = z.object({
+  path: z.string(),
+  success: z.boolean(),
+  error: z.string().optional(),
+  code: z.string().optional(),
+  file: fileEntry.optional().meta({ description: 'Of a write that succeeded.' }),
+})
+export type BatchResult = z.infer<typeof batchResult>
+export const batchResults = z.object({ results: z.array(batchResult) })
+
+export const signFile = z.strictObject({
+  path: sandboxPath,
+  method: z.enum(['GET', 'PUT']).meta({ description: 'GET: download. PUT: upload.' }),
+  expiresIn: durationMs
+    .refine((value) => value >= 1000 && value <= 7 * 86_400_000, 'it is between 1 second and 7 days')
+    .optional()
+    .meta({ description: 'Milliseconds or like 30m. Default: one hour.' }),
+})
+export type SignFile = z.input<typeof signFile>
+export const signedUrl = z.object({
+  url: z.string(),
+  method: z.enum(['GET', 'PUT']),
+  expiresAt: timestamp,
+})
+export type SignedUrl = z.infer<typeof signedUrl>
+export const grantQuery = z.strictObject({ grant: z.string().max(16 * 1024) })

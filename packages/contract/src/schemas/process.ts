@@ -23,9 +23,12 @@ const argument = z
 const fits = (argv: string[]): boolean =>
   argv.reduce((sum, text) => sum + byteLength(text), 0) <= LIMITS.commandBytes
 
+/** For sh -c. */
+export const shellText = argument.min(1, 'a command is not empty')
+
 export const command = z
   .union([
-    argument.min(1, 'a command is not empty'),
+    shellText,
     z
       .array(argument)
       .min(1, 'a command has at least its program')
@@ -35,7 +38,7 @@ export const command = z
   ])
   .meta({ description: 'Text runs through sh -c; a list is a program and its arguments.' })
 
-const timeout = durationMs.refine((value) => value <= LIMITS.timeoutMs, 'a timeout is at most 24h')
+export const timeout = durationMs.refine((value) => value <= LIMITS.timeoutMs, 'a timeout is at most 24h')
 const stdinText = z
   .string()
   .refine(
@@ -52,7 +55,7 @@ const commandFields = {
     .optional()
     .meta({ description: 'Kills the whole command after this long; 0 or absent: never.' }),
 }
-const captureFields = {
+export const captureFields = {
   stdin: stdinText.optional(),
   stdinEncoding: z.enum(['utf8', 'base64']).optional(),
   encoding: z
@@ -111,20 +114,32 @@ export const startProcess = z.strictObject({
       'Hold the output back until the first client attaches, for up to 10 s, so that it misses nothing.',
   }),
   terminal: terminalSize.optional().meta({ description: 'Run in a terminal of this size.' }),
+  maxRunAfterDisconnect: timeout.optional().meta({
+    description:
+      'Kill it this long after the last attached client left, unless one returns. Absent: it runs on.',
+  }),
 })
 export type StartProcess = z.input<typeof startProcess>
 export type StartProcessParsed = z.output<typeof startProcess>
 
 export const PROCESS_STATUSES = ['running', 'exited', 'lost'] as const
+export const JOB_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const
 export const processInfo = z.object({
   id: processId,
   sandboxId: z.string(),
   command: z.union([z.string(), z.array(z.string())]),
   status: z.enum(PROCESS_STATUSES).meta({ description: 'lost: the sandbox ended before the process did.' }),
+  jobStatus: z.enum(JOB_STATUSES).meta({
+    description:
+      'completed: exit code 0. cancelled: killed on request. failed: any other end. pending: not started yet.',
+  }),
   pid: z.number().nullable(),
   cwd: z.string(),
   user: z.string(),
   terminal: z.boolean(),
+  terminalId: z.string().nullable().meta({ description: 'The terminal it belongs to.' }),
+  service: z.string().nullable().meta({ description: 'The service it belongs to.' }),
+  maxRunAfterDisconnectMs: z.number().nullable(),
   startedAt: timestamp,
   endedAt: timestamp.nullable(),
   outputBytes: z.number().meta({ description: 'All it printed so far; the last part is kept.' }),

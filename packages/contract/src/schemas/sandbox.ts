@@ -100,6 +100,10 @@ export const createSandbox = z.strictObject({
   workdir: sandboxPath
     .optional()
     .meta({ description: 'Where commands start; made if missing. Default: that of the image.' }),
+  storeAccess: z.boolean().optional().meta({
+    description:
+      'Give programs inside ISLET_STORE_URL and ISLET_STORE_TOKEN, by which they reach the store. Default: false.',
+  }),
 })
 export type CreateSandbox = z.input<typeof createSandbox>
 export type CreateSandboxParsed = z.output<typeof createSandbox>
@@ -140,11 +144,15 @@ export const sandbox = z.object({
   network: z.object({ enabled: z.boolean() }),
   user: z.string(),
   workdir: z.string(),
+  storeAccess: z.boolean(),
   createdAt: timestamp,
   updatedAt: timestamp,
   stoppedAt: timestamp.nullable(),
 })
 export type Sandbox = z.infer<typeof sandbox>
+/** A new sandbox comes with a token that reaches it and nothing else. */
+export const createdSandbox = sandbox.extend({ token: z.string(), tokenExpiresAt: timestamp })
+export type CreatedSandbox = z.infer<typeof createdSandbox>
 
 export const listSandboxes = z.strictObject({
   status: z

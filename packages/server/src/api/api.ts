@@ -8,7 +8,9 @@ import type { Log } from '../log.ts'
 import { archiveRoutes } from './archive.ts'
 import { attachRoute } from './attach.ts'
 import { readCall } from './call.ts'
+import { codeRoutes } from './code.ts'
 import { mountDocs } from './docs.ts'
+import { envFileRoutes } from './env-files.ts'
 import { asIsletError, sendError } from './errors.ts'
 import { type ApiEnv, begin, pathOf } from './exchange.ts'
 import { execRoutes } from './exec.ts'
@@ -18,13 +20,22 @@ import { keyGate } from './middleware/auth.ts'
 import { createDrain } from './middleware/draining.ts'
 import { hostGate } from './middleware/host.ts'
 import { mountOpenApi } from './openapi.ts'
+import { overlayRoutes } from './overlays.ts'
+import { portRoutes } from './ports.ts'
 import { processRoutes } from './processes.ts'
 import type { ApiDeps, Handlers } from './route.ts'
 import { sandboxRoutes } from './sandboxes.ts'
 import { send } from './send.ts'
 import { serverRoutes } from './server.ts'
+import { serviceRoutes } from './services.ts'
+import { signalRoutes } from './signals.ts'
+import { signedFileRoutes } from './signed-files.ts'
+import { storeRoutes } from './store.ts'
 import { noSuchRoute } from './table.ts'
+import { terminalRoutes } from './terminals.ts'
+import { tokenRoutes } from './tokens.ts'
 import { createUpgrade } from './upgrade.ts'
+import { watcherRoutes } from './watchers.ts'
 
 export interface Api {
   app: Hono<ApiEnv>
@@ -46,14 +57,25 @@ export function createApi(deps: ApiDeps): Api {
     ...fileRoutes(deps),
     ...archiveRoutes(deps),
     ...imageRoutes(deps),
+    ...codeRoutes(deps),
+    ...envFileRoutes(deps),
+    ...overlayRoutes(deps),
+    ...portRoutes(deps),
+    ...serviceRoutes(deps),
+    ...signalRoutes(deps),
+    ...signedFileRoutes(deps),
+    ...storeRoutes(deps),
+    ...terminalRoutes(deps),
+    ...tokenRoutes(deps),
+    ...watcherRoutes(deps),
   }
   const drain = createDrain()
-  const gates = [drain.check, hostGate(deps.config.host), keyGate(deps.key)]
+  const gates = [drain.check, hostGate(deps.config.host), keyGate(deps.key, deps.tokens)]
   const upgrade = createUpgrade({ gates, log: deps.log, routes: { attachProcess: attachRoute(deps) } })
 
   const app = new Hono<ApiEnv>()
   app.use(async (c, next) => {
-    for (const gate of gates) gate(c.env.incoming)
+    for (const gate of gates) await gate(c.env.incoming)
     await next()
   })
   for (const name of Object.keys(ROUTES) as RouteName[])

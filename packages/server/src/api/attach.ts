@@ -11,18 +11,15 @@ import { type RawData, WebSocket } from 'ws'
 import type { z } from 'zod'
 import type { AttachEvent, Attachment } from '../data/data.ts'
 import type { Log } from '../log.ts'
-import { asIsletError } from './errors.ts'
 import type { ApiDeps } from './route.ts'
-import { signalNumber } from './signals.ts'
+import { signalNumber } from './signal-numbers.ts'
+import { endSocket, failSocket, keepAlive, send } from './socket.ts'
 import type { WebSocketRoute } from './upgrade.ts'
 import { validate } from './validate.ts'
 
 const CHANNELS = { stdout: 1, stderr: 2 } as const
-const NORMAL = 1000
 const NOT_JSON = 1003
 const NOT_A_MESSAGE = 1008
-const OUR_FAULT = 1011
-const PING_MS = 30_000
 
 export function attachRoute({ processes, log }: Pick<ApiDeps, 'processes' | 'log'>): WebSocketRoute {
   return async ({ params, query }) => {
@@ -36,7 +33,7 @@ export function attachRoute({ processes, log }: Pick<ApiDeps, 'processes' | 'log
 }
 
 async function serve(socket: WebSocket, attachment: Attachment, log: Log): Promise<void> {
-  const fail = (thrown: unknown, code?: number): void => endWithError(socket, thrown, log, code)
+  const fail = (thrown: unknown, code?: number): void => failSocket(socket, thrown, log, code)
   socket.on('error', (error) => log.debug({ err: error }, 'attached client broke the protocol'))
   receive(socket, attachment, fail)
   keepAlive(socket)
@@ -46,7 +43,7 @@ async function serve(socket: WebSocket, attachment: Attachment, log: Log): Promi
     for await (const event of attachment) {
       if (socket.readyState !== WebSocket.OPEN) return
       await sendEvent(socket, event)
-      if (event.type === 'exit') return end(socket)
+      if (event.type === 'exit') return endSocket(socket)
     }
     if (socket.readyState === WebSocket.OPEN) fail(new IsletError('sandbox_lost'))
   } catch (error) {
@@ -67,11 +64,6 @@ function sendEvent(socket: WebSocket, event: AttachEvent): Promise<void> {
 
 const sendMessage = (socket: WebSocket, message: AttachServerMessage): Promise<void> =>
   send(socket, JSON.stringify(message))
-
-/** Resolves when the kernel took it: this is what makes a slow client slow the process. */
-function send(socket: WebSocket, data: string | Buffer): Promise<void> {
-  return new Promise((resolve) => socket.send(data, () => resolve()))
-}
 
 /** One message at a time, in order; the socket is not read while one is being handled. */
 function receive(
@@ -126,33 +118,4 @@ function parse(data: Buffer): z.output<typeof attachClientMessage> {
   } catch (error) {
     throw new BadMessage(NOT_A_MESSAGE, (error as Error).message)
   }
-}
-
-function end(socket: WebSocket): void {
-  socket.resume()
-  socket.close(NORMAL)
-}
-
-function endWithError(socket: WebSocket, thrown: unknown, log: Log, closeCode?: number): void {
-  const error = asIsletError(thrown)
-  if (socket.readyState !== WebSocket.OPEN) return
-  if (error.code === 'internal') log.error({ err: error.cause ?? error }, 'attachment failed')
-  void sendMessage(socket, { type: 'error', error: { code: error.code, message: error.message } })
-  socket.resume()
-  socket.close(closeCode ?? (error.status < 500 ? 4000 + error.status : OUR_FAULT), error.code)
-}
-
-/** Ends a client that is gone. One that is only slow, or that the process makes wait, is left alone. */
-function keepAlive(socket: WebSocket): void {
-  let isAnswered = true
-  socket.on('pong', () => {
-    isAnswered = true
-  })
-  const timer = setInterval(() => {
-    const isBusy = socket.isPaused || socket.bufferedAmount > 0
-    if (!isAnswered && !isBusy) return socket.terminate()
-    isAnswered = isBusy
-    socket.ping()
-  }, PING_MS)
-  socket.once('close', () => clearInterval(timer))
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ErrorCode, IsletError, idPattern, LIMITS, type Route } from '@islet/contract'
 import { z } from 'zod'
 import { byteStream, readJson } from './body.ts'
+import { authorize, type Caller, callerOf } from './caller.ts'
 import { type ApiContext, clientSignal } from './exchange.ts'
 import { parseQuery, refuseNul } from './query.ts'
 import { validate } from './validate.ts'
@@ -13,6 +14,7 @@ export interface AnyCall {
   body: unknown
   headers: IncomingMessage['headers']
   idempotencyKey: string | undefined
+  caller: Caller | undefined
   isHead: boolean
   readonly signal: AbortSignal
 }
@@ -22,13 +24,20 @@ const NO_QUERY = z.strictObject({})
 const IDS: Record<string, { pattern: RegExp; code: ErrorCode }> = {
   id: { pattern: idPattern('sandbox'), code: 'sandbox_not_found' },
   pid: { pattern: idPattern('process'), code: 'process_not_found' },
+  tid: { pattern: idPattern('terminal'), code: 'terminal_not_found' },
+  wid: { pattern: idPattern('watcher'), code: 'watcher_not_found' },
+  oid: { pattern: idPattern('overlay'), code: 'overlay_not_found' },
 }
 
 /** Everything a handler may trust. Throws what is wrong with the request; the body is read last. */
 export async function readCall(route: Route, c: ApiContext): Promise<AnyCall> {
   const { incoming, outgoing } = c.env
+  const params = checkParams(c.req.param())
+  const caller = callerOf(incoming)
+  authorize(route, params, caller)
   return {
-    params: checkParams(c.req.param()),
+    params,
+    caller,
     query: readQuery(route, incoming),
     headers: incoming.headers,
     idempotencyKey: route.idempotent ? idempotencyKey(incoming) : undefined,

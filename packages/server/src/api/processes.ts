@@ -1,6 +1,6 @@
 import { IsletError } from '@islet/contract'
 import type { ApiDeps, Handlers } from './route.ts'
-import { signalNumber } from './signals.ts'
+import { signalNumber } from './signal-numbers.ts'
 
 const SIGKILL = 9
 

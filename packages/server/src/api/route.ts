@@ -5,16 +5,39 @@ import type { RouteName, RouteOf } from '@islet/contract'
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import type { Control } from '../control/control.ts'
+import type { CodeRunner } from '../data/code/code.ts'
 import type { FileService, ProcessService } from '../data/data.ts'
+import type { EnvFiles } from '../data/env-files/env-files.ts'
+import type { Overlays } from '../data/overlays/overlays.ts'
+import type { Ports } from '../data/ports.ts'
+import type { Services } from '../data/services/services.ts'
+import type { Signals } from '../data/signals.ts'
+import type { Store } from '../data/store.ts'
+import type { Terminals } from '../data/terminals.ts'
+import type { Watchers } from '../data/watchers/watchers.ts'
 import type { Images } from '../image/image.ts'
 import type { AdminKey } from '../key.ts'
 import type { Log } from '../log.ts'
+import type { Previews } from '../preview/previews.ts'
+import type { Tokens } from '../tokens.ts'
+import type { Caller } from './caller.ts'
 
 export interface ApiDeps {
   control: Control
   processes: ProcessService
   files: FileService
+  code: CodeRunner
+  terminals: Terminals
+  watchers: Watchers
+  envFiles: EnvFiles
+  overlays: Overlays
+  services: Services
+  ports: Ports
+  previews: Previews
+  signals: Signals
+  store: Store
   images: Images
+  tokens: Tokens
   key: Pick<AdminKey, 'keyMatches'>
   log: Log
   config: Pick<Config, 'host'>
@@ -26,6 +49,8 @@ export interface Call<Name extends RouteName> {
   body: BodyOutput<Name>
   headers: IncomingHttpHeaders
   idempotencyKey: string | undefined
+  /** Undefined on open routes. */
+  caller: Caller | undefined
   /** HEAD: the headers of the answer to GET, no body. */
   isHead: boolean
   /** Aborts when the client goes away before it was answered. */

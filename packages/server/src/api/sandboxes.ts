@@ -1,8 +1,12 @@
 import type { ApiDeps, Handlers } from './route.ts'
 
-export function sandboxRoutes({ control, processes }: ApiDeps) {
+export function sandboxRoutes({ control, processes, tokens }: ApiDeps) {
   return {
-    createSandbox: ({ body, idempotencyKey, signal }) => control.create(body, { idempotencyKey, signal }),
+    createSandbox: async ({ body, idempotencyKey, signal }) => {
+      const sandbox = await control.create(body, { idempotencyKey, signal })
+      const { token, expiresAt } = await tokens.issue(sandbox.id)
+      return { ...sandbox, token, tokenExpiresAt: expiresAt }
+    },
     listSandboxes: ({ query }) => control.list(query),
     getSandbox: ({ params }) => control.get(params.id),
     updateSandbox: ({ params, body }) => control.update(params.id, body),

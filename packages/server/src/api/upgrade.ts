@@ -6,6 +6,7 @@ import { IsletError } from '@islet/contract'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Log } from '../log.ts'
 import { checkParams, readQuery } from './call.ts'
+import { authorize, callerOf } from './caller.ts'
 import { asIsletError, errorHeaders, logError } from './errors.ts'
 import { pathOf, requestIdOf } from './exchange.ts'
 import { linger } from './linger.ts'
@@ -79,7 +80,7 @@ export function createUpgrade({
   }
 
   async function open(incoming: IncomingMessage): Promise<WebSocketSession> {
-    for (const gate of gates) gate(incoming)
+    for (const gate of gates) await gate(incoming)
     const path = pathOf(incoming)
     const match = matchWebSocket(path)
     if (!match) {
@@ -88,7 +89,9 @@ export function createUpgrade({
         ? error
         : new IsletError('bad_request', 'This route is not a WebSocket.')
     }
-    return routes[match.name]!({ params: checkParams(match.params), query: readQuery(match.route, incoming) })
+    const params = checkParams(match.params)
+    authorize(match.route, params, callerOf(incoming))
+    return routes[match.name]!({ params, query: readQuery(match.route, incoming) })
   }
 
   function handShake(

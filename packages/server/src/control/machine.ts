@@ -25,6 +25,10 @@ export interface Machine {
   bound: Bound
   /** Kills by the memory limit that have been reported already. */
   oomKillsSeen: number
+  /** What every command inside finds in its environment besides the sandbox's own. */
+  env: Record<string, string>
+  /** Ports inside that are ours and not the user's. */
+  ownPorts: Set<number>
 }
 
 /** Starts a shell, makes its layer unless it exists, gives it its root. On an error nothing of it is left. */
@@ -53,7 +57,7 @@ export async function startMachine(
     })
     await link.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
     if (engine.capabilities.wall === true) await link.setup(machineFiles(record, bound))
-    return { shell, guest: link, bound, oomKillsSeen: 0 }
+    return { shell, guest: link, bound, oomKillsSeen: 0, env: {}, ownPorts: new Set() }
   } catch (error) {
     await layer?.catch(() => {})
     await stopMachine(parts, { shell, guest: link })
@@ -71,7 +75,7 @@ export async function adoptMachine(parts: MachineParts, record: SandboxRecord): 
   const link = await listen(parts, shell)
   await parts.engine.ownSocket(shell)
   const { oomKills } = await parts.engine.usage(shell).catch(() => ({ oomKills: 0 }))
-  return { shell, guest: link, bound: {}, oomKillsSeen: oomKills }
+  return { shell, guest: link, bound: {}, oomKillsSeen: oomKills, env: {}, ownPorts: new Set() }
 }
 
 /** The layer stays. */

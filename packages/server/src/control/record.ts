@@ -39,6 +39,7 @@ export function newRecord(
     network: input.network ?? { enabled: false },
     user: input.user ?? image?.defaults.user ?? '',
     workdir: input.workdir ?? image?.defaults.workdir ?? '',
+    storeAccess: input.storeAccess ?? false,
     root: { layer: newId('layer'), trees: image?.trees ?? [] },
     shell: newId('shell'),
     createdAt: now,

@@ -59,9 +59,13 @@ export interface RunningSandbox {
   machine: Machine
 }
 
+/** How a sandbox came to run: just made, found running by a new server, or started again over its files. */
+export type Beginning = 'created' | 'adopted' | 'restarted'
+
 /** Told when a sandbox becomes usable and when it is gone, so that what runs inside can be followed. */
 export interface SandboxObserver {
-  adopted(sandbox: RunningSandbox): Promise<void>
+  /** In the order of `observe`. A create answers only after all of them are done. */
+  began(sandbox: RunningSandbox, how: Beginning): void | Promise<void>
   gone(sandboxId: string, options: { removed: boolean }): Promise<void>
 }
 
@@ -105,8 +109,8 @@ export class Sandboxes implements Control {
         (started) => {
           log.info({ sandbox: record.id, adopted: adopts }, 'sandbox brought back')
           this.#follow(record.id, started)
-          for (const observer of this.#observers)
-            void observer.adopted({ record: this.record(record.id), machine: started })
+          const how = adopts ? 'adopted' : 'restarted'
+          void this.#tellBegan({ record: this.record(record.id), machine: started }, how)
         },
         (error) => this.#fail(record.id, `It could not be brought back: ${error.message}`),
       )
@@ -146,6 +150,7 @@ export class Sandboxes implements Control {
     try {
       const started = await machine
       const workdir = await settleMachine(started, record, input)
+      await this.#tellBegan({ record: { ...record, workdir }, machine: started }, 'created')
       options.signal?.throwIfAborted()
       record = move({ ...record, workdir }, 'start')
       this.#options.db.transaction(() => {
@@ -175,6 +180,7 @@ export class Sandboxes implements Control {
     const started = await machine.catch(() => undefined)
     this.#machines.delete(record.id)
     if (started) {
+      for (const observer of this.#observers) await observer.gone(record.id, { removed: true })
       await stopMachine(this.#options, started)
       await this.#options.storage.delete(record.root.layer)
     }
@@ -305,6 +311,12 @@ export class Sandboxes implements Control {
     const again = { ...record, shell: newId('shell'), updatedAt: Date.now() }
     this.#table.save(again)
     return startMachine(this.#options, again, { newLayer: false })
+  }
+
+  async #tellBegan(sandbox: RunningSandbox, how: Beginning): Promise<void> {
+    // Each is called before any is waited for: later ones may rely on what earlier ones have begun.
+    const done = this.#observers.map((observer) => observer.began(sandbox, how))
+    await Promise.all(done)
   }
 
   #follow(id: string, machine: Machine): void {

@@ -1,7 +1,7 @@
 // What a caller's command means in a given sandbox: program, directory, user, environment.
 import { posix } from 'node:path'
 import type { ExecParsed } from '@islet/contract'
-import type { SandboxRecord } from '../db/sandboxes.ts'
+import type { RunningSandbox } from '../control/sandboxes.ts'
 import type { SpawnSpec } from '../guest/guest.ts'
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -10,7 +10,7 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 export function toSpawn(
   id: string,
   input: Pick<ExecParsed, 'command' | 'cwd' | 'env' | 'user' | 'timeout'>,
-  sandbox: SandboxRecord,
+  { record: sandbox, machine }: RunningSandbox,
 ): Omit<SpawnSpec, 'stdin'> {
   return {
     id,
@@ -20,6 +20,7 @@ export function toSpawn(
       LANG: 'C.UTF-8',
       TERM: 'xterm-256color',
       ISLET_SANDBOX_ID: sandbox.id,
+      ...machine.env,
       ...sandbox.env,
       ...input.env,
     },

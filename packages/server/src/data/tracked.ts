@@ -90,10 +90,17 @@ export function toResult(exit: GuestExit, oom: boolean): ProcessResult {
 }
 
 export function toProcessInfo(record: ProcessRecord): ProcessInfo {
-  const { startedAt, endedAt, ...same } = record
+  const { startedAt, endedAt, cancelled: _cancelled, ...same } = record
   return {
     ...same,
+    jobStatus: toJobStatus(record),
     startedAt: new Date(startedAt).toISOString(),
     endedAt: endedAt === null ? null : new Date(endedAt).toISOString(),
   }
+}
+
+function toJobStatus({ status, pid, cancelled, result }: ProcessRecord): ProcessInfo['jobStatus'] {
+  if (status === 'running') return pid === null ? 'pending' : 'running'
+  if (cancelled) return 'cancelled'
+  return status === 'exited' && result?.exitCode === 0 ? 'completed' : 'failed'
 }

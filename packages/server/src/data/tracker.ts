@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DEFAULTS, type ExecParsed, IsletError, isId, newId, type ProcessInfo } from '@islet/contract'
-import type { RunningSandbox, Sandboxes, SandboxObserver } from '../control/sandboxes.ts'
+import type { Beginning, RunningSandbox, Sandboxes, SandboxObserver } from '../control/sandboxes.ts'
 import type { Db } from '../db/db.ts'
 import { type ProcessRecord, ProcessTable } from '../db/processes.ts'
 import type { GuestProcess, TerminalSize } from '../guest/guest.ts'
@@ -26,6 +26,15 @@ export interface TrackerOptions {
 
 export type StartInput = Pick<ExecParsed, 'command' | 'cwd' | 'env' | 'user' | 'timeout'>
 
+export interface PrepareOptions {
+  terminal: boolean
+  /** The terminal it belongs to. */
+  terminalId?: string
+  /** The service it belongs to. */
+  service?: string
+  maxRunAfterDisconnectMs?: number
+}
+
 export class ProcessTracker implements SandboxObserver {
   readonly table: ProcessTable
   readonly #options: TrackerOptions
@@ -42,8 +51,8 @@ export class ProcessTracker implements SandboxObserver {
   }
 
   /** A process that is about to start; give it its listeners, then `spawn` it. */
-  prepare(sandbox: RunningSandbox, input: StartInput, options: { terminal: boolean }): TrackedProcess {
-    const { cwd, user } = toSpawn('', input, sandbox.record)
+  prepare(sandbox: RunningSandbox, input: StartInput, options: PrepareOptions): TrackedProcess {
+    const { cwd, user } = toSpawn('', input, sandbox)
     const record: ProcessRecord = {
       id: newId('process'),
       sandboxId: sandbox.record.id,
@@ -53,6 +62,10 @@ export class ProcessTracker implements SandboxObserver {
       cwd,
       user,
       terminal: options.terminal,
+      terminalId: options.terminalId ?? null,
+      service: options.service ?? null,
+      cancelled: false,
+      maxRunAfterDisconnectMs: options.maxRunAfterDisconnectMs ?? null,
       startedAt: Date.now(),
       endedAt: null,
       outputBytes: 0,
@@ -75,7 +88,7 @@ export class ProcessTracker implements SandboxObserver {
     this.table.insert(record)
     this.#tracked.set(record.id, tracked)
     try {
-      const spec = toSpawn(record.id, input, sandbox.record)
+      const spec = toSpawn(record.id, input, sandbox)
       const process = await sandbox.machine.guest.spawn({ ...spec, ...io }, tracked)
       record.pid = process.pid
       this.#follow(sandbox, tracked, process)
@@ -130,7 +143,8 @@ export class ProcessTracker implements SandboxObserver {
     return join(this.#options.outputDir, sandboxId, `${processId}.log`)
   }
 
-  adopted(sandbox: RunningSandbox): Promise<void> {
+  began(sandbox: RunningSandbox, how: Beginning): void | Promise<void> {
+    if (how === 'created') return
     const { id } = sandbox.record
     const work = this.#adopt(sandbox)
       .catch((error) => this.#options.log.error({ sandbox: id, error }, 'processes not adopted'))

@@ -36,6 +36,7 @@ function record(change: Partial<SandboxRecord> = {}): SandboxRecord {
     network: { enabled: false },
     user: 'user',
     workdir: '/home/user',
+    storeAccess: false,
     root: { layer: 'lyr-1', trees: [] },
     shell: 'shl-1',
     createdAt: 1,
@@ -151,6 +152,10 @@ test('a process is kept from its start to its end, old ones can be found, and th
       cwd: '/',
       user: 'user',
       terminal: false,
+      terminalId: null,
+      service: null,
+      cancelled: false,
+      maxRunAfterDisconnectMs: null,
       startedAt: index,
       endedAt: null,
       outputBytes: 0,
@@ -159,7 +164,7 @@ test('a process is kept from its start to its end, old ones can be found, and th
   }
   const result = { exitCode: 3, signal: null, timedOut: false, oom: false, durationMs: 1 }
   for (const id of ids.slice(0, 8))
-    processes.ended(id, { status: 'exited', pid: 7, endedAt: 99, outputBytes: 5, result })
+    processes.ended(id, { status: 'exited', pid: 7, cancelled: false, endedAt: 99, outputBytes: 5, result })
   assert.equal(processes.get(sandbox.id, ids[0]!)!.pid, 7)
   assert.deepEqual(processes.get(sandbox.id, ids[0]!)!.result, result)
   assert.equal(processes.get('sbx-other', ids[0]!), undefined)

@@ -51,4 +51,73 @@ export const MIGRATIONS: readonly string[] = [
     created_at INTEGER NOT NULL
   ) STRICT
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN store_access INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE processes ADD COLUMN terminal_id TEXT;
+  ALTER TABLE processes ADD COLUMN service TEXT;
+  ALTER TABLE processes ADD COLUMN cancelled INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE processes ADD COLUMN max_run_after_disconnect_ms INTEGER;
+  CREATE INDEX processes_by_terminal ON processes (terminal_id) WHERE terminal_id IS NOT NULL;
+
+  CREATE TABLE terminals (
+    id TEXT PRIMARY KEY,
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    pty INTEGER NOT NULL,
+    process_id TEXT,
+    encoding TEXT NOT NULL,
+    settings TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX terminals_by_sandbox ON terminals (sandbox_id);
+
+  CREATE TABLE watchers (
+    id TEXT PRIMARY KEY,
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    path TEXT NOT NULL,
+    include_content INTEGER NOT NULL,
+    ignored TEXT NOT NULL,
+    encoding TEXT NOT NULL,
+    reason TEXT,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX watchers_by_sandbox ON watchers (sandbox_id);
+
+  CREATE TABLE overlays (
+    id TEXT PRIMARY KEY,
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    spec TEXT NOT NULL,
+    state TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX overlays_by_sandbox ON overlays (sandbox_id);
+
+  CREATE TABLE services (
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    spec TEXT NOT NULL,
+    state TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (sandbox_id, name)
+  ) STRICT;
+
+  CREATE TABLE previews (
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    port INTEGER NOT NULL,
+    domain TEXT UNIQUE,
+    auth TEXT,
+    listen_port INTEGER,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (sandbox_id, port)
+  ) STRICT;
+
+  CREATE TABLE store (
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    expires_at INTEGER,
+    PRIMARY KEY (sandbox_id, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX store_by_expiry ON store (expires_at) WHERE expires_at IS NOT NULL
+  `,
 ]

@@ -10,6 +10,13 @@ export interface ProcessRecord {
   cwd: string
   user: string
   terminal: boolean
+  /** The terminal it belongs to. */
+  terminalId: string | null
+  /** The service it belongs to. */
+  service: string | null
+  /** Killed on request. */
+  cancelled: boolean
+  maxRunAfterDisconnectMs: number | null
   startedAt: number
   endedAt: number | null
   outputBytes: number
@@ -25,6 +32,10 @@ interface Row {
   cwd: string
   user: string
   terminal: number
+  terminal_id: string | null
+  service: string | null
+  cancelled: number
+  max_run_after_disconnect_ms: number | null
   started_at: number
   ended_at: number | null
   output_bytes: number
@@ -40,8 +51,9 @@ export class ProcessTable {
 
   insert(record: ProcessRecord): void {
     this.#db.run(
-      `INSERT INTO processes (id, sandbox_id, command, status, pid, cwd, user, terminal, started_at, ended_at, output_bytes, result)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO processes (id, sandbox_id, command, status, pid, cwd, user, terminal, terminal_id, service, cancelled,
+         max_run_after_disconnect_ms, started_at, ended_at, output_bytes, result)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       record.id,
       record.sandboxId,
       JSON.stringify(record.command),
@@ -50,6 +62,10 @@ export class ProcessTable {
       record.cwd,
       record.user,
       record.terminal ? 1 : 0,
+      record.terminalId,
+      record.service,
+      record.cancelled ? 1 : 0,
+      record.maxRunAfterDisconnectMs,
       record.startedAt,
       record.endedAt,
       record.outputBytes,
@@ -57,10 +73,14 @@ export class ProcessTable {
     )
   }
 
-  ended(id: string, end: Pick<ProcessRecord, 'status' | 'pid' | 'endedAt' | 'outputBytes' | 'result'>): void {
+  ended(
+    id: string,
+    end: Pick<ProcessRecord, 'status' | 'pid' | 'cancelled' | 'endedAt' | 'outputBytes' | 'result'>,
+  ): void {
     this.#db.run(
-      'UPDATE processes SET status = ?, pid = ?, ended_at = ?, output_bytes = ?, result = ? WHERE id = ?',
+      'UPDATE processes SET status = ?, cancelled = ?, pid = ?, ended_at = ?, output_bytes = ?, result = ? WHERE id = ?',
       end.status,
+      end.cancelled ? 1 : 0,
       end.pid,
       end.endedAt,
       end.outputBytes,
@@ -122,6 +142,10 @@ function fromRow(row: Row): ProcessRecord {
     cwd: row.cwd,
     user: row.user,
     terminal: row.terminal === 1,
+    terminalId: row.terminal_id,
+    service: row.service,
+    cancelled: row.cancelled === 1,
+    maxRunAfterDisconnectMs: row.max_run_after_disconnect_ms,
     startedAt: row.started_at,
     endedAt: row.ended_at,
     outputBytes: row.output_bytes,

@@ -21,6 +21,7 @@ export interface SandboxRecord {
   network: Sandbox['network']
   user: string
   workdir: string
+  storeAccess: boolean
   root: Root
   shell: string
   createdAt: number
@@ -48,6 +49,7 @@ const COLUMNS = {
   network: 'network',
   user: 'user',
   workdir: 'workdir',
+  store_access: 'storeAccess',
   root: 'root',
   shell: 'shell',
   created_at: 'createdAt',
@@ -55,6 +57,7 @@ const COLUMNS = {
   stopped_at: 'stoppedAt',
 } as const
 const JSON_FIELDS = new Set<string>(['metadata', 'env', 'resources', 'network', 'root'])
+const BOOLEAN_FIELDS = new Set<string>(['store_access'])
 const NAMES = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
 const SAVE = `INSERT INTO sandboxes (${NAMES.join(', ')}) VALUES (${NAMES.map(() => '?').join(', ')})
   ON CONFLICT (id) DO UPDATE SET ${NAMES.slice(1)
@@ -77,6 +80,7 @@ export class SandboxTable {
     this.#recent.delete(record.id)
     const values = NAMES.map((name) => {
       const value = record[COLUMNS[name]]
+      if (BOOLEAN_FIELDS.has(name)) return value ? 1 : 0
       return JSON_FIELDS.has(name) ? JSON.stringify(value) : (value as string | number | null)
     })
     this.#db.run(SAVE, ...values)
@@ -172,7 +176,8 @@ function fromRow(row: Row): SandboxRecord {
   const record: Record<string, unknown> = {}
   for (const name of NAMES) {
     const value = row[name]
-    record[COLUMNS[name]] = JSON_FIELDS.has(name) ? JSON.parse(value as string) : value
+    if (BOOLEAN_FIELDS.has(name)) record[COLUMNS[name]] = value === 1
+    else record[COLUMNS[name]] = JSON_FIELDS.has(name) ? JSON.parse(value as string) : value
   }
   return record as unknown as SandboxRecord
 }

@@ -60,6 +60,7 @@ export const MESSAGE = {
   WATCH: 112,
   EVENT: 113,
   DIAL: 114,
+  EXPOSE: 115,
 } as const
 
 export type MessageName = keyof typeof MESSAGE
@@ -113,6 +114,7 @@ export const SENDER = {
   WATCH: 'server',
   EVENT: 'guest',
   DIAL: 'server',
+  EXPOSE: 'server',
 } as const
 
 export type EntryRecord = {
@@ -177,12 +179,16 @@ export type PortRecord = {
   port?: number
   address?: string
   uid?: number
+  pid?: number
+  session?: number
 }
 
 const PORT_RECORD: FieldTable = [
   { tag: 1, name: 'port', kind: 'u32' },
   { tag: 2, name: 'address', kind: 'str' },
   { tag: 3, name: 'uid', kind: 'u32' },
+  { tag: 4, name: 'pid', kind: 'u32' },
+  { tag: 5, name: 'session', kind: 'u32' },
 ]
 
 export type ProcessRecord = {
@@ -399,6 +405,7 @@ export type TarInFields = {
 export type WatchFields = {
   path?: string
   recursive?: number
+  ignore?: string[]
 }
 
 export type EventFields = {
@@ -410,6 +417,10 @@ export type EventFields = {
 export type DialFields = {
   port?: number
   host?: string
+}
+
+export type ExposeFields = {
+  socket?: string
 }
 
 /** The fields of each message; null where the payload is raw bytes. */
@@ -574,6 +585,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
   WATCH: [
     { tag: 1, name: 'path', kind: 'str' },
     { tag: 2, name: 'recursive', kind: 'u32' },
+    { tag: 3, name: 'ignore', kind: 'str', list: true },
   ],
   EVENT: [
     { tag: 1, name: 'kind', kind: 'u32' },
@@ -583,6 +595,9 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
   DIAL: [
     { tag: 1, name: 'port', kind: 'u32' },
     { tag: 2, name: 'host', kind: 'str' },
+  ],
+  EXPOSE: [
+    { tag: 1, name: 'socket', kind: 'str' },
   ],
 }
 
@@ -634,6 +649,7 @@ export interface FieldsOf {
   WATCH: WatchFields
   EVENT: EventFields
   DIAL: DialFields
+  EXPOSE: ExposeFields
 }
 
 export const ERROR_KIND = {

@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { IsletError, ROUTES, type Route } from '@islet/contract'
 import type { AdminKey } from '../../key.ts'
+import type { Tokens } from '../../tokens.ts'
+import { setCaller } from '../caller.ts'
 import { pathOf } from '../exchange.ts'
 import type { Gate } from './host.ts'
 
@@ -17,11 +19,14 @@ const OPEN_PATHS = new Set([
     .map((route) => route.path),
 ])
 
-export function keyGate(key: Pick<AdminKey, 'keyMatches'>): Gate {
-  return (incoming) => {
+/** The admin key, or the token of a sandbox. */
+export function keyGate(key: Pick<AdminKey, 'keyMatches'>, tokens: Tokens): Gate {
+  return async (incoming) => {
     if (OPEN_PATHS.has(pathOf(incoming))) return
     const candidate = bearerOf(incoming.headers.authorization) ?? protocolKeyOf(incoming)
-    if (candidate === undefined || !key.keyMatches(candidate)) throw new IsletError('unauthorized')
+    if (candidate === undefined) throw new IsletError('unauthorized')
+    if (key.keyMatches(candidate)) return setCaller(incoming, { kind: 'admin' })
+    setCaller(incoming, { kind: 'sandbox', ...(await tokens.verify(candidate)) })
   }
 }
 

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { IsletError } from '@islet/contract'
 
-export type Gate = (incoming: IncomingMessage) => void
+export type Gate = (incoming: IncomingMessage) => void | Promise<void>
 
 export function hostGate(boundTo: string): Gate {
   if (!isLoopback(boundTo)) return () => {}

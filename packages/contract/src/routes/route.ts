@@ -1,0 +1,26 @@
+import type { z } from 'zod'
+
+export interface Route {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** {name} is a path parameter. */
+  path: string
+  summary: string
+  tag: string
+  /** Needs no API key: anyone may call it, or the address itself carries a grant. */
+  open?: true
+  /** The caller's token names the sandbox; the address does not. */
+  ofCaller?: true
+  /** Takes an Idempotency-Key header. */
+  idempotent?: true
+  /** Upgrades to a WebSocket. */
+  websocket?: true
+  query?: z.ZodType
+  /** JSON; 'bytes' is a raw body of any size. */
+  body?: z.ZodType | 'bytes'
+  /** JSON; 'bytes' a raw body, 'lines' one JSON value per line, null no body. */
+  response: z.ZodType | 'bytes' | 'lines' | null
+  status: number
+}
+
+export const SANDBOX = '/v1/sandboxes/{id}'
+export const PROCESS = `${SANDBOX}/processes/{pid}` as const

@@ -1,0 +1,31 @@
+import * as server from '../schemas/server.ts'
+import type { Route } from './route.ts'
+
+export const serverRoutes = {
+  health: {
+    method: 'GET',
+    path: '/health',
+    summary: 'Is the server up?',
+    tag: 'server',
+    open: true,
+    response: server.health,
+    status: 200,
+  },
+  ready: {
+    method: 'GET',
+    path: '/ready',
+    summary: 'Can it make sandboxes?',
+    tag: 'server',
+    open: true,
+    response: server.ready,
+    status: 200,
+  },
+  serverInfo: {
+    method: 'GET',
+    path: '/v1/info',
+    summary: 'Version, engine and what it can do',
+    tag: 'server',
+    response: server.serverInfo,
+    status: 200,
+  },
+} as const satisfies Record<string, Route>

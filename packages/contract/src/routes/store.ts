@@ -1,0 +1,50 @@
+import * as store from '../schemas/store.ts'
+import { type Route, SANDBOX } from './route.ts'
+
+const tag = 'store'
+const set = {
+  method: 'PUT',
+  summary: 'Set a value',
+  tag,
+  body: store.setStore,
+  response: store.storeSet,
+  status: 200,
+} as const
+const get = { method: 'GET', summary: 'Get a value', tag, response: store.storeEntry, status: 200 } as const
+const remove = {
+  method: 'DELETE',
+  summary: 'Delete a key',
+  tag,
+  response: store.storeDeleted,
+  status: 200,
+} as const
+const list = {
+  method: 'GET',
+  summary: 'The keys, sorted',
+  tag,
+  query: store.listStore,
+  response: store.storeKeys,
+  status: 200,
+} as const
+const batch = {
+  method: 'POST',
+  summary: 'All of these operations or none',
+  tag,
+  body: store.storeBatch,
+  response: store.storeBatchResult,
+  status: 200,
+} as const
+
+/** Under a sandbox's address, and alone for callers whose token names the sandbox. */
+export const storeRoutes = {
+  listStore: { ...list, path: `${SANDBOX}/store` },
+  batchStore: { ...batch, path: `${SANDBOX}/store/batch` },
+  getStore: { ...get, path: `${SANDBOX}/store/{key}` },
+  setStore: { ...set, path: `${SANDBOX}/store/{key}` },
+  deleteStore: { ...remove, path: `${SANDBOX}/store/{key}` },
+  listOwnStore: { ...list, path: '/v1/store', ofCaller: true },
+  batchOwnStore: { ...batch, path: '/v1/store/batch', ofCaller: true },
+  getOwnStore: { ...get, path: '/v1/store/{key}', ofCaller: true },
+  setOwnStore: { ...set, path: '/v1/store/{key}', ofCaller: true },
+  deleteOwnStore: { ...remove, path: '/v1/store/{key}', ofCaller: true },
+} as const satisfies Record<string, Route>

@@ -1,0 +1,101 @@
+import { z } from 'zod'
+import { LIMITS } from '../limits.ts'
+import { durationMs, env, processId, queryBoolean, sandboxPath, timestamp, userName } from './common.ts'
+import { shellText } from './process.ts'
+
+export const serviceName = z
+  .string()
+  .regex(
+    /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
+    'a name has lower-case letters, digits and dashes, at most 63',
+  )
+export const portNumber = z.number().int().min(1).max(65_535)
+
+const pause = (min: number) =>
+  durationMs.refine((value) => value >= min && value <= LIMITS.timeoutMs, `it is between ${min} ms and 24h`)
+
+export const healthCheck = z.strictObject({
+  path: z
+    .string()
+    .max(2048)
+    .regex(/^\/[\x21-\x7e]*$/, 'a path begins with / and has no spaces')
+    .meta({ description: 'Asked with GET; a status below 400 is healthy.' }),
+  interval: pause(50).optional().meta({ description: 'Default: 5s.' }),
+  timeout: pause(50).optional().meta({ description: 'Of one request. Default: 3s.' }),
+  delay: pause(0).optional().meta({ description: 'Before the first one. Default: none.' }),
+})
+
+export const RESTART_POLICIES = ['never', 'on-failure', 'always'] as const
+export const startService = z.strictObject({
+  name: serviceName,
+  start: shellText.meta({ description: 'The command, through sh -c.' }),
+  install: shellText.optional().meta({ description: 'Runs to its end before the first start.' }),
+  path: sandboxPath.optional().meta({ description: 'Where both run. Default: the working directory.' }),
+  envFile: sandboxPath
+    .optional()
+    .meta({ description: 'A .env file, relative to path; read at every start.' }),
+  environment: env.optional().meta({ description: 'Wins over the env file.' }),
+  user: userName.optional(),
+  port: portNumber.optional().meta({
+    description: 'Given to the command as PORT. Taken: the next free one, unless strictPort.',
+  }),
+  strictPort: z.boolean().optional().meta({ description: 'Fail when the port is taken. Default: false.' }),
+  autostart: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Start again when the sandbox does. Default: true.' }),
+  restartPolicy: z.enum(RESTART_POLICIES).optional().meta({ description: 'Default: never.' }),
+  maxRestarts: z
+    .number()
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .optional()
+    .meta({ description: '0: unlimited. Default: 0.' }),
+  restartDelay: pause(0).optional().meta({ description: 'Default: 1s.' }),
+  stopTimeout: pause(0).optional().meta({ description: 'SIGTERM, this long, SIGKILL. Default: 10s.' }),
+  healthCheck: healthCheck.optional(),
+})
+export type StartService = z.input<typeof startService>
+export type StartServiceParsed = z.output<typeof startService>
+
+export const SERVICE_STATUSES = ['installing', 'starting', 'running', 'ready', 'failed', 'stopped'] as const
+export const serviceInfo = z.object({
+  name: serviceName,
+  sandboxId: z.string(),
+  start: z.string(),
+  install: z.string().optional(),
+  path: z.string().meta({ description: 'Absolute.' }),
+  originalPath: z.string().optional().meta({ description: 'As it was given.' }),
+  envFile: z.string().optional(),
+  environment: z.record(z.string(), z.string()),
+  port: z.number().optional().meta({ description: 'Where it listens, or is going to.' }),
+  url: z.string().optional().meta({ description: 'Its preview, once it is ready.' }),
+  status: z.enum(SERVICE_STATUSES).meta({
+    description: 'running: the command runs. ready: its port listens and its health check passes.',
+  }),
+  reason: z.string().optional().meta({ description: 'Why it failed.' }),
+  pid: z.number().optional(),
+  processId: processId.optional().meta({ description: 'The running command, or the last one.' }),
+  autostart: z.boolean(),
+  restartPolicy: z.enum(RESTART_POLICIES),
+  maxRestarts: z.number(),
+  restartCount: z.number(),
+  healthy: z.boolean().optional(),
+  healthStatus: z.string().optional().meta({ description: 'What the last check saw.' }),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+})
+export type ServiceInfo = z.infer<typeof serviceInfo>
+export const serviceList = z.object({ services: z.array(serviceInfo) })
+
+export const serviceLogsQuery = z.strictObject({
+  install: queryBoolean.optional().meta({ description: 'Those of the install command. Default: false.' }),
+})
+export const serviceLogs = z.object({
+  processId: processId.nullable(),
+  stdout: z.string(),
+  stderr: z.string(),
+  truncated: z.boolean(),
+})
+export type ServiceLogs = z.infer<typeof serviceLogs>

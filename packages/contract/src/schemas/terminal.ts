@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { idPattern } from '../ids.ts'
+import { env, processId, queryInteger, sandboxPath, timestamp, userName } from './common.ts'
+import { shellText, terminalSize, timeout } from './process.ts'
+
+export const terminalId = z.string().regex(idPattern('terminal'), 'not a terminal id')
+
+export const createTerminal = z
+  .strictObject({
+    pty: z.boolean().optional().meta({
+      description: 'true: an interactive shell. false: commands, each with its result. Default: false.',
+    }),
+    shell: sandboxPath
+      .optional()
+      .meta({ description: "The program of a pty. Default: the user's login shell." }),
+    cols: terminalSize.shape.cols.optional().meta({ description: 'Default: 80.' }),
+    rows: terminalSize.shape.rows.optional().meta({ description: 'Default: 24.' }),
+    encoding: z
+      .enum(['raw', 'base64'])
+      .optional()
+      .meta({ description: 'How clients give output to their callers. Default: raw.' }),
+    cwd: sandboxPath.optional(),
+    env: env.optional(),
+    user: userName.optional(),
+  })
+  .refine((input) => input.pty || (!input.shell && !input.cols && !input.rows), {
+    message: 'shell, cols and rows need pty',
+  })
+export type CreateTerminal = z.input<typeof createTerminal>
+export type CreateTerminalParsed = z.output<typeof createTerminal>
+
+export const terminalInfo = z.object({
+  id: terminalId,
+  sandboxId: z.string(),
+  pty: z.boolean(),
+  status: z.enum(['running', 'ready', 'stopped']).meta({
+    description: 'A pty is running until its shell ends; one for commands is ready.',
+  }),
+  encoding: z.enum(['raw', 'base64']),
+  processId: processId.nullable().meta({ description: 'The shell of a pty: attach to it.' }),
+  channel: z.string().nullable().meta({ description: 'The path of the WebSocket of a pty.' }),
+  createdAt: timestamp,
+})
+export type TerminalInfo = z.infer<typeof terminalInfo>
+export const terminalList = z.object({ terminals: z.array(terminalInfo) })
+
+export const runTerminalCommand = z.strictObject({
+  command: shellText,
+  background: z.boolean().optional().meta({ description: 'Answer at once. Default: false.' }),
+  cwd: sandboxPath.optional(),
+  env: env.optional(),
+  timeout: timeout.optional(),
+})
+export type RunTerminalCommand = z.input<typeof runTerminalCommand>
+export type RunTerminalCommandParsed = z.output<typeof runTerminalCommand>
+
+export const terminalCommand = z.object({
+  id: processId,
+  terminalId,
+  command: z.string(),
+  status: z.enum(['running', 'completed', 'failed']).meta({ description: 'completed: with exit code 0.' }),
+  stdout: z.string(),
+  stderr: z.string(),
+  truncated: z.boolean().meta({ description: 'Only the end of the output is kept.' }),
+  exitCode: z.number().nullable(),
+  durationMs: z.number().nullable(),
+  startedAt: timestamp,
+  finishedAt: timestamp.nullable(),
+})
+export type TerminalCommandInfo = z.infer<typeof terminalCommand>
+export const terminalCommandList = z.object({ commands: z.array(terminalCommand) })
+export const getTerminalCommand = z.strictObject({
+  wait: queryInteger(0, 60_000)
+    .optional()
+    .meta({ description: 'Wait up to this many milliseconds for its end.' }),
+})

@@ -1,0 +1,120 @@
+// Short-lived tokens for one sandbox each, and grants for one file: JWTs signed with a key that never leaves this server.
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { join } from 'node:path'
+import { DEFAULTS, IsletError, isId, type SandboxToken } from '@islet/contract'
+import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
+import { createSecretOnce } from './key.ts'
+import type { Log } from './log.ts'
+
+export interface FileGrant {
+  sandboxId: string
+  path: string
+  method: 'GET' | 'PUT'
+}
+
+/** What a token is for: one kind never passes for another. */
+type Audience = 'sandbox' | 'inside' | 'file'
+
+const ALGORITHM = 'EdDSA'
+const ISSUER = 'islet'
+/** A JWT of ours; anything longer is not looked at. */
+const MAX_LENGTH = 16 * 1024
+/** Tokens found valid, so that the same one is not checked again with every request. */
+const REMEMBERED = 10_000
+
+export class Tokens {
+  readonly #privateKey: KeyObject
+  readonly #publicKey: KeyObject
+  readonly #valid = new Map<string, { sandboxId: string; expiresAt: number }>()
+
+  static async open(dataDir: string, options: { log?: Pick<Log, 'warn'> } = {}): Promise<Tokens> {
+    const pem = createSecretOnce(join(dataDir, 'token-key'), newPrivateKey, options)
+    return new Tokens(createPrivateKey(pem))
+  }
+
+  constructor(privateKey: KeyObject) {
+    this.#privateKey = privateKey
+    this.#publicKey = createPublicKey(privateKey)
+  }
+
+  async issue(sandboxId: string, options: { lifetimeMs?: number } = {}): Promise<SandboxToken> {
+    const expiresAt = Date.now() + (options.lifetimeMs ?? DEFAULTS.tokenMs)
+    const token = await this.#sign('sandbox', { sub: sandboxId }, expiresAt)
+    return { token, expiresAt: toIso(expiresAt) }
+  }
+
+  /** For programs inside the sandbox: lasts as long as it does, and is of use only through its own socket. */
+  issueInside(sandboxId: string): Promise<string> {
+    return this.#sign('inside', { sub: sandboxId })
+  }
+
+  /** `unauthorized`, or `token_expired`. */
+  async verify(token: string): Promise<{ sandboxId: string }> {
+    const known = this.#valid.get(token)
+    if (known && known.expiresAt > Date.now()) return { sandboxId: known.sandboxId }
+    const { sub, exp } = await this.#check(token, 'sandbox')
+    this.#remember(token, { sandboxId: sub, expiresAt: (exp ?? 0) * 1000 })
+    return { sandboxId: sub }
+  }
+
+  async verifyInside(token: string): Promise<{ sandboxId: string }> {
+    return { sandboxId: (await this.#check(token, 'inside')).sub }
+  }
+
+  async issueGrant(
+    { sandboxId, path, method }: FileGrant,
+    options: { lifetimeMs?: number } = {},
+  ): Promise<{ grant: string; expiresAt: string }> {
+    const expiresAt = Date.now() + (options.lifetimeMs ?? DEFAULTS.tokenMs)
+    const grant = await this.#sign('file', { sub: sandboxId, path, method }, expiresAt)
+    return { grant, expiresAt: toIso(expiresAt) }
+  }
+
+  async verifyGrant(grant: string): Promise<FileGrant> {
+    const { sub, path, method } = await this.#check(grant, 'file')
+    if (typeof path !== 'string' || (method !== 'GET' && method !== 'PUT'))
+      throw new IsletError('unauthorized')
+    return { sandboxId: sub, path, method }
+  }
+
+  #sign(audience: Audience, claims: JWTPayload, expiresAt?: number): Promise<string> {
+    const jwt = new SignJWT(claims)
+      .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
+      .setIssuer(ISSUER)
+      .setAudience(audience)
+      .setIssuedAt()
+    if (expiresAt !== undefined) jwt.setExpirationTime(Math.floor(expiresAt / 1000))
+    return jwt.sign(this.#privateKey)
+  }
+
+  async #check(token: string, audience: Audience): Promise<JWTPayload & { sub: string }> {
+    if (token.length > MAX_LENGTH) throw new IsletError('unauthorized')
+    try {
+      const { payload } = await jwtVerify(token, this.#publicKey, {
+        algorithms: [ALGORITHM],
+        issuer: ISSUER,
+        audience,
+      })
+      const { sub } = payload
+      if (sub !== undefined && isId('sandbox', sub)) return { ...payload, sub }
+    } catch (error) {
+      if (error instanceof errors.JWTExpired) throw new IsletError('token_expired')
+      if (!(error instanceof errors.JOSEError)) throw error
+    }
+    throw new IsletError('unauthorized')
+  }
+
+  #remember(token: string, found: { sandboxId: string; expiresAt: number }): void {
+    if (this.#valid.size >= REMEMBERED) this.#valid.delete(this.#valid.keys().next().value!)
+    this.#valid.set(token, found)
+  }
+}
+
+function newPrivateKey(): string {
+  return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+}
+
+/** The second that the token itself says. */
+function toIso(expiresAt: number): string {
+  return new Date(Math.floor(expiresAt / 1000) * 1000).toISOString()
+}
