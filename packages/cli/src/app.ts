@@ -11,6 +11,7 @@ import { info } from './commands/info.ts'
 import { kill } from './commands/kill.ts'
 import { logs } from './commands/logs.ts'
 import { ls } from './commands/ls.ts'
+import { ports } from './commands/ports.ts'
 import { ps } from './commands/ps.ts'
 import { rm } from './commands/rm.ts'
 import { run } from './commands/run.ts'
@@ -32,6 +33,7 @@ const COMMANDS: readonly (() => Command)[] = [
   sh,
   cp,
   ps,
+  ports,
   kill,
   logs,
   rm,

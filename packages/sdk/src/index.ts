@@ -3,6 +3,7 @@ export type {
   ExecResult,
   FileEntry,
   ImageInfo,
+  ListeningPort,
   ProcessInfo,
   ProcessOutput,
   RunResult,

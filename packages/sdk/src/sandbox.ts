@@ -1,5 +1,6 @@
 import type {
   ExecResult,
+  ListeningPort,
   Sandbox as SandboxInfo,
   SandboxPage,
   SandboxStatus,
@@ -113,6 +114,11 @@ export class Sandbox {
   /** What it uses now. */
   usage(options: Abortable = {}): Promise<SandboxUsage> {
     return this.#client.call('sandboxUsage', { params: { id: this.id }, ...options })
+  }
+
+  /** What listens inside now. */
+  async ports(options: Abortable = {}): Promise<ListeningPort[]> {
+    return (await this.#client.call('listPorts', { params: { id: this.id }, ...options })).ports
   }
 
   /** Stops everything in it and removes all it holds. Of one that is gone: does nothing. */

@@ -1,12 +1,14 @@
 import { IsletError } from '@islet/contract'
-import type { ApiDeps, Handlers } from './route.ts'
+import type { ApiDeps, Call, Handlers } from './route.ts'
 
-export function portRoutes(_deps: ApiDeps) {
+export function portRoutes({ ports }: ApiDeps) {
   const notYet = (): never => {
     throw new IsletError('not_supported')
   }
   return {
-    listPorts: notYet,
+    listPorts: async ({ params }: Call<'listPorts'>) => ({
+      ports: (await ports.list(params.id)).map(({ session: _, ...port }) => port),
+    }),
     createPreview: notYet,
     listPreviews: notYet,
     deletePreview: notYet,

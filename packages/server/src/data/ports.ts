@@ -1,16 +1,148 @@
 // What listens inside sandboxes, and who wants to know when that changes.
+import { IsletError } from '@islet/contract'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Log } from '../log.ts'
+
+/** A change is seen within this time; what it costs is one short question to the guest. */
+const POLL_MS = 500
 
 export interface PortsOptions {
   sandboxes: Sandboxes
   log: Log
 }
 
+export interface OpenPort {
+  port: number
+  address: string
+  uid: number
+  /** A process that holds it, and the session of that: the pid of the process that was started. */
+  pid?: number
+  session?: number
+}
+
+type OnChange = (ports: OpenPort[]) => void
+
 export class Ports {
   readonly #options: PortsOptions
+  readonly #polls = new Map<string, Poll>()
 
   constructor(options: PortsOptions) {
     this.#options = options
+    options.sandboxes.observe({ began: () => {}, gone: async (id) => this.#polls.get(id)?.end() })
+  }
+
+  /** What listens now, without what is ours. */
+  async list(sandboxId: string): Promise<OpenPort[]> {
+    const { machine } = await this.#options.sandboxes.running(sandboxId)
+    const ports = await machine.guest.ports()
+    return ports.filter(({ port }) => !machine.ownPorts.has(port))
+  }
+
+  /**
+   * Calls with what listens, then again with every change, until the returned function is called or the sandbox is gone.
+   * While the guest is away nothing is called: what changed meanwhile is told when it is back.
+   */
+  watch(sandboxId: string, onChange: OnChange): () => void {
+    let poll = this.#polls.get(sandboxId)
+    if (!poll) {
+      poll = new Poll({
+        list: () => this.list(sandboxId),
+        isOver: () => this.#isGone(sandboxId),
+        onEnd: () => this.#polls.delete(sandboxId),
+        log: this.#options.log,
+      })
+      this.#polls.set(sandboxId, poll)
+    }
+    return poll.add(onChange)
+  }
+
+  #isGone(sandboxId: string): boolean {
+    try {
+      const { status } = this.#options.sandboxes.record(sandboxId)
+      return status === 'stopped' || status === 'failed'
+    } catch (error) {
+      if (error instanceof IsletError) return true
+      throw error
+    }
+  }
+}
+
+interface PollOptions {
+  list(): Promise<OpenPort[]>
+  isOver(): boolean
+  onEnd(): void
+  log: Log
+}
+
+interface Watching {
+  onChange: OnChange
+  /** The first look that began after this was added: what it is told is never older than it is. */
+  firstLook: number
+  isTold: boolean
+}
+
+/** The one poll of a sandbox, for all who watch it. */
+class Poll {
+  readonly #options: PollOptions
+  readonly #watching = new Set<Watching>()
+  #looks = 0
+  #isLooking = false
+  #seen: string | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isOver = false
+
+  constructor(options: PollOptions) {
+    this.#options = options
+  }
+
+  add(onChange: OnChange): () => void {
+    const watching = { onChange, firstLook: this.#looks + 1, isTold: false }
+    this.#watching.add(watching)
+    if (!this.#isLooking) void this.#look()
+    return () => {
+      this.#watching.delete(watching)
+      if (this.#watching.size === 0) this.end()
+    }
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#watching.clear()
+    clearTimeout(this.#timer)
+    this.#options.onEnd()
+  }
+
+  async #look(): Promise<void> {
+    clearTimeout(this.#timer)
+    const look = ++this.#looks
+    this.#isLooking = true
+    try {
+      const ports = await this.#options.list()
+      if (!this.#isOver) this.#tell(ports, look)
+    } catch (error) {
+      if (!this.#isOver && this.#options.isOver()) this.end()
+      if (!this.#isOver) this.#options.log.debug({ err: error }, 'ports not read')
+    }
+    this.#isLooking = false
+    if (this.#isOver) return
+    const isWaited = [...this.#watching].some(({ firstLook }) => firstLook > look)
+    this.#timer = setTimeout(() => void this.#look(), isWaited ? 0 : POLL_MS).unref()
+  }
+
+  #tell(ports: OpenPort[], look: number): void {
+    const text = JSON.stringify(ports)
+    const isChanged = text !== this.#seen
+    this.#seen = text
+    for (const watching of [...this.#watching]) {
+      if (!this.#watching.has(watching) || watching.firstLook > look) continue
+      if (watching.isTold && !isChanged) continue
+      watching.isTold = true
+      try {
+        watching.onChange(ports)
+      } catch (error) {
+        this.#options.log.error({ err: error }, 'a watcher of ports failed')
+      }
+    }
   }
 }

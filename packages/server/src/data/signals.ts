@@ -1,4 +1,5 @@
 // Live messages about a sandbox, to whoever listens.
+import type { SignalEvent } from '@islet/contract'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Log } from '../log.ts'
 import type { Ports } from './ports.ts'
@@ -17,4 +18,7 @@ export class Signals {
   constructor(options: SignalsOptions) {
     this.#options = options
   }
+
+  /** Tells everybody who listens; with nobody there it is gone. */
+  emit(_sandboxId: string, _event: SignalEvent): void {}
 }

@@ -158,6 +158,10 @@ export interface ListeningPort {
   port: number
   address: string
   uid: number
+  /** A process that holds it; absent when the guest did not find one. */
+  pid?: number
+  /** Its session: the pid of the spawned process it came from. */
+  session?: number
 }
 
 export interface SetupFile {

@@ -13,6 +13,8 @@ import {
 const ENTRY_TYPES: readonly (EntryType | undefined)[] = [undefined, 'file', 'directory', 'symlink', 'other']
 const MAX_ADDRESS = 64
 const MAX_MODE = 0o7777
+/** As large as Linux makes them. */
+const MAX_PID = 2 ** 22
 
 export function toEntry(record: EntryRecord | undefined): Entry {
   if (!record) throw new Violation('an answer without its entry')
@@ -45,11 +47,13 @@ export function toListedEntry(record: EntryRecord): Entry {
 }
 
 export function toPort(record: PortRecord): ListeningPort {
-  const { port = 0, address = '', uid = 0 } = record
+  const { port = 0, address = '', uid = 0, pid, session } = record
   if (port < 1 || port > 65_535) throw new Violation(`a listening port ${port}`)
   if (address.length > MAX_ADDRESS || /[^0-9A-Za-z.:%]/.test(address))
     throw new Violation('a listening port with a malformed address')
-  return { port, address, uid }
+  if ((pid ?? 1) > MAX_PID || (session ?? 1) > MAX_PID)
+    throw new Violation(`a listening port of process ${pid}, session ${session}`)
+  return { port, address, uid, ...(pid && { pid }), ...(session && { session }) }
 }
 
 export function toProcess(record: ProcessRecord | undefined): GuestProcessState & { stdinEnded: boolean } {
