@@ -122,7 +122,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const previewUrl = (sandboxId: string, port: number) => previews.urlOf(sandboxId, port)
   const ports = new Ports({ sandboxes, log })
   const signals = new Signals({ sandboxes, ports, log, previewUrl })
-  const envFiles = new EnvFiles({ sandboxes })
+  const envFiles = new EnvFiles({ files })
   const services = new Services({
     db,
     sandboxes,
