@@ -19,6 +19,11 @@ import { runOnce } from './run.ts'
 import { type TrackedProcess, toProcessInfo } from './tracked.ts'
 import { ProcessTracker, type TrackerOptions } from './tracker.ts'
 
+export interface ProcessOwner {
+  terminalId?: string
+  service?: string
+}
+
 export class Processes implements ProcessService {
   readonly #options: TrackerOptions
   readonly #tracker: ProcessTracker
@@ -58,9 +63,18 @@ export class Processes implements ProcessService {
     return runOnce(this.#options.sandboxes, this, input, options)
   }
 
-  async start(sandboxId: string, input: StartProcessParsed): Promise<ProcessInfo> {
+  start(sandboxId: string, input: StartProcessParsed): Promise<ProcessInfo> {
+    return this.startOwned(sandboxId, input, {})
+  }
+
+  /** For what manages processes of its own: the terminal or service it belongs to is remembered with it. */
+  async startOwned(sandboxId: string, input: StartProcessParsed, owner: ProcessOwner): Promise<ProcessInfo> {
     const sandbox = await this.#tracker.running(sandboxId)
-    const tracked = this.#tracker.prepare(sandbox, input, { terminal: input.terminal !== undefined })
+    const tracked = this.#tracker.prepare(sandbox, input, {
+      ...owner,
+      terminal: input.terminal !== undefined,
+      maxRunAfterDisconnectMs: input.maxRunAfterDisconnect,
+    })
     if (input.hold) tracked.hold()
     await this.#tracker.spawn(sandbox, tracked, input, { stdin: input.stdin ?? false, pty: input.terminal })
     return toProcessInfo(tracked.record)
@@ -79,6 +93,13 @@ export class Processes implements ProcessService {
     if (!options.waitMs || record.status !== 'running') return toProcessInfo(record)
     const tracked = await this.#tracker.followed(sandboxId, processId)
     if (tracked) await waitFor(tracked.ended, options.waitMs, options.signal)
+    return toProcessInfo(this.#tracker.record(sandboxId, processId))
+  }
+
+  /** Its end, however long that takes. */
+  async waitEnd(sandboxId: string, processId: string, signal?: AbortSignal): Promise<ProcessInfo> {
+    const tracked = await this.#tracker.followed(sandboxId, processId)
+    if (tracked) await untilAborted(tracked.ended, signal)
     return toProcessInfo(this.#tracker.record(sandboxId, processId))
   }
 
@@ -185,8 +206,21 @@ async function feed(process: GuestProcess, bytes: Buffer): Promise<void> {
 async function waitFor(ended: Promise<unknown>, waitMs: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, waitMs)
-  signal?.addEventListener('abort', () => resolve(), { once: true })
-  await Promise.race([ended, promise])
-  clearTimeout(timer)
+  try {
+    await untilAborted(Promise.race([ended, promise]), signal)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function untilAborted(promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted()
+  const aborted = Promise.withResolvers<never>()
+  const abort = () => aborted.reject(signal?.reason)
+  signal?.addEventListener('abort', abort, { once: true })
+  try {
+    await Promise.race([promise, aborted.promise])
+  } finally {
+    signal?.removeEventListener('abort', abort)
+  }
 }
