@@ -35,7 +35,15 @@ export interface AttachOptions {
   signal?: AbortSignal
 }
 
-export interface StartOptions extends CommandOptions, Omit<AttachOptions, 'replay' | 'signal'> {
+export interface SpawnOptions extends CommandOptions {
+  /**
+   * Kill it, with all it started, this long after the last client that was attached has left, unless one comes back:
+   * milliseconds or '30s'. Default: it runs on.
+   */
+  maxRunAfterDisconnect?: number | string
+}
+
+export interface StartOptions extends SpawnOptions, Omit<AttachOptions, 'replay' | 'signal'> {
   /** Arguments; the command is a program then, not shell text. */
   args?: string[]
   /** Keep stdin open for sendStdin. Default: true. */
@@ -60,18 +68,28 @@ export class Exec {
 
   /** Starts a command and follows it. */
   async start(command: Command, options: StartOptions = {}): Promise<ExecSession> {
-    const { args, cwd, env, user, timeout, stdin = true, signal, ...handlers } = options
+    const {
+      args,
+      cwd,
+      env,
+      user,
+      timeout,
+      maxRunAfterDisconnect,
+      stdin = true,
+      signal,
+      ...handlers
+    } = options
     const argv = args ? [...(typeof command === 'string' ? [command] : command), ...args] : command
     const process = await this.#client.call('startProcess', {
       params: { id: this.#sandboxId },
-      body: { command: argv, cwd, env, user, timeout, stdin, hold: true },
+      body: { command: argv, cwd, env, user, timeout, maxRunAfterDisconnect, stdin, hold: true },
       signal,
     })
     return this.attach(process.id, { ...handlers, signal })
   }
 
   /** Starts a command and leaves it alone; `attach` follows it later. */
-  spawn(command: Command, options: CommandOptions = {}): Promise<ProcessInfo> {
+  spawn(command: Command, options: SpawnOptions = {}): Promise<ProcessInfo> {
     const { signal, ...body } = options
     return this.#client.call('startProcess', {
       params: { id: this.#sandboxId },

@@ -11,10 +11,12 @@ export type {
   Sandbox as SandboxInfo,
   SandboxPage,
   SandboxStatus,
+  SandboxToken,
   SandboxUsage,
   ServerInfo,
 } from '@islet/contract'
 export { IsletError } from '@islet/contract'
+export type { TokenSource } from './credential.ts'
 export { type AnyErrorCode, CLIENT_ERRORS, type ClientErrorCode, hasCode } from './errors.ts'
 export type {
   AttachOptions,
@@ -22,6 +24,7 @@ export type {
   CommandOptions,
   ExecSession,
   RunOptions,
+  SpawnOptions,
   StartOptions,
 } from './exec.ts'
 export type { Files, ReadOptions, WriteOptions } from './files.ts'

@@ -1,20 +1,19 @@
+import { LOGIN_SHELL } from '@islet/contract'
 import type { Client } from './client.ts'
-import type { Command, CommandOptions } from './exec.ts'
+import type { Command, SpawnOptions } from './exec.ts'
 import { ProcessSession } from './process-session.ts'
 import { Session } from './session.ts'
 
-export interface PtyOptions extends CommandOptions {
+export interface PtyOptions extends SpawnOptions {
   /** Default: 80. */
   cols?: number
   /** Default: 24. */
   rows?: number
-  /** Default: a login shell, bash where there is one. */
+  /** Default: the user's login shell; bash where that is a plain sh. */
   command?: Command
   onOutput?(data: Uint8Array): void | Promise<void>
   onExit?(exitCode: number): void
 }
-
-const LOGIN_SHELL = 'if command -v bash >/dev/null 2>&1; then exec bash -l; else exec sh -l; fi'
 
 /** Terminals of one sandbox. */
 export class Pty {
@@ -28,6 +27,7 @@ export class Pty {
 
   async create(options: PtyOptions = {}): Promise<PtySession> {
     const { cols = 80, rows = 24, command = LOGIN_SHELL, cwd, env, user, timeout, signal } = options
+    const { maxRunAfterDisconnect } = options
     const process = await this.#client.call('startProcess', {
       params: { id: this.#sandboxId },
       body: {
@@ -36,6 +36,7 @@ export class Pty {
         env: { TERM: 'xterm-256color', ...env },
         user,
         timeout,
+        maxRunAfterDisconnect,
         terminal: { cols, rows },
         hold: true,
       },

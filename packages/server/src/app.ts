@@ -153,6 +153,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     await sandboxes.close(closing)
   })
   await sandboxes.start()
+  await previews.start()
   if (engine.capabilities.wall === true) {
     const collects = config.imageDir === join(instance.dataDir, 'images')
     const prepared = prepareImages(images, { collects }).catch((error) =>
@@ -162,7 +163,10 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   }
   const api = createApi({ control: sandboxes, processes, files, ...inside, images, key, tokens, log, config })
   const served = await serveApi(api, { host: config.host, port: config.port })
-  cleanup.add(() => served.close({ timeoutMs: config.drainTimeoutMs }))
+  previews.servedAt(served.port)
+  const drain = { timeoutMs: config.drainTimeoutMs }
+  cleanup.add(() => Promise.all([served.close(drain), previews.close(drain)]))
+  cleanup.add(() => processes.leave())
   log.info({ url: served.url, dataDir: instance.dataDir, engine: engine.capabilities.engine }, 'islet is up')
   return {
     url: served.url,

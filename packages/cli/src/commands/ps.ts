@@ -15,7 +15,7 @@ interface PsFlags extends JsonFlag {
 const COLUMNS: Column<ProcessInfo>[] = [
   ['ID', ({ id }) => id],
   ['PID', ({ pid }) => String(pid ?? '-')],
-  ['STATUS', ({ status, result }) => (result ? `${status} (${result.exitCode})` : status)],
+  ['STATUS', ({ jobStatus, result }) => (result ? `${jobStatus} (${result.exitCode})` : jobStatus)],
   ['USER', ({ user }) => user],
   ['AGE', ({ startedAt }) => formatAge(startedAt)],
   ['COMMAND', (process) => formatCommand(process.command)],

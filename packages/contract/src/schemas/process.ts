@@ -103,6 +103,11 @@ export const terminalSize = z.strictObject({
   rows: z.number().int().min(1).max(1000),
 })
 
+/** What a terminal runs where nothing else is asked for, as `sh -c` text: the user's own shell, as at a login. */
+export const LOGIN_SHELL =
+  'case $SHELL in */sh|*/ash|*/dash|*/nologin|*/false|"") ;; *) [ -x "$SHELL" ] && exec "$SHELL" -l ;; esac; ' +
+  'command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l'
+
 export const startProcess = z.strictObject({
   ...commandFields,
   stdin: z
@@ -116,7 +121,7 @@ export const startProcess = z.strictObject({
   terminal: terminalSize.optional().meta({ description: 'Run in a terminal of this size.' }),
   maxRunAfterDisconnect: timeout.optional().meta({
     description:
-      'Kill it this long after the last attached client left, unless one returns. Absent: it runs on.',
+      'Kill it this long after the last attached client left, unless one returns; 0: at once. Absent: it runs on. One that nobody was attached to is left alone; when the server restarts the time begins anew.',
   }),
 })
 export type StartProcess = z.input<typeof startProcess>

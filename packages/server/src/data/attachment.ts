@@ -19,9 +19,9 @@ export function attachTo(
   controls: Controls,
 ): Attachment {
   const queue = new OutputQueue()
-  tracked.attach(queue)
+  const leave = tracked.attach(queue)
   const close = () => {
-    tracked.listeners.delete(queue)
+    leave()
     queue.close()
   }
   void tracked.ended.then(() => queue.finish())

@@ -44,7 +44,7 @@ export class Processes implements ProcessService {
     const output = collectOutput(input.maxOutputBytes ?? DEFAULTS.execOutputBytes)
     tracked.listeners.add(output)
     const process = await this.#tracker.spawn(sandbox, tracked, input, { stdin: input.stdin !== undefined })
-    const kill = () => void this.#kill(tracked).catch(() => {})
+    const kill = () => void this.#tracker.kill(tracked).catch(() => {})
     options.signal?.addEventListener('abort', kill, { once: true })
     if (options.signal?.aborted) kill()
     try {
@@ -106,7 +106,7 @@ export class Processes implements ProcessService {
   async kill(sandboxId: string, processId: string): Promise<ProcessInfo> {
     const tracked = await this.#tracker.followed(sandboxId, processId)
     if (tracked) {
-      await this.#kill(tracked)
+      await this.#tracker.kill(tracked)
       await tracked.ended
     }
     return toProcessInfo(this.#tracker.record(sandboxId, processId))
@@ -118,9 +118,7 @@ export class Processes implements ProcessService {
     signal: number,
     options: { group: boolean },
   ): Promise<void> {
-    await this.#live(sandboxId, processId)
-    const { machine } = await this.#tracker.running(sandboxId)
-    await machine.guest.signal(processId, signal, options)
+    await this.#tracker.signal(await this.#live(sandboxId, processId), signal, options)
   }
 
   async writeStdin(
@@ -172,6 +170,11 @@ export class Processes implements ProcessService {
     )
   }
 
+  /** The server is about to drop its clients: they have not left. */
+  leave(): void {
+    this.#tracker.leave()
+  }
+
   /** Processes go on; the next server follows them. */
   close(): void {
     this.#tracker.close()
@@ -181,16 +184,6 @@ export class Processes implements ProcessService {
     const tracked = await this.#tracker.followed(sandboxId, processId)
     if (!tracked) throw new IsletError('invalid_state', `Process ${processId} has ended.`)
     return tracked
-  }
-
-  async #kill({ record }: TrackedProcess): Promise<void> {
-    const { machine } = await this.#tracker.running(record.sandboxId)
-    try {
-      await machine.guest.signal(record.id, 9, { group: true })
-    } catch (error) {
-      // It ended by itself meanwhile.
-      if (!(error instanceof IsletError) || error.code !== 'process_not_found') throw error
-    }
   }
 }
 

@@ -3,6 +3,7 @@ import { constants } from 'node:os'
 import type { ProcessInfo } from '@islet/contract'
 import type { ProcessRecord } from '../db/processes.ts'
 import type { GuestExit, GuestProcess, OutputChannel, OutputSink } from '../guest/guest.ts'
+import { Abandonment } from './abandonment.ts'
 import type { OutputLog } from './output-log.ts'
 import type { Pace } from './pace.ts'
 
@@ -27,13 +28,15 @@ export class TrackedProcess implements OutputSink {
   readonly ended: Promise<ProcessRecord>
   /** Set once the guest has started or found it. */
   guest: GuestProcess | undefined
+  readonly abandonment: Abandonment
   readonly #pace: Pace
   #held: Promise<void> | undefined
   #release: () => void = () => {}
   #settle!: (record: ProcessRecord) => void
 
-  constructor(record: ProcessRecord, log: OutputLog, pace: Pace) {
+  constructor(record: ProcessRecord, log: OutputLog, pace: Pace, abandon: (tracked: TrackedProcess) => void) {
     this.#pace = pace
+    this.abandonment = new Abandonment(record.maxRunAfterDisconnectMs, () => abandon(this))
     this.record = record
     this.log = log
     this.ended = new Promise((resolve) => {
@@ -49,10 +52,16 @@ export class TrackedProcess implements OutputSink {
     setTimeout(this.#release, HOLD_MS).unref()
   }
 
-  attach(listener: OutputListener): void {
+  /** A client. Call what it answers when the client leaves. */
+  attach(listener: OutputListener): () => void {
+    const leave = this.abandonment.join()
     this.listeners.add(listener)
     this.#held = undefined
     this.#release()
+    return () => {
+      this.listeners.delete(listener)
+      leave()
+    }
   }
 
   /** The slowest listener sets the pace. */
@@ -73,6 +82,7 @@ export class TrackedProcess implements OutputSink {
 
   end(status: 'exited' | 'lost', result: ProcessResult | null): void {
     Object.assign(this.record, { status, result, endedAt: Date.now(), outputBytes: this.log.end })
+    this.abandonment.stop()
     this.log.close()
     this.#settle(this.record)
   }
@@ -90,7 +100,7 @@ export function toResult(exit: GuestExit, oom: boolean): ProcessResult {
 }
 
 export function toProcessInfo(record: ProcessRecord): ProcessInfo {
-  const { startedAt, endedAt, cancelled: _cancelled, ...same } = record
+  const { startedAt, endedAt, cancelSignals: _, ...same } = record
   return {
     ...same,
     jobStatus: toJobStatus(record),
@@ -99,8 +109,14 @@ export function toProcessInfo(record: ProcessRecord): ProcessInfo {
   }
 }
 
-function toJobStatus({ status, pid, cancelled, result }: ProcessRecord): ProcessInfo['jobStatus'] {
+function toJobStatus({ status, pid, cancelSignals, result }: ProcessRecord): ProcessInfo['jobStatus'] {
   if (status === 'running') return pid === null ? 'pending' : 'running'
-  if (cancelled) return 'cancelled'
-  return status === 'exited' && result?.exitCode === 0 ? 'completed' : 'failed'
+  if (result?.exitCode === 0) return 'completed'
+  return result && isAskedFor(result, cancelSignals) ? 'cancelled' : 'failed'
+}
+
+/** Whether a signal that was sent ended it, at once or after the program had put things in order. */
+function isAskedFor({ exitCode, timedOut }: ProcessResult, signals: number): boolean {
+  const signal = exitCode - 128
+  return !timedOut && signal > 0 && signal < 32 && (signals & (1 << signal)) !== 0
 }

@@ -16,6 +16,11 @@ import { TrackedProcess, toResult } from './tracked.ts'
 const KEEP_ENDED = 1000
 const SWEEP_EVERY = 100
 const GUEST_WAIT_MS = 10_000
+const ABANDON_AGAIN_MS = 5000
+
+const SIGKILL = 9
+/** Hangup, interrupt, quit, kill, terminate: sent to end a process, not to tell it something. */
+const ENDING_SIGNALS: readonly number[] = [1, 2, 3, SIGKILL, 15]
 
 export interface TrackerOptions {
   db: Db
@@ -43,6 +48,8 @@ export class ProcessTracker implements SandboxObserver {
   readonly #paces = new Map<string, Pace>()
   #starts = 0
   #closed = false
+  /** The clients are about to lose this server, and the next server's clients are not here yet. */
+  #isLeaving = false
 
   constructor(options: TrackerOptions) {
     this.#options = options
@@ -64,7 +71,7 @@ export class ProcessTracker implements SandboxObserver {
       terminal: options.terminal,
       terminalId: options.terminalId ?? null,
       service: options.service ?? null,
-      cancelled: false,
+      cancelSignals: 0,
       maxRunAfterDisconnectMs: options.maxRunAfterDisconnectMs ?? null,
       startedAt: Date.now(),
       endedAt: null,
@@ -139,6 +146,26 @@ export class ProcessTracker implements SandboxObserver {
     return sandbox
   }
 
+  /** That it was asked for is recorded before it is sent: a crash in between does not make a failure of it. */
+  async signal({ record }: TrackedProcess, signal: number, options: { group: boolean }): Promise<void> {
+    const { machine } = await this.running(record.sandboxId)
+    if (ENDING_SIGNALS.includes(signal)) {
+      record.cancelSignals |= 1 << signal
+      this.table.setCancelSignals(record.id, record.cancelSignals)
+    }
+    await machine.guest.signal(record.id, signal, options)
+  }
+
+  /** With its whole session. */
+  async kill(tracked: TrackedProcess): Promise<void> {
+    try {
+      await this.signal(tracked, SIGKILL, { group: true })
+    } catch (error) {
+      // It ended by itself meanwhile.
+      if (!(error instanceof IsletError) || error.code !== 'process_not_found') throw error
+    }
+  }
+
   outputPath(sandboxId: string, processId: string): string {
     return join(this.#options.outputDir, sandboxId, `${processId}.log`)
   }
@@ -171,6 +198,7 @@ export class ProcessTracker implements SandboxObserver {
       record.pid = state.pid
       const offset = Math.max(tracked.log.end, state.outputStart)
       this.#follow(sandbox, tracked, await guest.attach(record.id, offset, tracked))
+      tracked.abandonment.begin()
     }
     // What is left had its end recorded before the crash, but the guest was not told so.
     for (const state of states.values())
@@ -187,13 +215,26 @@ export class ProcessTracker implements SandboxObserver {
     if (options.removed) await rm(join(this.#options.outputDir, sandboxId), { recursive: true, force: true })
   }
 
+  /** From now on nobody counts as having left. */
+  leave(): void {
+    this.#isLeaving = true
+  }
+
   close(): void {
     this.#closed = true
     for (const tracked of this.#tracked.values()) tracked.log.close()
   }
 
   #track(record: ProcessRecord, log: OutputLog): TrackedProcess {
-    return new TrackedProcess(record, log, this.#pace(record.sandboxId))
+    return new TrackedProcess(record, log, this.#pace(record.sandboxId), (tracked) => this.#abandon(tracked))
+  }
+
+  #abandon(tracked: TrackedProcess): void {
+    if (this.#isLeaving || this.#closed) return
+    this.kill(tracked).catch((error) => {
+      this.#options.log.debug({ process: tracked.record.id, error }, 'abandoned process not killed')
+      tracked.abandonment.begin(ABANDON_AGAIN_MS)
+    })
   }
 
   #recoverLog({ sandboxId, id }: ProcessRecord): OutputLog {

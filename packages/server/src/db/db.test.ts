@@ -154,7 +154,7 @@ test('a process is kept from its start to its end, old ones can be found, and th
       terminal: false,
       terminalId: null,
       service: null,
-      cancelled: false,
+      cancelSignals: 0,
       maxRunAfterDisconnectMs: null,
       startedAt: index,
       endedAt: null,
@@ -164,7 +164,7 @@ test('a process is kept from its start to its end, old ones can be found, and th
   }
   const result = { exitCode: 3, signal: null, timedOut: false, oom: false, durationMs: 1 }
   for (const id of ids.slice(0, 8))
-    processes.ended(id, { status: 'exited', pid: 7, cancelled: false, endedAt: 99, outputBytes: 5, result })
+    processes.ended(id, { status: 'exited', pid: 7, endedAt: 99, outputBytes: 5, result })
   assert.equal(processes.get(sandbox.id, ids[0]!)!.pid, 7)
   assert.deepEqual(processes.get(sandbox.id, ids[0]!)!.result, result)
   assert.equal(processes.get('sbx-other', ids[0]!), undefined)

@@ -55,7 +55,7 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE sandboxes ADD COLUMN store_access INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE processes ADD COLUMN terminal_id TEXT;
   ALTER TABLE processes ADD COLUMN service TEXT;
-  ALTER TABLE processes ADD COLUMN cancelled INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE processes ADD COLUMN cancel_signals INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE processes ADD COLUMN max_run_after_disconnect_ms INTEGER;
   CREATE INDEX processes_by_terminal ON processes (terminal_id) WHERE terminal_id IS NOT NULL;
 

@@ -14,8 +14,8 @@ export interface ProcessRecord {
   terminalId: string | null
   /** The service it belongs to. */
   service: string | null
-  /** Killed on request. */
-  cancelled: boolean
+  /** Bit n: signal n was sent on request to end it. */
+  cancelSignals: number
   maxRunAfterDisconnectMs: number | null
   startedAt: number
   endedAt: number | null
@@ -34,7 +34,7 @@ interface Row {
   terminal: number
   terminal_id: string | null
   service: string | null
-  cancelled: number
+  cancel_signals: number
   max_run_after_disconnect_ms: number | null
   started_at: number
   ended_at: number | null
@@ -51,7 +51,7 @@ export class ProcessTable {
 
   insert(record: ProcessRecord): void {
     this.#db.run(
-      `INSERT INTO processes (id, sandbox_id, command, status, pid, cwd, user, terminal, terminal_id, service, cancelled,
+      `INSERT INTO processes (id, sandbox_id, command, status, pid, cwd, user, terminal, terminal_id, service, cancel_signals,
          max_run_after_disconnect_ms, started_at, ended_at, output_bytes, result)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       record.id,
@@ -64,7 +64,7 @@ export class ProcessTable {
       record.terminal ? 1 : 0,
       record.terminalId,
       record.service,
-      record.cancelled ? 1 : 0,
+      record.cancelSignals,
       record.maxRunAfterDisconnectMs,
       record.startedAt,
       record.endedAt,
@@ -73,14 +73,14 @@ export class ProcessTable {
     )
   }
 
-  ended(
-    id: string,
-    end: Pick<ProcessRecord, 'status' | 'pid' | 'cancelled' | 'endedAt' | 'outputBytes' | 'result'>,
-  ): void {
+  setCancelSignals(id: string, signals: number): void {
+    this.#db.run('UPDATE processes SET cancel_signals = ? WHERE id = ?', signals, id)
+  }
+
+  ended(id: string, end: Pick<ProcessRecord, 'status' | 'pid' | 'endedAt' | 'outputBytes' | 'result'>): void {
     this.#db.run(
-      'UPDATE processes SET status = ?, cancelled = ?, pid = ?, ended_at = ?, output_bytes = ?, result = ? WHERE id = ?',
+      'UPDATE processes SET status = ?, pid = ?, ended_at = ?, output_bytes = ?, result = ? WHERE id = ?',
       end.status,
-      end.cancelled ? 1 : 0,
       end.pid,
       end.endedAt,
       end.outputBytes,
@@ -115,6 +115,13 @@ export class ProcessTable {
     return rows.map(fromRow)
   }
 
+  /** Oldest first. */
+  ofTerminal(terminalId: string): ProcessRecord[] {
+    return this.#db
+      .all<Row>('SELECT * FROM processes WHERE terminal_id = ? ORDER BY started_at, id', terminalId)
+      .map(fromRow)
+  }
+
   /** Every process still marked running, of one sandbox. */
   running(sandboxId: string): ProcessRecord[] {
     return this.list(sandboxId, { status: 'running', limit: -1 })
@@ -144,7 +151,7 @@ function fromRow(row: Row): ProcessRecord {
     terminal: row.terminal === 1,
     terminalId: row.terminal_id,
     service: row.service,
-    cancelled: row.cancelled === 1,
+    cancelSignals: row.cancel_signals,
     maxRunAfterDisconnectMs: row.max_run_after_disconnect_ms,
     startedAt: row.started_at,
     endedAt: row.ended_at,
