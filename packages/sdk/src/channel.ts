@@ -53,7 +53,9 @@ export class Channel<Message extends { type: string }> {
     this.#end(undefined)
   }
 
-  #connect(): Promise<void> {
+  async #connect(isSecond = false): Promise<void> {
+    await this.#client.ready()
+    if (this.#isOver) throw abortError()
     const opened = Promise.withResolvers<void>()
     const socket = this.#client.socket(this.#route, { params: this.#options.params })
     const inbox = new Inbox(socket, (data) => this.#receive(data, opened.resolve))
@@ -69,8 +71,9 @@ export class Channel<Message extends { type: string }> {
       opened.reject(inbox.failure ?? lost)
     }
     return opened.promise.catch(async (error) => {
-      if (error instanceof ClientError) await this.#options.whyNot()
-      throw error
+      const { whyNot } = this.#options
+      if (!(error instanceof ClientError) || !(await this.#client.renewedBy(whyNot)) || isSecond) throw error
+      return this.#connect(true)
     })
   }
 

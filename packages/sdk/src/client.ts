@@ -1,8 +1,19 @@
 // One call of the native API: address, key, body, answer, error. The parts of Sandbox and Islet are thin over this.
-import { type BodyOf, type ResponseOf, ROUTES, type Route, type RouteName, routePath } from '@islet/contract'
+import {
+  type BodyOf,
+  LIMITS,
+  type ResponseOf,
+  ROUTES,
+  type Route,
+  type RouteName,
+  routePath,
+  type SandboxToken,
+  sandboxToken,
+} from '@islet/contract'
+import { type Claims, Credential, claimsOf } from './credential.ts'
 import { abortError, ClientError, errorFromBody, type WireError } from './errors.ts'
 import { type ClientOptions, resolveSettings } from './settings.ts'
-import { type Content, relay, toBody } from './transport/body.ts'
+import { type Content, isReplayable, relay, toBody } from './transport/body.ts'
 import { patientFetch } from './transport/fetch.ts'
 import { readLines } from './transport/lines.ts'
 import { DEFAULT_RETRIES, withRetries } from './transport/retry.ts'
@@ -18,11 +29,14 @@ export interface CallOptions<Name extends RouteName = RouteName> {
   signal?: AbortSignal
 }
 
+/** A renewal that hangs must not hold every call. */
+const RENEW_TIMEOUT_MS = 30_000
+
 export type Query = Record<string, string | number | boolean | readonly string[] | undefined>
 
 export class Client {
   readonly url: string
-  readonly #apiKey: string | undefined
+  readonly #credential: Credential
   readonly #fetch: typeof globalThis.fetch
   readonly #WebSocket: SocketConstructor
   readonly #retries: number
@@ -30,7 +44,11 @@ export class Client {
   constructor(options: ClientOptions = {}) {
     const { url, apiKey } = resolveSettings(options)
     this.url = url
-    this.#apiKey = apiKey
+    this.#credential = new Credential({
+      apiKey,
+      token: options.token,
+      renew: (...args) => this.#renew(...args),
+    })
     this.#fetch = options.fetch ?? patientFetch
     this.#WebSocket = options.WebSocket ?? (globalThis.WebSocket as unknown as SocketConstructor)
     this.#retries = options.retries ?? DEFAULT_RETRIES
@@ -69,8 +87,31 @@ export class Client {
     for await (const line of readLines(await this.stream(name, options))) yield parseJson(line)
   }
 
+  /** To be awaited before `socket`: renews a token that is about to expire. */
+  async ready(): Promise<void> {
+    await this.#credential.fresh()
+  }
+
   socket(name: RouteName, options: Pick<CallOptions, 'params' | 'query'> = {}): Socket {
-    return openSocket(this.#WebSocket, this.#address(name, options), this.#apiKey)
+    return openSocket(this.#WebSocket, this.#address(name, options), this.#credential.latest)
+  }
+
+  /**
+   * A refused WebSocket does not say why; `call`, the same thing over HTTP, does. True: it was the token, and there is
+   * another one now.
+   */
+  async renewedBy(call: () => Promise<unknown>): Promise<boolean> {
+    const before = this.#credential.renewals
+    await call()
+    return this.#credential.renewals !== before
+  }
+
+  /** The token that this client shows; undefined when it has a key. */
+  async token(signal?: AbortSignal): Promise<SandboxToken | undefined> {
+    if (!this.#credential.isToken) return undefined
+    const token = await this.#credential.fresh(signal)
+    const claims = token === undefined ? undefined : claimsOf(token)
+    return claims && { token: token!, expiresAt: new Date(claims.expiresAtMs).toISOString() }
   }
 
   #request<Name extends RouteName, T>(
@@ -82,7 +123,7 @@ export class Client {
     const isSafe = ROUTES[name].method === 'GET' || idempotencyKey !== undefined
     const attempt = async (): Promise<T> => {
       try {
-        const response = await this.#send(name, options)
+        const response = await this.#sendFresh(name, options)
         if (!response.ok) throw await errorOf(response)
         return await read(response)
       } catch (error) {
@@ -92,10 +133,25 @@ export class Client {
     return withRetries(attempt, { retries: isSafe ? this.#retries : 0, signal })
   }
 
-  async #send<Name extends RouteName>(name: Name, options: CallOptions<Name>): Promise<Response> {
+  /** A request that was refused for its token was not looked at further, so it may be sent again with a new one. */
+  async #sendFresh<Name extends RouteName>(name: Name, options: CallOptions<Name>): Promise<Response> {
+    const { signal, content } = options
+    const shown = await this.#credential.fresh(signal)
+    const response = await this.#send(name, options, shown)
+    if (response.status !== 401 || !(await this.#credential.replace(shown, signal))) return response
+    if (content !== undefined && !isReplayable(content)) return response
+    await response.body?.cancel()
+    return this.#send(name, options, this.#credential.latest)
+  }
+
+  async #send<Name extends RouteName>(
+    name: Name,
+    options: CallOptions<Name>,
+    bearer: string | undefined,
+  ): Promise<Response> {
     options.signal?.throwIfAborted()
     const headers: Record<string, string> = { ...options.headers }
-    if (this.#apiKey !== undefined) headers.Authorization = `Bearer ${this.#apiKey}`
+    if (bearer !== undefined) headers.Authorization = `Bearer ${bearer}`
     if (options.idempotencyKey !== undefined) headers['Idempotency-Key'] = options.idempotencyKey
     const init: RequestInit & { duplex?: 'half' } = { method: ROUTES[name].method, headers }
     if (options.signal) init.signal = options.signal
@@ -107,6 +163,19 @@ export class Client {
       init.body = JSON.stringify(options.body)
     }
     return this.#fetch(this.#address(name, options), init)
+  }
+
+  /** A token that lives as long as the one before it was made to. */
+  async #renew({ sandboxId, issuedAtMs, expiresAtMs }: Claims, bearer: string): Promise<string> {
+    const expiresIn = Math.min(Math.max(expiresAtMs - issuedAtMs, 1000), LIMITS.tokenMs)
+    const options = {
+      params: { id: sandboxId },
+      body: { expiresIn },
+      signal: AbortSignal.timeout(RENEW_TIMEOUT_MS),
+    }
+    const response = await this.#send('createToken', options, bearer)
+    if (!response.ok) throw await errorOf(response)
+    return sandboxToken.parse(await response.json()).token
   }
 
   #address(name: RouteName, { params, query }: Pick<CallOptions, 'params' | 'query'>): string {

@@ -4,10 +4,12 @@ import type {
   Sandbox as SandboxInfo,
   SandboxPage,
   SandboxStatus,
+  SandboxToken,
   SandboxUsage,
   UpdateSandbox,
 } from '@islet/contract'
 import type { Client } from './client.ts'
+import { isDue } from './credential.ts'
 import { EnvFiles } from './env-files.ts'
 import { hasCode } from './errors.ts'
 import { type CommandOptions, Exec } from './exec.ts'
@@ -23,6 +25,12 @@ import { Watchers } from './watchers.ts'
 
 interface Abortable {
   signal?: AbortSignal
+}
+
+/** What a create answers with beside the sandbox. */
+interface NewToken {
+  token: string
+  tokenExpiresAt: string
 }
 
 export interface RunCommandOptions extends CommandOptions {
@@ -44,10 +52,11 @@ export class Sandbox {
   readonly store: Store
   readonly #client: Client
   #info: SandboxInfo
+  #token: SandboxToken | undefined
 
   static create(options: CreateOptions & ClientOptions = {}): Promise<Sandbox> {
-    const { url, apiKey, fetch, WebSocket, retries, ...create } = options
-    return new Islet({ url, apiKey, fetch, WebSocket, retries }).sandboxes.create(create)
+    const { url, apiKey, token, fetch, WebSocket, retries, ...create } = options
+    return new Islet({ url, apiKey, token, fetch, WebSocket, retries }).sandboxes.create(create)
   }
 
   /** A sandbox that exists. Code `sandbox_not_found` if it does not. */
@@ -61,14 +70,15 @@ export class Sandbox {
   }
 
   static list(options: ListOptions & ClientOptions = {}): Promise<SandboxPage> {
-    const { url, apiKey, fetch, WebSocket, retries, ...query } = options
-    return new Islet({ url, apiKey, fetch, WebSocket, retries }).sandboxes.list(query)
+    const { url, apiKey, token, fetch, WebSocket, retries, ...query } = options
+    return new Islet({ url, apiKey, token, fetch, WebSocket, retries }).sandboxes.list(query)
   }
 
   /** For `Islet`; others use the statics. */
-  constructor(client: Client, info: SandboxInfo) {
+  constructor(client: Client, { token, tokenExpiresAt, ...info }: SandboxInfo & Partial<NewToken>) {
     this.#client = client
     this.#info = info
+    if (token && tokenExpiresAt) this.#token = { token, expiresAt: tokenExpiresAt }
     this.id = info.id
     this.exec = new Exec(client, info.id)
     this.files = new Files(client, info.id)
@@ -119,6 +129,21 @@ export class Sandbox {
   /** What listens inside now. */
   async ports(options: Abortable = {}): Promise<ListeningPort[]> {
     return (await this.#client.call('listPorts', { params: { id: this.id }, ...options })).ports
+  }
+
+  /**
+   * A token that reaches this sandbox alone and is good for a while yet, for a browser or another program. With
+   * `expiresIn` (milliseconds or like '30m'), a new one that lives so long.
+   */
+  async getToken(options: { expiresIn?: number | string } & Abortable = {}): Promise<SandboxToken> {
+    const { signal, expiresIn } = options
+    const params = { id: this.id }
+    if (expiresIn !== undefined)
+      return this.#client.call('createToken', { params, body: { expiresIn }, signal })
+    const known = (await this.#client.token(signal)) ?? this.#token
+    if (known && !isDue(known.token)) return known
+    this.#token = await this.#client.call('createToken', { params, body: {}, signal })
+    return this.#token
   }
 
   /** Stops everything in it and removes all it holds. Of one that is gone: does nothing. */

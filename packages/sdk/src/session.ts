@@ -110,7 +110,8 @@ export class Session {
   }
 
   /** Resolves with the first `start`; later connections of the same session are made by #reconnect. */
-  #connect(query: { replay?: boolean | undefined }): Promise<void> {
+  async #connect(query: { replay?: boolean | undefined }, isSecond = false): Promise<void> {
+    await Promise.race([this.#client.ready(), this.result])
     const opened = Promise.withResolvers<void>()
     const socket = this.#client.socket('attachProcess', { params: this.#params, query })
     const inbox = new Inbox(socket, (data) => this.#receive(data, opened.resolve))
@@ -127,13 +128,11 @@ export class Session {
       opened.reject(inbox.failure ?? lost)
     }
     this.result.catch(opened.reject)
-    return opened.promise.catch((error) => this.#whyNot(error))
-  }
-
-  /** A refused WebSocket does not say why; the same process over HTTP does. */
-  async #whyNot(error: unknown): Promise<never> {
-    if (error instanceof ClientError) await this.#client.call('getProcess', { params: this.#params })
-    throw error
+    return opened.promise.catch(async (error) => {
+      const ask = () => this.#client.call('getProcess', { params: this.#params })
+      if (!(error instanceof ClientError) || !(await this.#client.renewedBy(ask)) || isSecond) throw error
+      return this.#connect(query, true)
+    })
   }
 
   async #reconnect(lost: ClientError): Promise<void> {

@@ -1,6 +1,7 @@
 // Where the server is and which key to show it: what the caller says, else ISLET_URL and ISLET_API_KEY, else the key
 // file that a server on this machine wrote. Browsers have neither environment nor files: there the caller must say.
 import { DEFAULTS } from '@islet/contract'
+import type { TokenSource } from './credential.ts'
 import type { SocketConstructor } from './transport/socket.ts'
 
 export interface ClientOptions {
@@ -8,6 +9,11 @@ export interface ClientOptions {
   url?: string
   /** Default: ISLET_API_KEY, else the key file of this machine (only for a server on this machine). */
   apiKey?: string
+  /**
+   * A sandbox token instead of a key: reaches that sandbox alone, and is renewed before it expires. With an `apiKey` beside
+   * it, or as a function that gets one, it is renewed after it expired too.
+   */
+  token?: TokenSource
   fetch?: typeof globalThis.fetch
   WebSocket?: SocketConstructor
   /** How often a safe call is tried again. Default: 3. */
@@ -21,9 +27,11 @@ export interface Settings {
 
 export const DEFAULT_URL = `http://${DEFAULTS.host}:${DEFAULTS.port}`
 
-export function resolveSettings(options: Pick<ClientOptions, 'url' | 'apiKey'> = {}): Settings {
+export function resolveSettings(options: Pick<ClientOptions, 'url' | 'apiKey' | 'token'> = {}): Settings {
   const env = environment()
   const url = (options.url ?? (env.ISLET_URL || DEFAULT_URL)).replace(/\/+$/, '')
+  // Whoever hands over a token wants that much reach and no more.
+  if (options.token !== undefined) return { url, apiKey: options.apiKey }
   const apiKey = options.apiKey ?? (env.ISLET_API_KEY || undefined)
   // The key of this machine is never shown to another one.
   return { url, apiKey: apiKey ?? (isLoopback(url) ? readKeyFile() : undefined) }

@@ -19,6 +19,16 @@ export async function toBody(content: Content): Promise<{ body: BodyInit; duplex
   return { body: stream, duplex: 'half' }
 }
 
+/** Whether the same content can be sent a second time. */
+export function isReplayable(content: Content): boolean {
+  return (
+    typeof content === 'string' ||
+    content instanceof Uint8Array ||
+    content instanceof ArrayBuffer ||
+    content instanceof Blob
+  )
+}
+
 export function base64(bytes: Uint8Array): string {
   let text = ''
   for (let at = 0; at < bytes.length; at += 0x8000) {
