@@ -30,10 +30,18 @@ export const previewAuth = z.strictObject({
 
 export const createPreview = z.strictObject({
   port: portNumber,
-  domain: domain.optional().meta({ description: 'A name that points at this server; it must be free.' }),
+  domain: domain
+    .optional()
+    .meta({ description: 'A name that points at this server; it must be free. Needs the admin key.' }),
   authConfig: previewAuth.optional().meta({
     description: 'Ask for a token: as bearer, as ?islet_token= (which becomes a cookie), or as that cookie.',
   }),
+  keep: z
+    .boolean()
+    .optional()
+    .meta({
+      description: 'Leave one that is there as it is. Default: false, which changes it to what is asked.',
+    }),
 })
 export type CreatePreview = z.input<typeof createPreview>
 export type CreatePreviewParsed = z.output<typeof createPreview>

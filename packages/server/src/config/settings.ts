@@ -3,7 +3,21 @@ import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { DEFAULTS } from '@islet/contract'
 import { LOG_FORMATS, LOG_LEVELS } from '../log.ts'
-import { address, cidr, duration, host, integer, list, oneOf, type Parse, path, size, text } from './parse.ts'
+import {
+  address,
+  cidr,
+  duration,
+  host,
+  integer,
+  list,
+  oneOf,
+  type Parse,
+  path,
+  size,
+  text,
+  url,
+} from './parse.ts'
+import { type PortRange, type PreviewOrigin, portRange, previewOrigin } from './preview.ts'
 
 export interface Setting<T> {
   env: string
@@ -42,6 +56,11 @@ export const SETTINGS = {
     parse: integer(0, 65_535),
     default: String(DEFAULTS.port),
     help: 'The port to listen on; 0 takes any free one.',
+  }),
+  publicUrl: setting<string | undefined>({
+    env: 'ISLET_PUBLIC_URL',
+    parse: url,
+    help: 'Where others reach this server, when that is not the address they ask at: the beginning of signed URLs.',
   }),
   apiKey: setting<string | undefined>({
     env: 'ISLET_API_KEY',
@@ -116,6 +135,17 @@ export const SETTINGS = {
     default: ({ dataDir }) => join(dataDir, 'images'),
     defaultText: '`<data>/images`',
     help: 'Where images are kept; several servers may share it.',
+  }),
+  previewPorts: setting<PortRange | undefined>({
+    env: 'ISLET_PREVIEW_PORTS',
+    parse: portRange,
+    defaultText: 'any free ones',
+    help: 'The ports of this machine that previews may take, like `20000-20999`.',
+  }),
+  previewDomain: setting<PreviewOrigin | undefined>({
+    env: 'ISLET_PREVIEW_DOMAIN',
+    parse: previewOrigin,
+    help: 'Previews are names below this one instead of ports: `preview.example.com`, which means https, or `http://preview.localhost:7400`.',
   }),
   drainTimeoutMs: setting({
     env: 'ISLET_DRAIN_TIMEOUT',

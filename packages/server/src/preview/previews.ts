@@ -1,11 +1,16 @@
-// The URLs by which ports of sandboxes are reached from outside.
-import { IsletError } from '@islet/contract'
+// The URLs by which ports of sandboxes are reached from outside: which there are, and who answers there.
+import { hash, randomBytes } from 'node:crypto'
+import { type CreatePreviewParsed, IsletError, LIMITS, type Preview } from '@islet/contract'
 import type { Config } from '../config.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Db } from '../db/db.ts'
+import { type PreviewRecord, PreviewTable } from '../db/previews.ts'
 import type { AdminKey } from '../key.ts'
 import type { Log } from '../log.ts'
 import type { Tokens } from '../tokens.ts'
+import { Addresses } from './address.ts'
+import type { Handler } from './handler.ts'
+import { Listeners } from './listeners.ts'
 
 export interface PreviewsOptions {
   db: Db
@@ -13,18 +18,208 @@ export interface PreviewsOptions {
   tokens: Tokens
   key: Pick<AdminKey, 'keyMatches'>
   log: Log
-  config: Pick<Config, 'host'>
+  config: Pick<Config, 'host' | 'previewPorts' | 'previewDomain'>
 }
 
 export class Previews {
   readonly #options: PreviewsOptions
+  readonly #table: PreviewTable
+  readonly #addresses: Addresses
+  readonly #listeners: Listeners
+  readonly #records = new Map<string, PreviewRecord>()
+  readonly #domains = new Map<string, string>()
+  /** Changes come one after the other: a port that is being opened is not yet to be seen anywhere. */
+  #changes: Promise<unknown> = Promise.resolve()
+  #closed = false
 
   constructor(options: PreviewsOptions) {
+    const { db, sandboxes, config } = options
     this.#options = options
+    this.#table = new PreviewTable(db)
+    this.#addresses = new Addresses(config)
+    this.#listeners = new Listeners({ host: config.host, range: config.previewPorts })
+    for (const record of this.#table.all()) {
+      const { status } = sandboxes.record(record.sandboxId)
+      // What a crash left: a sandbox half made or half removed.
+      if (status === 'creating' || status === 'stopped') this.#table.remove(record.sandboxId, record.port)
+      else this.#keep(record)
+    }
+    sandboxes.observe({
+      began: () => {},
+      gone: async (sandboxId, { removed }) => {
+        if (removed) await this.#change(() => this.#removeAll(sandboxId))
+      },
+    })
+  }
+
+  /** Listens for the previews there are, on the ports they had if those are free. */
+  start(): Promise<void> {
+    return this.#change(async () => {
+      if (!this.#addresses.byPort) return
+      await Promise.all([...this.#records.values()].map((record) => this.#reopen(record)))
+    })
+  }
+
+  /** The port of the API, which domains lead to. */
+  servedAt(mainPort: number): void {
+    this.#addresses.mainPort = mainPort
+  }
+
+  /** No more are made; running exchanges have `timeoutMs` to end. */
+  async close(options: { timeoutMs: number }): Promise<void> {
+    this.#closed = true
+    await this.#changes
+    await this.#listeners.closeAll(options)
+  }
+
+  /** Makes the preview of a port, or changes it. */
+  async create(
+    sandboxId: string,
+    input: CreatePreviewParsed,
+    options: { via?: string } = {},
+  ): Promise<Preview> {
+    return this.#change(async () => {
+      if (this.#closed) throw new IsletError('draining')
+      this.#assertUsable(sandboxId)
+      const old = this.#records.get(keyOf(sandboxId, input.port))
+      if (old && input.keep) return this.#view(old, options.via)
+      if (!old && this.#of(sandboxId).length >= LIMITS.previews)
+        throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.previews} previews.`)
+      if (input.domain) this.#assertFree(input.domain, old)
+      const token = input.authConfig && (input.authConfig.token ?? randomBytes(32).toString('base64url'))
+      const record = await this.#save(old, {
+        sandboxId,
+        port: input.port,
+        domain: input.domain ?? null,
+        auth: token === undefined ? null : { type: 'token', hash: hash('sha256', token) },
+        listenPort: old?.listenPort ?? null,
+        createdAt: old?.createdAt ?? Date.now(),
+      })
+      return { ...this.#view(record, options.via), ...(token !== undefined && { token }) }
+    })
+  }
+
+  list(sandboxId: string, options: { via?: string } = {}): Preview[] {
+    this.#options.sandboxes.record(sandboxId)
+    return this.#of(sandboxId)
+      .sort((a, b) => a.port - b.port)
+      .map((record) => this.#view(record, options.via))
+  }
+
+  delete(sandboxId: string, port: number): Promise<void> {
+    this.#options.sandboxes.record(sandboxId)
+    return this.#change(() => {
+      const record = this.#records.get(keyOf(sandboxId, port))
+      if (!record) throw new IsletError('preview_not_found', `Port ${port} of ${sandboxId} has no preview.`)
+      return this.#remove(record)
+    })
   }
 
   /** Makes the preview of a port if there is none. */
-  async urlOf(_sandboxId: string, _port: number): Promise<string> {
-    throw new IsletError('not_supported')
+  async urlOf(sandboxId: string, port: number): Promise<string> {
+    return (await this.create(sandboxId, { port, keep: true })).url
   }
+
+  #change<T>(work: () => T | Promise<T>): Promise<T> {
+    const done = this.#changes.then(work)
+    this.#changes = done.catch(() => {})
+    return done
+  }
+
+  #of(sandboxId: string): PreviewRecord[] {
+    return [...this.#records.values()].filter((record) => record.sandboxId === sandboxId)
+  }
+
+  #assertUsable(sandboxId: string): void {
+    const { status } = this.#options.sandboxes.record(sandboxId)
+    if (status !== 'stopped' && status !== 'failed') return
+    throw new IsletError(
+      'invalid_state',
+      `Sandbox ${sandboxId} is ${status}: nothing listens there any more.`,
+      {
+        details: { status },
+      },
+    )
+  }
+
+  #assertFree(domain: string, old: PreviewRecord | undefined): void {
+    const owner = this.#domains.get(domain)
+    const isTaken = owner !== undefined && owner !== (old && keyOf(old.sandboxId, old.port))
+    if (!isTaken && this.#addresses.isFree(domain)) return
+    throw new IsletError('conflict', `The domain ${domain} is taken.`, { hint: 'Choose another name.' })
+  }
+
+  async #save(old: PreviewRecord | undefined, wanted: PreviewRecord): Promise<PreviewRecord> {
+    const key = keyOf(wanted.sandboxId, wanted.port)
+    const opened = this.#addresses.byPort && !this.#listeners.has(key)
+    const record = opened ? { ...wanted, listenPort: await this.#listen(key, wanted.listenPort) } : wanted
+    try {
+      this.#table.save(record)
+    } catch (error) {
+      if (opened) await this.#listeners.close(key)
+      throw error
+    }
+    if (old?.domain) this.#domains.delete(old.domain)
+    this.#keep(record)
+    return record
+  }
+
+  #keep(record: PreviewRecord): void {
+    const key = keyOf(record.sandboxId, record.port)
+    this.#records.set(key, record)
+    if (record.domain) this.#domains.set(record.domain, key)
+  }
+
+  async #reopen(record: PreviewRecord): Promise<void> {
+    const key = keyOf(record.sandboxId, record.port)
+    if (this.#listeners.has(key)) return
+    try {
+      const listenPort = await this.#listen(key, record.listenPort)
+      if (listenPort === record.listenPort) return
+      this.#table.save({ ...record, listenPort })
+      this.#keep({ ...record, listenPort })
+    } catch (error) {
+      // Its URL is dead until it is asked for again; the others and the server are not.
+      this.#options.log.warn({ error, sandbox: record.sandboxId, port: record.port }, 'preview not opened')
+    }
+  }
+
+  #listen(key: string, wanted: number | null): Promise<number> {
+    return this.#listeners.open(key, wanted, this.#handlerOf(key))
+  }
+
+  #handlerOf(_key: string): Handler {
+    return {
+      serve: (_incoming, outgoing) => void outgoing.end(),
+      upgrade: (_incoming, socket) => socket.destroy(),
+    }
+  }
+
+  async #removeAll(sandboxId: string): Promise<void> {
+    for (const record of this.#of(sandboxId)) await this.#remove(record)
+  }
+
+  async #remove(record: PreviewRecord): Promise<void> {
+    const key = keyOf(record.sandboxId, record.port)
+    this.#table.remove(record.sandboxId, record.port)
+    this.#records.delete(key)
+    if (record.domain) this.#domains.delete(record.domain)
+    await this.#listeners.close(key)
+  }
+
+  #view(record: PreviewRecord, via: string | undefined): Preview {
+    const { sandboxId, port, domain, auth } = record
+    return {
+      sandboxId,
+      port,
+      url: this.#addresses.urlOf(record, via),
+      ...(domain && { domain }),
+      ...(auth && { authConfig: { type: auth.type } }),
+      createdAt: new Date(record.createdAt).toISOString(),
+    }
+  }
+}
+
+function keyOf(sandboxId: string, port: number): string {
+  return `${sandboxId}:${port}`
 }

@@ -1,8 +1,8 @@
 // A page in a browser of this machine can point its own name at 127.0.0.1 and then call us as if we were its server
 // (DNS rebinding). It cannot choose the Host header, so on a loopback address only loopback names are served.
 import type { IncomingMessage } from 'node:http'
-import { isIP } from 'node:net'
 import { IsletError } from '@islet/contract'
+import { hostName, isLoopback } from '../../config/loopback.ts'
 
 export type Gate = (incoming: IncomingMessage) => void | Promise<void>
 
@@ -16,17 +16,4 @@ export function hostGate(boundTo: string): Gate {
       })
     }
   }
-}
-
-export function isLoopback(name: string): boolean {
-  if (name === 'localhost' || name === '::1' || name.endsWith('.localhost')) return true
-  return isIP(name) === 4 && name.startsWith('127.')
-}
-
-/** Without the port and the brackets of IPv6. */
-function hostName(host: string): string {
-  return host
-    .replace(/:\d*$/, '')
-    .replace(/^\[(.*)\]$/, '$1')
-    .toLowerCase()
 }

@@ -1,0 +1,15 @@
+// Names and addresses that only this machine has.
+import { isIP } from 'node:net'
+
+export function isLoopback(name: string): boolean {
+  if (name === 'localhost' || name === '::1' || name.endsWith('.localhost')) return true
+  return isIP(name) === 4 && name.startsWith('127.')
+}
+
+/** Of a Host header: without the port and the brackets of IPv6. */
+export function hostName(host: string): string {
+  return host
+    .replace(/:\d*$/, '')
+    .replace(/^\[(.*)\]$/, '$1')
+    .toLowerCase()
+}

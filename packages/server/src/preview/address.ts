@@ -1,0 +1,69 @@
+// Where previews are: the URL of each, and which of them a request on the main port is for.
+import { idPattern } from '@islet/contract'
+import { hostName, isLoopback } from '../config/loopback.ts'
+import type { Config } from '../config.ts'
+import type { PreviewRecord } from '../db/previews.ts'
+
+/** `3000-sbx-…`, the label before the configured domain. */
+const LABEL = new RegExp(`^([1-9]\\d{0,4})-(${idPattern('sandbox').source.slice(1, -1)})$`)
+/** Bound to all addresses: a name by which at least this machine reaches it. */
+const EVERYWHERE: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
+export class Addresses {
+  readonly #config: Pick<Config, 'host' | 'previewDomain'>
+  /** Of the API, where domains lead to. */
+  mainPort = 0
+
+  constructor(config: Pick<Config, 'host' | 'previewDomain'>) {
+    this.#config = config
+  }
+
+  /** Whether each preview has a port of this machine to itself. */
+  get byPort(): boolean {
+    return this.#config.previewDomain === undefined
+  }
+
+  /** What browsers speak: TLS ends in front of this server. */
+  get scheme(): 'http' | 'https' {
+    return this.#config.previewDomain?.scheme ?? 'http'
+  }
+
+  /** `via` is the name by which the caller reached this server, for one that listens on all addresses. */
+  urlOf(record: PreviewRecord, via?: string): string {
+    const origin = this.#config.previewDomain
+    if (origin) {
+      const name = record.domain ?? `${record.port}-${record.sandboxId}.${origin.name}`
+      return `${origin.scheme}://${name}${origin.port === undefined ? '' : `:${origin.port}`}`
+    }
+    if (record.domain) return `http://${record.domain}:${this.mainPort}`
+    const { host } = this.#config
+    const name = host in EVERYWHERE ? (via ?? EVERYWHERE[host]!) : host
+    return `http://${name.includes(':') ? `[${name}]` : name}:${record.listenPort}`
+  }
+
+  /** What a name below the configured domain stands for; `unknown` for one that stands for nothing. */
+  match(name: string): { sandboxId: string; port: number } | 'unknown' | undefined {
+    const origin = this.#config.previewDomain
+    if (!origin || !name.endsWith(`.${origin.name}`)) return undefined
+    const [, port, sandboxId] = LABEL.exec(name.slice(0, -origin.name.length - 1)) ?? []
+    return sandboxId === undefined ? 'unknown' : { sandboxId, port: Number(port) }
+  }
+
+  /** A domain that one preview may have: neither an address nor a name that means something else here. */
+  isFree(domain: string): boolean {
+    const origin = this.#config.previewDomain
+    const isOurs = origin !== undefined && (domain === origin.name || domain.endsWith(`.${origin.name}`))
+    return !isOurs && domain !== this.#config.host.toLowerCase() && !/(^|\.)\d+$/.test(domain)
+  }
+
+  /**
+   * Whether a preview's own port answers to that Host. A page elsewhere can point its name at a loopback address and read
+   * from there as if it were its own; it cannot choose the Host header.
+   */
+  answersTo(host: string, record: PreviewRecord): boolean {
+    const { host: boundTo } = this.#config
+    if (!isLoopback(boundTo)) return true
+    const name = hostName(host)
+    return name === boundTo || name === record.domain || isLoopback(name)
+  }
+}
