@@ -20,6 +20,7 @@ enum { COPY_CHUNK = 64 * 1024, COPY_RANGE = 64 * 1024 * 1024 };
 
 struct copying {
   bool recursive, overwrite;
+  const struct user_ids *owner;
   struct hardlinks links;
   struct tree_failure *failure;
   char to[PATH_MAX]; /* of what is being made */
@@ -145,6 +146,10 @@ static int copy_symlink(int from_dir, const char *from_name, int to_dir, const c
 static int copy_entry(struct copying *copying, int from, const char *from_name, int to, const char *to_name) {
   struct stat st, old;
   if (fstatat(from, from_name, &st, AT_SYMLINK_NOFOLLOW) < 0) return errno;
+  if (copying->owner != NULL) {
+    st.st_uid = copying->owner->uid;
+    st.st_gid = copying->owner->gid;
+  }
   bool exists = fstatat(to, to_name, &old, AT_SYMLINK_NOFOLLOW) == 0;
   if (exists) {
     if (st.st_dev == old.st_dev && st.st_ino == old.st_ino) return EINVAL;
@@ -178,11 +183,11 @@ static bool lies_within(int fd, const struct stat *st) {
   return within;
 }
 
-void tree_copy(const char *from, const char *to, bool recursive, bool overwrite, struct tree_failure *failure) {
+void tree_copy(const char *from, const char *to, const struct tree_copying *how, struct tree_failure *failure) {
   static struct copying copying;
   char from_dir_path[FIELDS_PATH_SIZE], from_name[256], to_dir_path[FIELDS_PATH_SIZE], to_name[256];
   struct stat st;
-  copying = (struct copying){.recursive = recursive, .overwrite = overwrite, .failure = failure};
+  copying = (struct copying){.recursive = how->recursive, .overwrite = how->overwrite, .owner = how->owner, .failure = failure};
   strncpy(copying.to, to, sizeof copying.to - 1);
   if (path_split(from, from_dir_path, from_name) != 0 || path_split(to, to_dir_path, to_name) != 0) {
     tree_fail(failure, EINVAL, "copy", from);
@@ -205,13 +210,15 @@ void tree_copy(const char *from, const char *to, bool recursive, bool overwrite,
 
 struct copy_job {
   char from[FIELDS_PATH_SIZE], to[FIELDS_PATH_SIZE];
-  bool recursive, overwrite, move;
+  bool recursive, overwrite, move, owned;
+  struct user_ids owner;
 };
 
 static void job(uint32_t stream, const void *arg) {
   const struct copy_job *copy = arg;
   static struct tree_failure failure;
-  tree_copy(copy->from, copy->to, copy->recursive, copy->overwrite, &failure);
+  const struct tree_copying how = {copy->recursive, copy->overwrite, copy->owned ? &copy->owner : NULL};
+  tree_copy(copy->from, copy->to, &how, &failure);
   if (copy->move && failure.err == 0) tree_remove(copy->from, &failure);
   if (failure.err != 0) reply_errno(stream, failure.stage, failure.err, failure.path);
   else reply_path(stream, copy->to);
@@ -219,10 +226,12 @@ static void job(uint32_t stream, const void *arg) {
 
 void request_copy(const struct wire_frame *req) {
   struct copy_job copy = {0};
+  char owner[FIELDS_OWNER_SIZE] = "";
   uint32_t recursive = 0, overwrite = 0;
   const struct fields_want want[] = {FIELDS_PATH(COPY_from, copy.from), FIELDS_PATH(COPY_to, copy.to),
-                                     FIELDS_U32(COPY_recursive, &recursive), FIELDS_U32(COPY_overwrite, &overwrite)};
-  if (!fields_read(req, want, 4)) return;
+                                     FIELDS_U32(COPY_recursive, &recursive), FIELDS_U32(COPY_overwrite, &overwrite),
+                                     FIELDS_STR(COPY_owner, owner)};
+  if (!fields_read(req, want, 5) || !path_owner(req->stream, owner, &copy.owner, &copy.owned)) return;
   copy.recursive = recursive != 0;
   copy.overwrite = overwrite != 0;
   worker_start(req->stream, job, &copy, false);

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+#include "user.h"
+
 struct tree_failure {
   int err; /* 0: nothing failed */
   const char *stage;
@@ -17,8 +19,12 @@ void tree_fail(struct tree_failure *failure, int err, const char *stage, const c
 
 /* Removes what is at the path, whole directories included, and never follows a symlink. */
 void tree_remove(const char *path, struct tree_failure *failure);
-/* Copies; `to` must not exist unless overwrite is set. Directories only when recursive is set. */
-void tree_copy(const char *from, const char *to, bool recursive, bool overwrite, struct tree_failure *failure);
+/* `to` must not exist unless overwrite is set. Directories only when recursive is set. Owner NULL: as the source. */
+struct tree_copying {
+  bool recursive, overwrite;
+  const struct user_ids *owner;
+};
+void tree_copy(const char *from, const char *to, const struct tree_copying *how, struct tree_failure *failure);
 
 /* Gives what was made the owner, mode and times in `st`; fd is open, or -1 for what `name` in `dir` is, not followed. */
 int tree_restore(int fd, int dir, const char *name, const struct stat *st);

@@ -188,6 +188,22 @@ describe('copy', () => {
     assert.equal(readFileSync(at('source'), 'utf8'), 'shorter')
   })
 
+  test('gives copies to an owner', { skip: !isRoot && 'only root gives files away' }, async () => {
+    mkdirSync(at('given', 'sub'), { recursive: true })
+    writeFileSync(at('given', 'sub', 'file'), 'x', { mode: 0o640 })
+    symlinkSync('sub', at('given', 'link'))
+    await guest.ask('COPY', { from: at('given'), to: at('taken'), recursive: 1, owner: '7:8' })
+    for (const name of ['', 'sub', 'sub/file', 'link']) {
+      const { uid, gid } = lstatSync(at('taken', name))
+      assert.deepEqual([uid, gid], [7, 8], name)
+    }
+    assert.equal(lstatSync(at('taken', 'sub', 'file')).mode & 0o777, 0o640)
+    await assert.rejects(
+      guest.ask('COPY', { from: at('given'), to: at('nobodys'), recursive: 1, owner: 'no-such-user' }),
+      refused('NO_USER'),
+    )
+  })
+
   test('copies trees with symlinks and hard links, only when recursive', async () => {
     mkdirSync(at('grove', 'sub', 'empty'), { recursive: true })
     writeFileSync(at('grove', 'sub', 'file'), 'leaf')

@@ -6,9 +6,11 @@ export const envKey = z
   .string()
   .max(LIMITS.envNameBytes)
   .regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'a key has letters, digits, _ . and - and begins with a letter or _')
-const envText = z.string().refine((text) => noNul(text) && byteLength(text) <= LIMITS.envValueBytes, {
-  message: `a value has at most ${LIMITS.envValueBytes} bytes and no NUL`,
-})
+const envText = z
+  .string()
+  .refine((text) => noNul(text) && text.isWellFormed() && byteLength(text) <= LIMITS.envValueBytes, {
+    message: `a value is Unicode text of at most ${LIMITS.envValueBytes} bytes without NUL`,
+  })
 
 export const envFileQuery = z.strictObject({
   file: sandboxPath.meta({ description: 'Like .env; relative to the working directory of the sandbox.' }),

@@ -1,13 +1,15 @@
-import { IsletError } from '@islet/contract'
 import type { ApiDeps, Handlers } from './route.ts'
 
-export function envFileRoutes(_deps: ApiDeps) {
-  const notYet = (): never => {
-    throw new IsletError('not_supported')
-  }
+export function envFileRoutes({ envFiles }: ApiDeps) {
   return {
-    readEnvFile: notYet,
-    updateEnvFile: notYet,
-    removeEnvKeys: notYet,
+    readEnvFile: async ({ params, query, signal }) => ({
+      variables: await envFiles.read(params.id, query.file, { signal }),
+    }),
+    updateEnvFile: async ({ params, query, body, signal }) => ({
+      keys: await envFiles.update(params.id, query.file, body.variables, { signal }),
+    }),
+    removeEnvKeys: async ({ params, query, signal }) => ({
+      keys: await envFiles.remove(params.id, query.file, [query.key].flat(), { signal }),
+    }),
   } satisfies Partial<Handlers>
 }

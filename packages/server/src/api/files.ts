@@ -1,12 +1,13 @@
-import { type FileEntry, IsletError } from '@islet/contract'
-import { parseRange, type Range } from './range.ts'
-import { type ApiDeps, Bytes, type Call, type Handlers } from './route.ts'
+import { applyBatch } from '../data/batch.ts'
+import { createDownload } from './download.ts'
+import type { ApiDeps, Handlers } from './route.ts'
 
 const DEFAULT_LIST_ENTRIES = 10_000
 
 export function fileRoutes({ files }: ApiDeps) {
+  const download = createDownload(files)
   return {
-    readFile: (call) => (call.isHead ? describeFile(call) : readFile(call)),
+    readFile: ({ params, query, ...call }) => download(params.id, query.path, call),
     writeFile: ({ params, query: { path, ...options }, body, signal }) =>
       files.write(params.id, path, body, { ...options, parents: options.parents ?? true, signal }),
     removeFile: ({ params, query, signal }) =>
@@ -28,77 +29,8 @@ export function fileRoutes({ files }: ApiDeps) {
         overwrite: body.overwrite ?? false,
         signal,
       }),
+    batchFiles: async ({ params, body, signal }) => ({
+      results: await applyBatch(files, params.id, body.files, { signal }),
+    }),
   } satisfies Partial<Handlers>
-
-  async function readFile({ params, query, headers, signal }: Call<'readFile'>): Promise<Bytes> {
-    // Our validators are weak ones, and those never match an If-Range: the whole file is the right answer.
-    const range = headers['if-range'] === undefined ? parseRange(headers.range) : undefined
-    // `-0` asks for the last zero bytes of a file.
-    if (range && Object.is(range.start, -0)) throw await outside(params.id, query.path)
-    const { entry, start, length, body } = await openRange(params.id, query.path, range, signal)
-    if (range && !length) {
-      await discard(body)
-      throw await outside(params.id, query.path)
-    }
-    if (isKnown(headers['if-none-match'], entry)) {
-      await discard(body)
-      return new Bytes(undefined, { ETag: etagOf(entry) }, 304)
-    }
-    const part = range && {
-      'Content-Range': `bytes ${start}-${start + (length ?? 0) - 1}/${entry.sizeBytes}`,
-    }
-    const size = length !== undefined && { 'Content-Length': length }
-    return new Bytes(body, { ...headersOf(entry), ...part, ...size }, range ? 206 : 200)
-  }
-
-  async function openRange(id: string, path: string, range: Range | undefined, signal: AbortSignal) {
-    try {
-      return await files.read(id, path, { ...range, signal })
-    } catch (error) {
-      if (error instanceof IsletError && error.code === 'range_not_satisfiable') throw await outside(id, path)
-      throw error
-    }
-  }
-
-  async function outside(id: string, path: string): Promise<IsletError> {
-    const { sizeBytes } = await files.stat(id, path, { follow: true })
-    return new IsletError('range_not_satisfiable', undefined, { details: { sizeBytes } })
-  }
-
-  async function describeFile({ params, query, headers }: Call<'readFile'>): Promise<Bytes> {
-    const entry = await files.stat(params.id, query.path, { follow: true })
-    if (entry.type === 'directory') throw new IsletError('is_a_directory')
-    if (entry.type !== 'file') throw new IsletError('not_a_file')
-    if (isKnown(headers['if-none-match'], entry)) return new Bytes(undefined, { ETag: etagOf(entry) }, 304)
-    return new Bytes(undefined, { ...headersOf(entry), 'Content-Length': entry.sizeBytes })
-  }
-}
-
-async function discard(body: AsyncIterable<Buffer>): Promise<void> {
-  await body[Symbol.asyncIterator]().return?.()
-}
-
-function headersOf(entry: FileEntry): Record<string, string> {
-  return {
-    'Content-Type': 'application/octet-stream',
-    'Last-Modified': new Date(entry.modifiedAt).toUTCString(),
-    ETag: etagOf(entry),
-    'Accept-Ranges': 'bytes',
-  }
-}
-
-function etagOf({ sizeBytes, modifiedAt }: FileEntry): string {
-  return `W/"${sizeBytes.toString(16)}-${Date.parse(modifiedAt).toString(16)}"`
-}
-
-function isKnown(ifNoneMatch: string | undefined, entry: FileEntry): boolean {
-  if (ifNoneMatch === undefined) return false
-  const bare = (tag: string): string => tag.trim().replace(/^W\//, '')
-  return (
-    ifNoneMatch.trim() === '*' ||
-    ifNoneMatch
-      .split(',')
-      .map(bare)
-      .includes(bare(etagOf(entry)))
-  )
 }

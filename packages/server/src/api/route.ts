@@ -40,7 +40,7 @@ export interface ApiDeps {
   tokens: Tokens
   key: Pick<AdminKey, 'keyMatches'>
   log: Log
-  config: Pick<Config, 'host'>
+  config: Pick<Config, 'host' | 'publicUrl'>
 }
 
 export interface Call<Name extends RouteName> {

@@ -20,6 +20,14 @@ export function host(value: string): string {
   throw new Error('it must be an IP address or a host name')
 }
 
+/** Without a slash at its end. */
+export function url(value: string): string {
+  const parsed = URL.canParse(value) ? new URL(value) : undefined
+  if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.search || parsed.hash || parsed.username)
+    throw new Error("it must be a URL like 'https://islet.example.com'")
+  return parsed.href.replace(/\/+$/, '')
+}
+
 export function integer(min: number, max: number): Parse<number> {
   return (value) => {
     const number = /^\d+$/.test(value) ? Number(value) : Number.NaN

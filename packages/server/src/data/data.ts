@@ -55,6 +55,10 @@ export interface Attachment extends AsyncIterable<AttachEvent> {
 
 /** Paths may be relative to the sandbox's working directory; new things belong to its user unless `owner` says else. */
 export interface FileService {
+  /** The absolute path, as it is written. */
+  resolve(sandboxId: string, path: string): string
+  /** Alone among all that asked so for one of these files, by whatever path. */
+  exclusively<T>(sandboxId: string, paths: readonly string[], work: () => Promise<T>): Promise<T>
   stat(sandboxId: string, path: string, options: { follow: boolean }): Promise<FileEntry>
   list(
     sandboxId: string,

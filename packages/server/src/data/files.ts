@@ -2,17 +2,38 @@
 import { posix } from 'node:path'
 import { type FileEntry, type FileList, IsletError } from '@islet/contract'
 import type { Sandboxes } from '../control/sandboxes.ts'
+import { Slots } from '../control/slots.ts'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { Entry, Guest } from '../guest/guest.ts'
 import type { FileService } from './data.ts'
+import { Locks } from './locks.ts'
 
 const GUEST_WAIT_MS = 10_000
+const LOOKUPS_AT_ONCE = 16
 
 export class Files implements FileService {
   readonly #sandboxes: Sandboxes
+  readonly #locks = new Locks()
 
   constructor(sandboxes: Sandboxes) {
     this.#sandboxes = sandboxes
+  }
+
+  async exclusively<T>(sandboxId: string, paths: readonly string[], work: () => Promise<T>): Promise<T> {
+    const { guest, resolve } = await this.#in(sandboxId)
+    const slots = new Slots(LOOKUPS_AT_ONCE)
+    const named = [...new Set(paths.map(resolve))]
+    const real = await Promise.all(
+      named.map((path) => slots.run(() => guest.realpath(path).catch(() => path))),
+    )
+    return this.#locks.run(
+      [...named, ...real].map((path) => `${sandboxId}:${path}`),
+      work,
+    )
+  }
+
+  resolve(sandboxId: string, path: string): string {
+    return posix.resolve(this.#sandboxes.record(sandboxId).workdir, path)
   }
 
   async stat(sandboxId: string, path: string, options: { follow: boolean }): Promise<FileEntry> {

@@ -51,11 +51,11 @@ export function fileRequests(host: Host): FileRequests {
       return list(host, { name: 'LIST', fields, about: { path }, signal, again: true })
     },
 
-    async read(path, { offset, length, signal } = {}) {
+    async read(path, { offset, length, nofollow, signal } = {}) {
       checkPath(path)
       checkNumber('offset', offset, MAX_U64)
       checkNumber('length', length, MAX_U64)
-      const fields = { path, offset, length }
+      const fields = { path, offset, length, nofollow: nofollow ? 1 : undefined }
       const request = { name: 'READ', fields, about: { path }, signal, again: true } as const
       return download(host, request, ({ entry }, body) => ({ entry: toEntry(entry), body }), length)
     },
@@ -93,10 +93,11 @@ export function fileRequests(host: Host): FileRequests {
       return call(host, { name: 'MOVE', fields, about: { path: from, to } }, nothing)
     },
 
-    async copy(from, to, { recursive, overwrite, signal } = {}): Promise<void> {
+    async copy(from, to, { recursive, overwrite, owner, signal } = {}): Promise<void> {
       checkPath(from)
       checkPath(to)
-      const fields = { from, to, recursive: flag(recursive), overwrite: flag(overwrite) }
+      checkOwner(owner)
+      const fields = { from, to, recursive: flag(recursive), overwrite: flag(overwrite), owner }
       return call(host, { name: 'COPY', fields, about: { path: from, to }, signal }, nothing)
     },
 

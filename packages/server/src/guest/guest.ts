@@ -22,18 +22,20 @@ export interface Guest {
     path: string,
     options?: { depth?: number; limit?: number; signal?: AbortSignal },
   ): Promise<{ entries: Entry[]; truncated: boolean }>
+  /** Only regular files; with `nofollow` a symlink is none. */
   read(
     path: string,
-    options?: { offset?: number; length?: number; signal?: AbortSignal },
+    options?: { offset?: number; length?: number; nofollow?: boolean; signal?: AbortSignal },
   ): Promise<{ entry: Entry; body: AsyncIterable<Buffer> }>
   /** Chunks that the body yielded must not be changed afterwards. */
   write(path: string, body: AsyncIterable<Uint8Array>, options?: WriteOptions): Promise<Entry>
   mkdir(path: string, options?: { parents?: boolean; mode?: number; owner?: string }): Promise<void>
   move(from: string, to: string, options?: { overwrite?: boolean }): Promise<void>
+  /** Without `owner` everything belongs to whom it belongs to at its source. */
   copy(
     from: string,
     to: string,
-    options?: { recursive?: boolean; overwrite?: boolean; signal?: AbortSignal },
+    options?: { recursive?: boolean; overwrite?: boolean; owner?: string; signal?: AbortSignal },
   ): Promise<void>
   remove(path: string, options?: { recursive?: boolean; signal?: AbortSignal }): Promise<void>
   chmod(path: string, mode: number): Promise<void>
@@ -47,10 +49,13 @@ export interface Guest {
     options?: { owner?: string; signal?: AbortSignal },
   ): Promise<{ count: number }>
 
-  /** Changes below a path until the signal aborts or the iteration is left. */
+  /**
+   * Changes below a path until the signal aborts or the iteration is left. Names to ignore have no slash, `*` stands for any
+   * run of bytes and `\` takes the next one as it is: what has such a name is neither watched nor reported.
+   */
   watch(
     path: string,
-    options: { recursive: boolean; signal?: AbortSignal },
+    options: { recursive: boolean; ignore?: readonly string[]; signal?: AbortSignal },
   ): Promise<AsyncIterable<WatchEvent>>
   /** A connection to a port on the sandbox's loopback. Ends half by half; an error without listeners is harmless. */
   dial(port: number, options?: { host?: '127.0.0.1' | '::1'; signal?: AbortSignal }): Promise<Duplex>

@@ -338,6 +338,7 @@ export type ReadFields = {
   path?: string
   offset?: number
   length?: number
+  nofollow?: number
 }
 
 export type WriteFields = {
@@ -367,6 +368,7 @@ export type CopyFields = {
   to?: string
   recursive?: number
   overwrite?: number
+  owner?: string
 }
 
 export type RemoveFields = {
@@ -530,6 +532,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 1, name: 'path', kind: 'str' },
     { tag: 2, name: 'offset', kind: 'u64' },
     { tag: 3, name: 'length', kind: 'u64' },
+    { tag: 4, name: 'nofollow', kind: 'u32' },
   ],
   WRITE: [
     { tag: 1, name: 'path', kind: 'str' },
@@ -555,6 +558,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 2, name: 'to', kind: 'str' },
     { tag: 3, name: 'recursive', kind: 'u32' },
     { tag: 4, name: 'overwrite', kind: 'u32' },
+    { tag: 5, name: 'owner', kind: 'str' },
   ],
   REMOVE: [
     { tag: 1, name: 'path', kind: 'str' },

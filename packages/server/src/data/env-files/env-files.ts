@@ -1,41 +1,101 @@
 // .env files: read, changed in place, written whole. One change of a file at a time.
 import { IsletError } from '@islet/contract'
 import type { FileService } from '../data.ts'
+import { removeEnv, updateEnv } from './edit.ts'
 import { parseEnv } from './parse.ts'
 
 const MAX_BYTES = 1024 * 1024
+/** A new file may come to hold secrets. */
+const NEW_FILE_MODE = 0o600
 
 export interface EnvFilesOptions {
   files: FileService
 }
 
-export class EnvFiles {
-  readonly #options: EnvFilesOptions
+interface Abortable {
+  signal?: AbortSignal
+}
 
-  constructor(options: EnvFilesOptions) {
-    this.#options = options
+export class EnvFiles {
+  readonly #files: FileService
+
+  constructor({ files }: EnvFilesOptions) {
+    this.#files = files
   }
 
   /** `file_not_found` when there is none. */
-  async read(
-    sandboxId: string,
-    file: string,
-    options: { signal?: AbortSignal } = {},
-  ): Promise<Record<string, string>> {
+  async read(sandboxId: string, file: string, options: Abortable = {}): Promise<Record<string, string>> {
     return parseEnv((await this.#bytes(sandboxId, file, options)).toString('utf8'))
   }
 
-  async #bytes(sandboxId: string, file: string, options: { signal?: AbortSignal }): Promise<Buffer> {
-    const { entry, body } = await this.#options.files.read(sandboxId, file, options)
+  /** Makes the file if there is none. Answers with the keys that were set. */
+  async update(
+    sandboxId: string,
+    file: string,
+    variables: Record<string, string>,
+    options: Abortable = {},
+  ): Promise<string[]> {
+    const asBytes = Object.entries(variables).map(([key, value]) => [key, toLatin1(value)])
+    await this.#files.exclusively(sandboxId, [file], async () => {
+      const before = await this.#bytes(sandboxId, file, options).catch(unlessMissing)
+      const after = updateEnv(before?.toString('latin1') ?? '', Object.fromEntries(asBytes))
+      await this.#write(sandboxId, file, after, { before, ...options })
+    })
+    return Object.keys(variables)
+  }
+
+  /** Answers with the keys that were there. */
+  remove(
+    sandboxId: string,
+    file: string,
+    keys: readonly string[],
+    options: Abortable = {},
+  ): Promise<string[]> {
+    return this.#files.exclusively(sandboxId, [file], async () => {
+      const before = await this.#bytes(sandboxId, file, options)
+      const { text, removed } = removeEnv(before.toString('latin1'), keys)
+      await this.#write(sandboxId, file, text, { before, ...options })
+      return removed
+    })
+  }
+
+  async #bytes(sandboxId: string, file: string, options: Abortable): Promise<Buffer> {
+    const { entry, body } = await this.#files.read(sandboxId, file, options)
     const chunks: Buffer[] = []
     let length = 0
     for await (const chunk of body) {
       length += chunk.length
       if (length > MAX_BYTES) throw tooLarge(entry.path)
-      chunks.push(chunk)
+      chunks.push(Buffer.from(chunk))
     }
     return Buffer.concat(chunks)
   }
+
+  async #write(
+    sandboxId: string,
+    file: string,
+    text: string,
+    { before, signal }: { before: Buffer | undefined } & Abortable,
+  ): Promise<void> {
+    const bytes = Buffer.from(text, 'latin1')
+    if (before?.equals(bytes)) return
+    if (bytes.length > MAX_BYTES) throw tooLarge(file)
+    const mode = before ? undefined : NEW_FILE_MODE
+    await this.#files.write(sandboxId, file, chunksOf(bytes), { mode, signal })
+  }
+}
+
+/** Characters that are the bytes of the text: a file need not be UTF-8 to be changed without harm. */
+function toLatin1(text: string): string {
+  return Buffer.from(text).toString('latin1')
+}
+
+async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!(error instanceof IsletError && error.code === 'file_not_found')) throw error
 }
 
 function tooLarge(path: string): IsletError {

@@ -72,7 +72,9 @@ function unquotedAt(text: string, from: number): Value {
   const line = text.slice(from, end)
   const isSpaced = /[ \t]$/.test(text.slice(from - 1, from))
   const comment = isSpaced && line.startsWith('#') ? 0 : line.search(/[ \t]#/)
-  const raw = (comment === -1 ? line : line.slice(0, comment)).trimEnd()
+  let length = comment === -1 ? line.length : comment
+  while (length > 0 && ' \t\r'.includes(line[length - 1]!)) length--
+  const raw = line.slice(0, length)
   return { value: raw, raw, tail: line.slice(raw.length), end: text.slice(end, next) }
 }
 
