@@ -24,8 +24,9 @@ export const serviceRoutes = {
   getService: {
     method: 'GET',
     path: SERVICE,
-    summary: 'One service',
+    summary: 'One service, or wait for its status',
     tag: 'services',
+    query: service.getService,
     response: service.serviceInfo,
     status: 200,
   },

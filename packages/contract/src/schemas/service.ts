@@ -1,6 +1,15 @@
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { durationMs, env, processId, queryBoolean, sandboxPath, timestamp, userName } from './common.ts'
+import {
+  durationMs,
+  env,
+  processId,
+  queryBoolean,
+  queryInteger,
+  sandboxPath,
+  timestamp,
+  userName,
+} from './common.ts'
 import { shellText } from './process.ts'
 
 export const serviceName = z
@@ -24,6 +33,7 @@ export const healthCheck = z.strictObject({
   timeout: pause(50).optional().meta({ description: 'Of one request. Default: 3s.' }),
   delay: pause(0).optional().meta({ description: 'Before the first one. Default: none.' }),
 })
+export type HealthCheckParsed = z.output<typeof healthCheck>
 
 export const RESTART_POLICIES = ['never', 'on-failure', 'always'] as const
 export const startService = z.strictObject({
@@ -52,7 +62,7 @@ export const startService = z.strictObject({
     .max(1_000_000)
     .optional()
     .meta({ description: '0: unlimited. Default: 0.' }),
-  restartDelay: pause(0).optional().meta({ description: 'Default: 1s.' }),
+  restartDelay: pause(0).optional().meta({ description: 'Default: 1s. At least 20 ms pass.' }),
   stopTimeout: pause(0).optional().meta({ description: 'SIGTERM, this long, SIGKILL. Default: 10s.' }),
   healthCheck: healthCheck.optional(),
 })
@@ -88,6 +98,15 @@ export const serviceInfo = z.object({
 })
 export type ServiceInfo = z.infer<typeof serviceInfo>
 export const serviceList = z.object({ services: z.array(serviceInfo) })
+
+export const getService = z.strictObject({
+  wait: queryInteger(0, 60_000).optional().meta({
+    description: 'Wait up to this many milliseconds for the status, or for its end.',
+  }),
+  status: z.enum(SERVICE_STATUSES).optional().meta({
+    description: 'What wait waits for; running is also reached by ready. Default: ready.',
+  }),
+})
 
 export const serviceLogsQuery = z.strictObject({
   install: queryBoolean.optional().meta({ description: 'Those of the install command. Default: false.' }),

@@ -1,17 +1,15 @@
-import { IsletError } from '@islet/contract'
 import type { ApiDeps, Handlers } from './route.ts'
 
-export function serviceRoutes(_deps: ApiDeps) {
-  const notYet = (): never => {
-    throw new IsletError('not_supported')
-  }
+export function serviceRoutes({ services }: ApiDeps) {
   return {
-    startService: notYet,
-    listServices: notYet,
-    getService: notYet,
-    deleteService: notYet,
-    stopService: notYet,
-    restartService: notYet,
-    serviceLogs: notYet,
+    startService: ({ params, body }) => services.start(params.id, body),
+    listServices: ({ params }) => ({ services: services.list(params.id) }),
+    getService: ({ params, query, signal }) =>
+      services.get(params.id, params.name, { status: query.status, waitMs: query.wait, signal }),
+    deleteService: ({ params }) => services.delete(params.id, params.name),
+    stopService: ({ params }) => services.stop(params.id, params.name),
+    restartService: ({ params }) => services.restart(params.id, params.name),
+    serviceLogs: ({ params, query }) =>
+      services.logs(params.id, params.name, { install: query.install ?? false }),
   } satisfies Partial<Handlers>
 }

@@ -1,12 +1,31 @@
-// Long-running programs that are kept running.
-import type { Sandboxes } from '../../control/sandboxes.ts'
+// Long-running programs that are kept running. What is asked for is written down first (`goal`), then carried out: a
+// server that is killed in between leaves it to the next one.
+import { posix } from 'node:path'
+import {
+  IsletError,
+  LIMITS,
+  type ServiceInfo,
+  type ServiceLogs,
+  type StartServiceParsed,
+} from '@islet/contract'
+import type { Beginning, RunningSandbox, Sandboxes, SandboxObserver } from '../../control/sandboxes.ts'
 import type { Db } from '../../db/db.ts'
+import type { ServiceState } from '../../db/services.ts'
 import type { Log } from '../../log.ts'
 import type { EnvFiles } from '../env-files/env-files.ts'
 import type { Files } from '../files.ts'
+import { Locks } from '../locks.ts'
 import type { Ports } from '../ports.ts'
 import type { Processes } from '../processes.ts'
 import type { Signals } from '../signals.ts'
+import { toServiceInfo } from './info.ts'
+import { Keeper, type KeeperParts } from './keeper.ts'
+import { begin, hasEnded, newState, type ServiceStatus } from './moves.ts'
+import { choosePort } from './ports.ts'
+import { type ServiceKey, ServiceRecords } from './records.ts'
+import { endProcess } from './stop.ts'
+
+const STOP_TIMEOUT_MS = 10_000
 
 export interface ServicesOptions {
   db: Db
@@ -21,10 +40,239 @@ export interface ServicesOptions {
   previewUrl: (sandboxId: string, port: number) => Promise<string>
 }
 
-export class Services {
+export class Services implements SandboxObserver {
   readonly #options: ServicesOptions
+  readonly #records: ServiceRecords
+  readonly #parts: KeeperParts
+  readonly #keepers = new Map<string, Keeper>()
+  /** One thing at a time is done to a service. */
+  readonly #locks = new Locks()
 
   constructor(options: ServicesOptions) {
     this.#options = options
+    this.#records = new ServiceRecords(options.db)
+    this.#parts = { ...options, records: this.#records, assignPort: (key) => this.#assignPort(key) }
+    options.sandboxes.observe(this)
   }
+
+  /** Answers before anything of it runs. One of that name that has ended is replaced. */
+  async start(sandboxId: string, spec: StartServiceParsed): Promise<ServiceInfo> {
+    const { record: sandbox } = await this.#options.sandboxes.running(sandboxId)
+    const key = { sandboxId, name: spec.name }
+    const path = posix.resolve(sandbox.workdir, spec.path ?? '')
+    return this.#alone(key, async () => {
+      await this.#assertDirectory(sandboxId, path)
+      const taken = spec.port === undefined ? new Set<number>() : await this.#takenPorts(key)
+      // From here on nothing is waited for: what is checked holds when it is written down.
+      this.#assertRoom(key)
+      const assignedPort =
+        spec.port === undefined ? null : choosePort(spec.port, { taken, strict: spec.strictPort ?? false })
+      const fresh = newState(path, { installed: spec.install === undefined })
+      const now = Date.now()
+      const state = begin(fresh, { assignedPort })
+      const record = this.#records.insert({ ...key, spec, state, createdAt: now, updatedAt: now })
+      this.#keep(key)
+      return toServiceInfo(record)
+    })
+  }
+
+  list(sandboxId: string): ServiceInfo[] {
+    this.#options.sandboxes.record(sandboxId)
+    return this.#records.list(sandboxId).map(toServiceInfo)
+  }
+
+  /** With `waitMs`: once it has the status, or has ended so that it will not have it by itself, or after that time. */
+  async get(
+    sandboxId: string,
+    name: string,
+    options: { status?: ServiceStatus; waitMs?: number; signal?: AbortSignal } = {},
+  ): Promise<ServiceInfo> {
+    this.#options.sandboxes.record(sandboxId)
+    const key = { sandboxId, name }
+    const { status = 'ready', waitMs, signal } = options
+    if (waitMs === undefined) return toServiceInfo(this.#records.get(key))
+    const isSo = ({ state }: { state: ServiceState }) => hasEnded(state) || isAtLeast(state.status, status)
+    return toServiceInfo(await this.#records.wait(key, isSo, { waitMs, signal }))
+  }
+
+  /** Answers once it has stopped. */
+  stop(sandboxId: string, name: string): Promise<ServiceInfo> {
+    return this.#ask({ sandboxId, name }, 'down')
+  }
+
+  restart(sandboxId: string, name: string): Promise<ServiceInfo> {
+    return this.#ask({ sandboxId, name }, 'again')
+  }
+
+  async delete(sandboxId: string, name: string): Promise<void> {
+    await this.#ask({ sandboxId, name }, 'gone')
+  }
+
+  async logs(sandboxId: string, name: string, options: { install: boolean }): Promise<ServiceLogs> {
+    this.#options.sandboxes.record(sandboxId)
+    const { state } = this.#records.get({ sandboxId, name })
+    const processId = options.install ? state.installId : state.processId
+    const nothing = { processId, stdout: '', stderr: '', truncated: false }
+    if (!processId) return nothing
+    try {
+      const { stdout, stderr, truncated } = await this.#options.processes.output(sandboxId, processId, 'utf8')
+      return { processId, stdout, stderr, truncated }
+    } catch (error) {
+      // So many processes ran since then that it is not remembered.
+      if (error instanceof IsletError && error.code === 'process_not_found') return nothing
+      throw error
+    }
+  }
+
+  began({ record }: RunningSandbox, how: Beginning): void {
+    if (how === 'created') return
+    for (const { sandboxId, name } of this.#records.list(record.id)) {
+      const key = { sandboxId, name }
+      this.#alone(key, () => this.#goOn(key, how)).catch((error) =>
+        this.#options.log.error({ error, ...key }, 'service not brought back'),
+      )
+    }
+  }
+
+  async gone(sandboxId: string, options: { removed: boolean }): Promise<void> {
+    for (const { name } of this.#records.list(sandboxId)) {
+      const key = { sandboxId, name }
+      await this.#keepers.get(keyText(key))?.release()
+      if (options.removed) this.#records.remove(key)
+      else if (!hasEnded(this.#records.get(key).state))
+        this.#records.move(key, 'fail', { reason: 'The sandbox ended.' })
+    }
+  }
+
+  /** Services go on; the next server keeps them. */
+  close(): void {
+    this.#records.close()
+    for (const keeper of this.#keepers.values()) void keeper.release()
+  }
+
+  async #ask(key: ServiceKey, goal: ServiceState['goal']): Promise<ServiceInfo> {
+    await this.#options.sandboxes.running(key.sandboxId)
+    return this.#alone(key, async () => {
+      this.#records.note(key, { goal })
+      return this.#carryOut(key)
+    })
+  }
+
+  /** From whatever the record says to what was asked for. */
+  async #carryOut(key: ServiceKey): Promise<ServiceInfo> {
+    const record = this.#records.get(key)
+    const { goal } = record.state
+    if (goal === 'up') {
+      if (!hasEnded(record.state)) this.#keep(key, { resumes: true })
+      return toServiceInfo(record)
+    }
+    await this.#halt(key)
+    if (goal === 'again') return this.#beginAgain(key)
+    const stopped = toServiceInfo(this.#records.move(key, 'stop'))
+    if (goal === 'gone') this.#records.remove(key)
+    return stopped
+  }
+
+  async #goOn(key: ServiceKey, how: Beginning): Promise<void> {
+    const { spec, state } = this.#records.get(key)
+    const isWanted = state.goal === 'up' || state.goal === 'again'
+    if (how === 'adopted' || !isWanted) await this.#carryOut(key)
+    else if (spec.autostart ?? true) this.#beginAgain(key)
+    else if (!hasEnded(state)) this.#records.move(key, 'stop')
+  }
+
+  #beginAgain(key: ServiceKey): ServiceInfo {
+    const record = this.#records.replace(key, begin(this.#records.get(key).state))
+    this.#keep(key)
+    return toServiceInfo(record)
+  }
+
+  #keep(key: ServiceKey, options = { resumes: false }): void {
+    const name = keyText(key)
+    const keeper = new Keeper(this.#parts, key, options)
+    this.#keepers.set(name, keeper)
+    void keeper.done.then(() => {
+      if (this.#keepers.get(name) === keeper) this.#keepers.delete(name)
+    })
+  }
+
+  /** Nothing of it runs afterwards. */
+  async #halt(key: ServiceKey): Promise<void> {
+    await this.#keepers.get(keyText(key))?.release()
+    const { sandboxId, name } = key
+    const { spec, state } = this.#records.get(key)
+    if (hasEnded(state)) return
+    const timeoutMs = spec.stopTimeout ?? STOP_TIMEOUT_MS
+    // Also one that a crash kept from being written down.
+    const running = this.#options.processes
+      .list(sandboxId, { status: 'running', limit: 1000 })
+      .filter((process) => process.service === name)
+    await Promise.all(
+      running.map(({ id }) => endProcess(this.#options.processes, sandboxId, id, { timeoutMs })),
+    )
+  }
+
+  async #assignPort(key: ServiceKey): Promise<number | null> {
+    const { port, strictPort = false } = this.#records.get(key).spec
+    if (port === undefined) return null
+    const taken = await this.#takenPorts(key)
+    const { assignedPort } = this.#records.get(key).state
+    if (assignedPort !== null && !taken.has(assignedPort)) return assignedPort
+    const chosen = choosePort(port, { taken, strict: strictPort })
+    this.#records.note(key, { assignedPort: chosen })
+    return chosen
+  }
+
+  /** By what listens now and what other services of the sandbox have or were given. */
+  async #takenPorts({ sandboxId, name }: ServiceKey): Promise<Set<number>> {
+    const { machine } = await this.#options.sandboxes.running(sandboxId)
+    const open = await this.#options.ports.list(sandboxId)
+    const others = this.#records
+      .list(sandboxId)
+      .filter((other) => other.name !== name && !hasEnded(other.state))
+    return new Set([
+      ...machine.ownPorts,
+      ...open.map(({ port }) => port),
+      ...others.flatMap(({ state }) => [state.assignedPort ?? [], state.port ?? []].flat()),
+    ])
+  }
+
+  async #assertDirectory(sandboxId: string, path: string): Promise<void> {
+    const entry = await this.#options.files.stat(sandboxId, path, { follow: true }).catch((error) => {
+      if (error instanceof IsletError && ['file_not_found', 'not_a_directory'].includes(error.code))
+        return undefined
+      throw error
+    })
+    if (entry?.type !== 'directory') throw new IsletError('cwd_not_found', `There is no directory ${path}.`)
+  }
+
+  #assertRoom(key: ServiceKey): void {
+    const { sandboxId, name } = key
+    const { status } = this.#options.sandboxes.record(sandboxId)
+    if (status !== 'running') throw new IsletError('sandbox_lost', `Sandbox ${sandboxId} is ${status}.`)
+    const all = this.#records.list(sandboxId)
+    const same = all.find((other) => other.name === name)
+    if (same && !hasEnded(same.state)) {
+      throw new IsletError('conflict', `Service ${name} is ${same.state.status}.`, {
+        hint: 'Stop it first, or restart it as it is.',
+      })
+    }
+    if (!same && all.length >= LIMITS.services)
+      throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.services} services.`, {
+        hint: 'Delete one that is not needed.',
+      })
+  }
+
+  #alone<T>(key: ServiceKey, work: () => Promise<T>): Promise<T> {
+    return this.#locks.run([keyText(key)], work)
+  }
+}
+
+/** ready is also running. */
+function isAtLeast(status: ServiceStatus, wanted: ServiceStatus): boolean {
+  return status === wanted || (wanted === 'running' && status === 'ready')
+}
+
+function keyText({ sandboxId, name }: ServiceKey): string {
+  return `${sandboxId}/${name}`
 }

@@ -1,0 +1,203 @@
+// Keeps one service running, from whatever its record says: each status has one step, and a step ends with a move to the
+// next status. Nothing is known but the record, so the next server goes on where this one was.
+import { posix } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { env as envSchema, IsletError, type ProcessInfo } from '@islet/contract'
+import type { Sandboxes } from '../../control/sandboxes.ts'
+import type { ServiceRecord } from '../../db/services.ts'
+import type { Log } from '../../log.ts'
+import type { EnvFiles } from '../env-files/env-files.ts'
+import type { Ports } from '../ports.ts'
+import type { Processes } from '../processes.ts'
+import type { Signals } from '../signals.ts'
+import type { ServiceStatus } from './moves.ts'
+import { afterEnd, whyEnded } from './policy.ts'
+import { Readiness } from './readiness.ts'
+import type { ServiceKey, ServiceRecords } from './records.ts'
+
+export interface KeeperParts {
+  records: ServiceRecords
+  sandboxes: Sandboxes
+  processes: Processes
+  envFiles: EnvFiles
+  ports: Ports
+  signals: Signals
+  log: Log
+  previewUrl: (sandboxId: string, port: number) => Promise<string>
+  /** The port for this service that is free now; null when it wants none. */
+  assignPort: (key: ServiceKey) => Promise<number | null>
+}
+
+export class Keeper {
+  readonly done: Promise<void>
+  readonly #parts: KeeperParts
+  readonly #key: ServiceKey
+  readonly #released = new AbortController()
+  #isResuming: boolean
+
+  /** `resumes`: its record was left by another server, which may have done more than it could write down. */
+  constructor(parts: KeeperParts, key: ServiceKey, options: { resumes: boolean }) {
+    this.#parts = parts
+    this.#key = key
+    this.#isResuming = options.resumes
+    this.done = this.#keep()
+  }
+
+  /** Stops looking after it and leaves its processes as they are. They are all in the record then. */
+  release(): Promise<void> {
+    this.#released.abort()
+    return this.done
+  }
+
+  async #keep(): Promise<void> {
+    const steps: Partial<Record<ServiceStatus, () => Promise<void>>> = {
+      installing: () => this.#install(),
+      starting: () => this.#start(),
+      running: () => this.#follow(),
+      ready: () => this.#follow(),
+    }
+    try {
+      for (;;) {
+        const step = steps[this.#record.state.status]
+        if (!step) return
+        await step()
+        this.#isResuming = false
+        if (this.#isOver) return
+      }
+    } catch (error) {
+      if (this.#isOver) return
+      this.#parts.log.warn({ error, ...this.#key }, 'service failed')
+      this.#parts.records.move(this.#key, 'fail', { reason: (error as Error).message })
+    }
+  }
+
+  get #record(): ServiceRecord {
+    return this.#parts.records.get(this.#key)
+  }
+
+  /** Released, or its sandbox is going or gone: whoever did that says what becomes of the record. */
+  get #isOver(): boolean {
+    if (this.#released.signal.aborted) return true
+    try {
+      return this.#parts.sandboxes.record(this.#key.sandboxId).status !== 'running'
+    } catch {
+      return true
+    }
+  }
+
+  async #install(): Promise<void> {
+    const { records } = this.#parts
+    const { state, spec } = this.#record
+    let id = state.installId ?? (await this.#begun())?.id
+    if (id === undefined) {
+      const env = await this.#environment(null)
+      this.#released.signal.throwIfAborted()
+      id = (await this.#spawn(spec.install!, env)).id
+    }
+    if (id !== state.installId) records.note(this.#key, { installId: id })
+    const { result } = await this.#end(id)
+    if (this.#isOver) return
+    const why = whyEnded('The install command', result)
+    if (why === undefined) records.move(this.#key, 'start')
+    else records.move(this.#key, 'fail', { reason: why })
+  }
+
+  async #start(): Promise<void> {
+    const { records } = this.#parts
+    await this.#pause()
+    let process = await this.#begun()
+    if (!process) {
+      try {
+        process = await this.#launch()
+      } catch (error) {
+        if (this.#isOver || !(error instanceof IsletError) || !error.retryable) throw error
+        return this.#decide(`It could not be started: ${error.message}`)
+      }
+    }
+    records.move(this.#key, 'run', { processId: process.id, pid: process.pid })
+  }
+
+  async #launch(): Promise<ProcessInfo> {
+    const port = await this.#parts.assignPort(this.#key)
+    const env = await this.#environment(port)
+    this.#released.signal.throwIfAborted()
+    return this.#spawn(this.#record.spec.start, env)
+  }
+
+  async #follow(): Promise<void> {
+    const id = this.#record.state.processId!
+    const { startedAt } = await this.#parts.processes.get(this.#key.sandboxId, id)
+    using _readiness = new Readiness(this.#parts, this.#key, { startedAt: Date.parse(startedAt) })
+    const { result } = await this.#end(id)
+    if (!this.#isOver) this.#decide(whyEnded('It', result))
+  }
+
+  #decide(why: string | undefined): void {
+    const { records } = this.#parts
+    const { spec, state } = this.#record
+    const verdict = afterEnd(spec, state, why)
+    if (verdict.verb === 'stop') records.move(this.#key, 'stop')
+    else if (verdict.verb === 'fail') records.move(this.#key, 'fail', { reason: verdict.reason })
+    else {
+      const restartCount = state.restartCount + 1
+      records.move(this.#key, 'restart', { restartCount, notBefore: Date.now() + verdict.delayMs })
+    }
+  }
+
+  async #pause(): Promise<void> {
+    const { notBefore, attemptAt } = this.#record.state
+    // Never longer than was meant, also when the clock was set back.
+    const left = Math.min(notBefore - Date.now(), notBefore - attemptAt)
+    if (left > 0) await setTimeout(left, undefined, { signal: this.#released.signal, ref: false })
+  }
+
+  /** What the env file and the environment of the service say, and PORT. The sandbox's own lies under it. */
+  async #environment(port: number | null): Promise<Record<string, string>> {
+    const { spec, state } = this.#record
+    const { envFiles } = this.#parts
+    const signal = this.#released.signal
+    const file = spec.envFile && posix.resolve(state.path, spec.envFile)
+    const fromFile = file ? await envFiles.read(this.#key.sandboxId, file, { signal }).catch(named(file)) : {}
+    const all = { ...fromFile, ...spec.environment, ...(port !== null && { PORT: String(port) }) }
+    const { error } = envSchema.safeParse(all)
+    if (error)
+      throw new IsletError('bad_request', `The environment does not fit: ${error.issues[0]?.message}.`)
+    return all
+  }
+
+  #spawn(command: string, env: Record<string, string>): Promise<ProcessInfo> {
+    const { spec, state } = this.#record
+    const { sandboxId, name: service } = this.#key
+    const input = { command, env, cwd: state.path, user: spec.user }
+    return this.#parts.processes.startOwned(sandboxId, input, { service })
+  }
+
+  /** The process that this attempt has started already and that is not in the record. */
+  async #begun(): Promise<ProcessInfo | undefined> {
+    if (!this.#isResuming) return undefined
+    const { sandboxId, name } = this.#key
+    const { attemptAt } = this.#record.state
+    const found = this.#parts.processes
+      .list(sandboxId, { limit: 1000 })
+      .find(({ service, startedAt }) => service === name && Date.parse(startedAt) >= attemptAt)
+    if (!found) return undefined
+    // Known only after the processes of before a restart were found again: one that is lost never ran.
+    const process = await this.#parts.processes.get(sandboxId, found.id, { waitMs: 1 })
+    return process.status === 'lost' ? undefined : process
+  }
+
+  async #end(processId: string): Promise<ProcessInfo> {
+    const { sandboxId } = this.#key
+    const process = await this.#parts.processes.waitEnd(sandboxId, processId, this.#released.signal)
+    if (process.status === 'running') throw new Error('The process could not be followed.')
+    return process
+  }
+}
+
+/** Says which file it is about. */
+function named(file: string): (error: unknown) => never {
+  return (error) => {
+    if (!(error instanceof IsletError)) throw error
+    throw new IsletError(error.code, `The env file ${file} could not be read: ${error.message}`)
+  }
+}
