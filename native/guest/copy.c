@@ -19,11 +19,11 @@
 enum { COPY_CHUNK = 64 * 1024, COPY_RANGE = 64 * 1024 * 1024 };
 
 struct copying {
-  bool recursive, overwrite;
-  const struct user_ids *owner;
+  struct tree_copying how;
   struct hardlinks links;
   struct tree_failure *failure;
   char to[PATH_MAX]; /* of what is being made */
+  size_t root;       /* how long `to` is at the top */
 };
 
 static int copy_entry(struct copying *copying, int from, const char *from_name, int to, const char *to_name);
@@ -107,8 +107,8 @@ static int copy_file(struct copying *copying, int from_dir, const char *from_nam
 
 static int copy_directory(struct copying *copying, int from_dir, const char *from_name, int to_dir, const char *to_name,
                           const struct stat *st) {
-  if (!copying->recursive) return EISDIR;
-  if (mkdirat(to_dir, to_name, 0700) < 0 && !(errno == EEXIST && copying->overwrite)) return errno;
+  if (!copying->how.recursive) return EISDIR;
+  if (mkdirat(to_dir, to_name, 0700) < 0 && !(errno == EEXIST && copying->how.overwrite)) return errno;
   int from = openat(from_dir, from_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   int to = openat(to_dir, to_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   DIR *dir = from < 0 || to < 0 ? NULL : fdopendir(from);
@@ -123,7 +123,8 @@ static int copy_directory(struct copying *copying, int from_dir, const char *fro
     }
     copying->to[length] = '/';
     strcpy(copying->to + length + 1, entry->d_name);
-    int failed = copy_entry(copying, from, entry->d_name, to, entry->d_name);
+    bool skipped = copy_skips(copying->how.skip, copying->to + copying->root + 1);
+    int failed = skipped ? 0 : copy_entry(copying, from, entry->d_name, to, entry->d_name);
     if (failed != 0) tree_fail(copying->failure, failed, "copy", copying->to);
     copying->to[length] = 0;
   }
@@ -146,14 +147,14 @@ static int copy_symlink(int from_dir, const char *from_name, int to_dir, const c
 static int copy_entry(struct copying *copying, int from, const char *from_name, int to, const char *to_name) {
   struct stat st, old;
   if (fstatat(from, from_name, &st, AT_SYMLINK_NOFOLLOW) < 0) return errno;
-  if (copying->owner != NULL) {
-    st.st_uid = copying->owner->uid;
-    st.st_gid = copying->owner->gid;
+  if (copying->how.owner != NULL) {
+    st.st_uid = copying->how.owner->uid;
+    st.st_gid = copying->how.owner->gid;
   }
   bool exists = fstatat(to, to_name, &old, AT_SYMLINK_NOFOLLOW) == 0;
   if (exists) {
     if (st.st_dev == old.st_dev && st.st_ino == old.st_ino) return EINVAL;
-    if (!copying->overwrite) return EEXIST;
+    if (!copying->how.overwrite) return EEXIST;
     if (S_ISDIR(old.st_mode) && !S_ISDIR(st.st_mode)) return EISDIR;
     if (!S_ISDIR(old.st_mode) && S_ISDIR(st.st_mode)) return ENOTDIR;
     if (!S_ISDIR(old.st_mode) && unlinkat(to, to_name, 0) < 0) return errno;
@@ -187,8 +188,9 @@ void tree_copy(const char *from, const char *to, const struct tree_copying *how,
   static struct copying copying;
   char from_dir_path[FIELDS_PATH_SIZE], from_name[256], to_dir_path[FIELDS_PATH_SIZE], to_name[256];
   struct stat st;
-  copying = (struct copying){.recursive = how->recursive, .overwrite = how->overwrite, .owner = how->owner, .failure = failure};
+  copying = (struct copying){.how = *how, .failure = failure};
   strncpy(copying.to, to, sizeof copying.to - 1);
+  copying.root = strlen(copying.to);
   if (path_split(from, from_dir_path, from_name) != 0 || path_split(to, to_dir_path, to_name) != 0) {
     tree_fail(failure, EINVAL, "copy", from);
     return;
@@ -212,12 +214,13 @@ struct copy_job {
   char from[FIELDS_PATH_SIZE], to[FIELDS_PATH_SIZE];
   bool recursive, overwrite, move, owned;
   struct user_ids owner;
+  struct copy_skip skip;
 };
 
 static void job(uint32_t stream, const void *arg) {
   const struct copy_job *copy = arg;
   static struct tree_failure failure;
-  const struct tree_copying how = {copy->recursive, copy->overwrite, copy->owned ? &copy->owner : NULL};
+  const struct tree_copying how = {copy->recursive, copy->overwrite, copy->owned ? &copy->owner : NULL, &copy->skip};
   tree_copy(copy->from, copy->to, &how, &failure);
   if (copy->move && failure.err == 0) tree_remove(copy->from, &failure);
   if (failure.err != 0) reply_errno(stream, failure.stage, failure.err, failure.path);
@@ -232,9 +235,11 @@ void request_copy(const struct wire_frame *req) {
                                      FIELDS_U32(COPY_recursive, &recursive), FIELDS_U32(COPY_overwrite, &overwrite),
                                      FIELDS_STR(COPY_owner, owner)};
   if (!fields_read(req, want, 5) || !path_owner(req->stream, owner, &copy.owner, &copy.owned)) return;
+  if (!copy_skip_read(&copy.skip, req)) return;
   copy.recursive = recursive != 0;
   copy.overwrite = overwrite != 0;
   worker_start(req->stream, job, &copy, false);
+  copy_skip_free(&copy.skip);
 }
 
 void request_move(const struct wire_frame *req) {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+#include "copy_skip.h"
 #include "user.h"
 
 struct tree_failure {
@@ -23,6 +24,7 @@ void tree_remove(const char *path, struct tree_failure *failure);
 struct tree_copying {
   bool recursive, overwrite;
   const struct user_ids *owner;
+  const struct copy_skip *skip;
 };
 void tree_copy(const char *from, const char *to, const struct tree_copying *how, struct tree_failure *failure);
 

@@ -204,6 +204,19 @@ describe('copy', () => {
     )
   })
 
+  test('leaves out what is to be skipped, and only that', async () => {
+    for (const name of ['a', 'a/b', 'ab', 'c']) mkdirSync(at('whole', name), { recursive: true })
+    for (const name of ['a/b/x', 'a/y', 'ab/x', 'c/b', 'top']) writeFileSync(at('whole', name), name)
+    const skip = ['c', 'a/b', 'b', 'ab/', '/a', 'top/x']
+    await guest.ask('COPY', { from: at('whole'), to: at('part'), recursive: 1, skip })
+    const found = readdirSync(at('part'), { recursive: true }).sort()
+    assert.deepEqual(found, ['a', 'a/y', 'ab', 'ab/x', 'top'])
+    await assert.rejects(
+      guest.ask('COPY', { from: at('whole'), to: at('none'), recursive: 1, skip: ['a', ''] }),
+      refused('BAD_REQUEST'),
+    )
+  })
+
   test('copies trees with symlinks and hard links, only when recursive', async () => {
     mkdirSync(at('grove', 'sub', 'empty'), { recursive: true })
     writeFileSync(at('grove', 'sub', 'file'), 'leaf')

@@ -93,11 +93,18 @@ export function fileRequests(host: Host): FileRequests {
       return call(host, { name: 'MOVE', fields, about: { path: from, to } }, nothing)
     },
 
-    async copy(from, to, { recursive, overwrite, owner, signal } = {}): Promise<void> {
+    async copy(from, to, { recursive, overwrite, owner, skip = [], signal } = {}): Promise<void> {
       checkPath(from)
       checkPath(to)
       checkOwner(owner)
-      const fields = { from, to, recursive: flag(recursive), overwrite: flag(overwrite), owner }
+      const fields = {
+        from,
+        to,
+        recursive: flag(recursive),
+        overwrite: flag(overwrite),
+        owner,
+        skip: [...skip],
+      }
       return call(host, { name: 'COPY', fields, about: { path: from, to }, signal }, nothing)
     },
 

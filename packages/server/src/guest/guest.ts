@@ -31,12 +31,7 @@ export interface Guest {
   write(path: string, body: AsyncIterable<Uint8Array>, options?: WriteOptions): Promise<Entry>
   mkdir(path: string, options?: { parents?: boolean; mode?: number; owner?: string }): Promise<void>
   move(from: string, to: string, options?: { overwrite?: boolean }): Promise<void>
-  /** Without `owner` everything belongs to whom it belongs to at its source. */
-  copy(
-    from: string,
-    to: string,
-    options?: { recursive?: boolean; overwrite?: boolean; owner?: string; signal?: AbortSignal },
-  ): Promise<void>
+  copy(from: string, to: string, options?: CopyOptions): Promise<void>
   remove(path: string, options?: { recursive?: boolean; signal?: AbortSignal }): Promise<void>
   chmod(path: string, mode: number): Promise<void>
   chown(path: string, owner: string): Promise<void>
@@ -60,6 +55,11 @@ export interface Guest {
   /** A connection to a port on the sandbox's loopback. Ends half by half; an error without listeners is harmless. */
   dial(port: number, options?: { host?: '127.0.0.1' | '::1'; signal?: AbortSignal }): Promise<Duplex>
   ports(): Promise<ListeningPort[]>
+  /**
+   * A port on the sandbox's loopback that leads to the unix socket of this name beside the link's. Asked again, by
+   * another server too, it is the same one.
+   */
+  expose(socketName: string): Promise<number>
 
   /** Writes files right after a root was bound, replacing what is at their paths. */
   setup(files: readonly SetupFile[]): Promise<void>
@@ -150,6 +150,16 @@ export interface WriteOptions {
   newOwner?: string
   parents?: boolean
   exclusive?: boolean
+  signal?: AbortSignal
+}
+
+export interface CopyOptions {
+  recursive?: boolean
+  overwrite?: boolean
+  /** Default: whose it is at its source. */
+  owner?: string
+  /** Paths below a directory that are left out, with all that is in them; 512 KiB together at most. */
+  skip?: readonly string[]
   signal?: AbortSignal
 }
 

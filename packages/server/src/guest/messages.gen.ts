@@ -369,6 +369,7 @@ export type CopyFields = {
   recursive?: number
   overwrite?: number
   owner?: string
+  skip?: string[]
 }
 
 export type RemoveFields = {
@@ -559,6 +560,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 3, name: 'recursive', kind: 'u32' },
     { tag: 4, name: 'overwrite', kind: 'u32' },
     { tag: 5, name: 'owner', kind: 'str' },
+    { tag: 6, name: 'skip', kind: 'str', list: true },
   ],
   REMOVE: [
     { tag: 1, name: 'path', kind: 'str' },
