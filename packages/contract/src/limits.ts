@@ -36,6 +36,8 @@ export const LIMITS = {
   batchFiles: 1000,
   storeKeyBytes: 512,
   storeValueBytes: 1024 * 1024,
+  /** Arrays and objects within each other; readers of JSON in other languages give up at about a thousand. */
+  storeValueDepth: 512,
   storeBatch: 1000,
   storeListKeys: 1000,
   storeKeys: 100_000,

@@ -14,6 +14,9 @@ export type {
   SandboxToken,
   SandboxUsage,
   ServerInfo,
+  StoreEntry,
+  StoreOperation,
+  TerminalInfo,
 } from '@islet/contract'
 export { IsletError } from '@islet/contract'
 export type { TokenSource } from './credential.ts'
@@ -33,7 +36,11 @@ export { Islet, type OneShotOptions } from './islet.ts'
 export type { PtyOptions, PtySession } from './pty.ts'
 export { type RunCommandOptions, Sandbox } from './sandbox.ts'
 export type { CreateOptions, ListOptions } from './sandboxes.ts'
+export type { ServiceStatus, Services, WaitForOptions } from './services.ts'
 export type { ProcessResult } from './session.ts'
 export { type ClientOptions, DEFAULT_URL, dataDirectory, resolveSettings } from './settings.ts'
+export type { TerminalEvents, TerminalInstance } from './terminal.ts'
+export type { TerminalCommand, TerminalCommandOptions } from './terminal-command.ts'
+export type { TerminalOptions } from './terminals.ts'
 export type { Content } from './transport/body.ts'
 export type { Socket, SocketConstructor } from './transport/socket.ts'

@@ -136,20 +136,25 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   })
   const inside = {
     code: new CodeRunner({ sandboxes, processes }),
-    terminals: new Terminals({ db, sandboxes, processes }),
+    terminals: new Terminals({ db, sandboxes, processes, log }),
     watchers: new Watchers({ db, sandboxes, log }),
     overlays: new Overlays({ db, sandboxes, log }),
-    store: new Store({ db, sandboxes }),
+    store: new Store({ db, sandboxes, log }),
     envFiles,
     services,
     ports,
     previews,
     signals,
   }
+  cleanup.add(() => inside.store.close())
   cleanup.isIdle = () => sandboxes.info().sandboxes === 0
   cleanup.add(async (closing) => {
+    await inside.overlays.close()
     // Deleting sandboxes ends their processes; leaving them alone must not look like that.
-    if (!closing.all) processes.close()
+    if (!closing.all) {
+      services.close()
+      processes.close()
+    }
     await sandboxes.close(closing)
   })
   await sandboxes.start()

@@ -34,16 +34,26 @@ const batch = {
   response: store.storeBatchResult,
   status: 200,
 } as const
+const operation = {
+  method: 'POST',
+  summary: 'Get, set or delete with the key in the body, for the keys . and .. which no URL can end in',
+  tag,
+  body: store.storeKeyOperation,
+  response: store.storeKeyResult,
+  status: 200,
+} as const
 
 /** Under a sandbox's address, and alone for callers whose token names the sandbox. */
 export const storeRoutes = {
   listStore: { ...list, path: `${SANDBOX}/store` },
   batchStore: { ...batch, path: `${SANDBOX}/store/batch` },
+  storeOperation: { ...operation, path: `${SANDBOX}/store/key` },
   getStore: { ...get, path: `${SANDBOX}/store/{key}` },
   setStore: { ...set, path: `${SANDBOX}/store/{key}` },
   deleteStore: { ...remove, path: `${SANDBOX}/store/{key}` },
   listOwnStore: { ...list, path: '/v1/store', ofCaller: true },
   batchOwnStore: { ...batch, path: '/v1/store/batch', ofCaller: true },
+  ownStoreOperation: { ...operation, path: '/v1/store/key', ofCaller: true },
   getOwnStore: { ...get, path: '/v1/store/{key}', ofCaller: true },
   setOwnStore: { ...set, path: '/v1/store/{key}', ofCaller: true },
   deleteOwnStore: { ...remove, path: '/v1/store/{key}', ofCaller: true },

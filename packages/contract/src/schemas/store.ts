@@ -7,14 +7,25 @@ import { byteLength, queryInteger, timestamp } from './common.ts'
 export const storeKey = z
   .string()
   .min(1, 'a key is not empty')
-  .refine((key) => byteLength(key) <= LIMITS.storeKeyBytes, `a key has at most ${LIMITS.storeKeyBytes} bytes`)
+  .refine((key) => key.isWellFormed(), 'a key is valid Unicode')
+  .refine((key) => fits(key, LIMITS.storeKeyBytes), `a key has at most ${LIMITS.storeKeyBytes} bytes`)
 
-const value = z
-  .json()
-  .refine(
-    (json) => byteLength(JSON.stringify(json)) <= LIMITS.storeValueBytes,
-    `a value has at most ${LIMITS.storeValueBytes} bytes of JSON`,
-  )
+/** Input: any JSON. Output: its text, which is what is kept. */
+const jsonText = z
+  .unknown()
+  .transform((value, context): string => {
+    const problem = problemOf(value, LIMITS.storeValueDepth)
+    const text = problem === undefined ? JSON.stringify(value) : ''
+    if (problem === undefined && fits(text, LIMITS.storeValueBytes)) return text
+    const message = problem ?? `a value has at most ${LIMITS.storeValueBytes} bytes of JSON`
+    context.addIssue({ code: 'custom', message, input: value })
+    return z.NEVER
+  })
+  .meta({ description: `Any JSON, null too, of at most ${LIMITS.storeValueBytes} bytes.` })
+const json = z
+  .unknown()
+  .refine((value) => value !== undefined, 'there is no value')
+  .meta({ description: 'Any JSON.' })
 const ttl = z
   .number()
   .positive('ttl_seconds is a positive number')
@@ -22,24 +33,71 @@ const ttl = z
   .optional()
   .meta({ description: 'Default: no expiry.' })
 
-export const setStore = z.strictObject({ value, ttl_seconds: ttl })
+export const setStore = z.strictObject({ value: jsonText, ttl_seconds: ttl })
 export type SetStore = z.input<typeof setStore>
-export const storeEntry = z.object({ value: z.json(), expires_at: timestamp.nullable() })
+export type SetStoreParsed = z.output<typeof setStore>
+export const storeEntry = z.object({ value: json, expires_at: timestamp.nullable() })
 export type StoreEntry = z.infer<typeof storeEntry>
 export const storeSet = z.object({ ok: z.literal(true), expires_at: timestamp.nullable() })
+export type StoreSet = z.infer<typeof storeSet>
 export const storeDeleted = z.object({ deleted: z.boolean(), ok: z.literal(true) })
+export type StoreDeleted = z.infer<typeof storeDeleted>
 
 export const listStore = z.strictObject({
-  prefix: z.string().max(LIMITS.storeKeyBytes).optional(),
+  prefix: z
+    .string()
+    .refine((text) => fits(text, LIMITS.storeKeyBytes), `a key has at most ${LIMITS.storeKeyBytes} bytes`)
+    .optional(),
   limit: queryInteger(1, LIMITS.storeListKeys).optional().meta({ description: 'Default: 100.' }),
 })
+export type ListStoreParsed = z.output<typeof listStore>
 export const storeKeys = z.object({ keys: z.array(z.string()), truncated: z.boolean() })
 export type StoreKeys = z.infer<typeof storeKeys>
 
-export const storeOperation = z.discriminatedUnion('op', [
-  z.strictObject({ op: z.literal('set'), key: storeKey, value, ttl_seconds: ttl }),
-  z.strictObject({ op: z.literal('delete'), key: storeKey }),
-])
+const setOperation = z.strictObject({
+  op: z.literal('set'),
+  key: storeKey,
+  value: jsonText,
+  ttl_seconds: ttl,
+})
+const deleteOperation = z.strictObject({ op: z.literal('delete'), key: storeKey })
+const getOperation = z.strictObject({ op: z.literal('get'), key: storeKey })
+
+export const storeOperation = z.discriminatedUnion('op', [setOperation, deleteOperation])
 export type StoreOperation = z.input<typeof storeOperation>
+export type StoreOperationParsed = z.output<typeof storeOperation>
 export const storeBatch = z.strictObject({ operations: z.array(storeOperation).max(LIMITS.storeBatch) })
 export const storeBatchResult = z.object({ applied: z.number(), ok: z.literal(true) })
+export type StoreBatchResult = z.infer<typeof storeBatchResult>
+
+/** Get, set or delete with the key in the body: no URL can end in the keys `.` and `..`. */
+export const storeKeyOperation = z.discriminatedUnion('op', [getOperation, setOperation, deleteOperation])
+export type StoreKeyOperation = z.input<typeof storeKeyOperation>
+export type StoreKeyOperationParsed = z.output<typeof storeKeyOperation>
+export const storeKeyResult = z.union([storeEntry, storeSet, storeDeleted])
+
+/** What JSON text cannot hold, or other readers could not read again. */
+function problemOf(value: unknown, depth: number): string | undefined {
+  switch (typeof value) {
+    case 'undefined':
+      return 'there is no value'
+    case 'number':
+      return Number.isFinite(value) ? undefined : 'a number is too large'
+    case 'object':
+      break
+    default:
+      return undefined
+  }
+  if (value === null) return undefined
+  if (depth === 0) return `a value has at most ${LIMITS.storeValueDepth} arrays and objects within each other`
+  for (const item of Array.isArray(value) ? value : Object.values(value)) {
+    const problem = problemOf(item, depth - 1)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+/** A character of JavaScript has at most three bytes of UTF-8, so most texts need not be measured. */
+function fits(text: string, bytes: number): boolean {
+  return text.length * 3 <= bytes || (text.length <= bytes && byteLength(text) <= bytes)
+}

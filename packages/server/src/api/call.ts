@@ -3,7 +3,7 @@ import { type ErrorCode, IsletError, idPattern, LIMITS, type Route } from '@isle
 import { z } from 'zod'
 import { byteStream, readJson } from './body.ts'
 import { authorize, type Caller, callerOf } from './caller.ts'
-import { type ApiContext, clientSignal } from './exchange.ts'
+import { type ApiContext, clientSignal, pathOf } from './exchange.ts'
 import { parseQuery, refuseNul } from './query.ts'
 import { validate } from './validate.ts'
 
@@ -32,6 +32,7 @@ const IDS: Record<string, { pattern: RegExp; code: ErrorCode }> = {
 /** Everything a handler may trust. Throws what is wrong with the request; the body is read last. */
 export async function readCall(route: Route, c: ApiContext): Promise<AnyCall> {
   const { incoming, outgoing } = c.env
+  checkEncoding(incoming)
   const params = checkParams(c.req.param())
   const caller = callerOf(incoming)
   authorize(route, params, caller)
@@ -49,6 +50,17 @@ export async function readCall(route: Route, c: ApiContext): Promise<AnyCall> {
       Object.defineProperty(this, 'signal', { value: signal })
       return signal
     },
+  }
+}
+
+/** The router leaves what it cannot decode as it is, and then two addresses would mean the same. */
+function checkEncoding(incoming: IncomingMessage): void {
+  const path = pathOf(incoming)
+  if (!path.includes('%')) return
+  try {
+    decodeURIComponent(path)
+  } catch {
+    throw new IsletError('bad_request', 'The path is not valid percent-encoded UTF-8.')
   }
 }
 

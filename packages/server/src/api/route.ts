@@ -71,6 +71,15 @@ export class Answer<T> {
   }
 }
 
+/** A JSON answer whose text is there already, as the route's schema has it. */
+export class JsonText {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
 /** Raw bytes. With a Content-Length, a body of another length breaks the connection instead of lying. */
 export class Bytes {
   readonly body: AsyncIterable<Uint8Array> | undefined
@@ -110,7 +119,7 @@ type BodyOutput<Name extends RouteName> =
     : undefined
 type Result<Name extends RouteName> = RouteOf<Name>['response'] extends infer Response
   ? Response extends z.ZodType
-    ? z.output<Response> | Answer<z.output<Response>>
+    ? z.output<Response> | Answer<z.output<Response>> | JsonText
     : Response extends 'bytes'
       ? Bytes
       : Response extends 'lines'

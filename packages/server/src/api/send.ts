@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Route } from '@islet/contract'
 import { asErrorLine } from './errors.ts'
-import { Answer, Bytes, Lines } from './route.ts'
+import { Answer, Bytes, JsonText, Lines } from './route.ts'
 
 /** A client that does not read its progress lines loses some rather than filling the memory. */
 const MAX_WAITING_LINE_BYTES = 1024 * 1024
@@ -17,6 +17,7 @@ export async function send(
   if (result instanceof Bytes) return sendBytes(result, incoming, outgoing)
   if (result instanceof Lines) return sendLines(result, outgoing)
   if (route.response === null) outgoing.writeHead(route.status).end()
+  else if (result instanceof JsonText) sendText(outgoing, route.status, 'application/json', result.text)
   else if (result instanceof Answer) sendJson(outgoing, result.status, result.value)
   else sendJson(outgoing, route.status, result)
 }

@@ -1,20 +1,45 @@
-import { IsletError } from '@islet/contract'
-import type { ApiDeps, Handlers } from './route.ts'
+import { IsletError, type StoreKeyOperationParsed, storeKey } from '@islet/contract'
+import type { StoredValue } from '../data/store.ts'
+import { type Caller, ownSandbox } from './caller.ts'
+import { type ApiDeps, type Handlers, JsonText } from './route.ts'
+import { validate } from './validate.ts'
 
-export function storeRoutes(_deps: ApiDeps) {
-  const notYet = (): never => {
-    throw new IsletError('not_supported')
-  }
+export function storeRoutes({ store }: ApiDeps) {
   return {
-    listStore: notYet,
-    batchStore: notYet,
-    getStore: notYet,
-    setStore: notYet,
-    deleteStore: notYet,
-    listOwnStore: notYet,
-    batchOwnStore: notYet,
-    getOwnStore: notYet,
-    setOwnStore: notYet,
-    deleteOwnStore: notYet,
+    listStore: ({ params, query }) => store.list(params.id, query),
+    batchStore: ({ params, body }) => store.batch(params.id, body.operations),
+    storeOperation: ({ params, body }) => operate(params.id, body),
+    getStore: ({ params }) => entry(store.get(params.id, keyOf(params))),
+    setStore: ({ params, body }) => store.set(params.id, keyOf(params), body),
+    deleteStore: ({ params }) => store.delete(params.id, keyOf(params)),
+    listOwnStore: ({ caller, query }) => store.list(ownStore(caller), query),
+    batchOwnStore: ({ caller, body }) => store.batch(ownStore(caller), body.operations),
+    ownStoreOperation: ({ caller, body }) => operate(ownStore(caller), body),
+    getOwnStore: ({ caller, params }) => entry(store.get(ownStore(caller), keyOf(params))),
+    setOwnStore: ({ caller, params, body }) => store.set(ownStore(caller), keyOf(params), body),
+    deleteOwnStore: ({ caller, params }) => store.delete(ownStore(caller), keyOf(params)),
   } satisfies Partial<Handlers>
+
+  function operate(sandboxId: string, operation: StoreKeyOperationParsed) {
+    if (operation.op === 'get') return entry(store.get(sandboxId, operation.key))
+    if (operation.op === 'delete') return store.delete(sandboxId, operation.key)
+    return store.set(sandboxId, operation.key, operation)
+  }
+}
+
+/** The kept text is the answer's: a large value is neither parsed nor printed again. */
+function entry({ json, expiresAt }: StoredValue): JsonText {
+  return new JsonText(`{"value":${json},"expires_at":${JSON.stringify(expiresAt)}}`)
+}
+
+function keyOf({ key }: { key: string }): string {
+  return validate(storeKey, key, 'path')
+}
+
+/** What runs inside a sandbox may be anyone's: only what was given the token is let in. */
+function ownStore(caller: Caller | undefined): string {
+  if (caller?.kind === 'inside' && !caller.hasToken) {
+    throw new IsletError('unauthorized', 'The store wants the token of its sandbox.')
+  }
+  return ownSandbox(caller)
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { CreateSandbox, ErrorBody, ProcessInfo, Sandbox, StartProcess } from '@islet/contract'
+import type { CreatedSandbox, CreateSandbox, ErrorBody, ProcessInfo, StartProcess } from '@islet/contract'
 import { loadConfig, startServer } from '../app.ts'
 import { createLog } from '../log.ts'
 
@@ -19,7 +19,7 @@ export interface TestApi extends AsyncDisposable {
   close(): Promise<void>
   /** With the key and, for an object body, as JSON. */
   call(method: string, path: string, body?: unknown, init?: RequestInit): Promise<Response>
-  createSandbox(input?: CreateSandbox): Promise<Sandbox>
+  createSandbox(input?: CreateSandbox): Promise<CreatedSandbox>
   start(sandboxId: string, input: StartProcess): Promise<ProcessInfo>
   process(sandboxId: string, processId: string): Promise<ProcessInfo>
 }

@@ -15,7 +15,7 @@ const MAX_ISSUES = 20
 export function validate<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
-  where: 'body' | 'query' | 'message',
+  where: 'body' | 'query' | 'path' | 'message',
 ): z.output<Schema> {
   let result: z.ZodSafeParseResult<z.output<Schema>>
   try {

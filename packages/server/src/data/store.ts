@@ -1,16 +1,263 @@
-// The key-value store of each sandbox.
+// The key-value store of each sandbox. Rows are the server's own records: a write is durable when it is answered, and
+// goes on working whatever the sandbox does. A key that has expired is invisible at once and removed later.
+import { setImmediate } from 'node:timers/promises'
+import {
+  IsletError,
+  LIMITS,
+  type ListStoreParsed,
+  type SetStoreParsed,
+  type StoreBatchResult,
+  type StoreDeleted,
+  type StoreKeys,
+  type StoreOperationParsed,
+  type StoreSet,
+} from '@islet/contract'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Db } from '../db/db.ts'
+import { type StoreRow, StoreTable, type StoreTotals } from '../db/store.ts'
+import type { Log } from '../log.ts'
 
 export interface StoreOptions {
   db: Db
-  sandboxes: Sandboxes
+  sandboxes: Pick<Sandboxes, 'record' | 'observe'>
+  log: Pick<Log, 'error'>
+  /** Of each sandbox. */
+  limits?: StoreTotals
 }
 
-export class Store {
-  readonly #options: StoreOptions
+/** A value as it is kept, JSON text, and when it expires. */
+export interface StoredValue {
+  json: string
+  expiresAt: string | null
+}
 
-  constructor(options: StoreOptions) {
-    this.#options = options
+const DEFAULT_LIMITS: StoreTotals = { keys: LIMITS.storeKeys, bytes: LIMITS.storeBytes }
+const DEFAULT_LIST_KEYS = 100
+const SWEEP_EVERY_MS = 10_000
+/** Rows removed without letting anything else run. */
+const SWEEP_ROWS = 200
+
+export class Store {
+  readonly #db: Db
+  readonly #table: StoreTable
+  readonly #sandboxes: StoreOptions['sandboxes']
+  readonly #limits: StoreTotals
+  /** What each sandbox holds, expired rows included; read from the table when it is first written to. */
+  readonly #totals = new Map<string, StoreTotals>()
+  readonly #timer: NodeJS.Timeout
+  #sweeping: Promise<void>
+  #closed = false
+
+  constructor({ db, sandboxes, log, limits = DEFAULT_LIMITS }: StoreOptions) {
+    this.#db = db
+    this.#table = new StoreTable(db)
+    this.#sandboxes = sandboxes
+    this.#limits = limits
+    sandboxes.observe({
+      began: () => {},
+      gone: async (sandboxId, { removed }) => {
+        if (removed) await this.#removeAll(sandboxId)
+      },
+    })
+    const failed = (error: unknown) => log.error({ err: error }, 'the store was not swept')
+    this.#sweeping = this.#sweepAbandoned().catch(failed)
+    this.#timer = setInterval(() => {
+      this.#sweeping = this.#sweeping.then(() => this.#sweepExpired()).catch(failed)
+    }, SWEEP_EVERY_MS).unref()
   }
+
+  /** `key_not_found` when there is none, or it has expired. */
+  get(sandboxId: string, key: string): StoredValue {
+    this.#assertReadable(sandboxId)
+    const row = this.#table.get(sandboxId, key)
+    if (!row || isExpired(row)) throw new IsletError('key_not_found')
+    return { json: row.value, expiresAt: toIso(row.expiresAt) }
+  }
+
+  set(sandboxId: string, key: string, { value, ttl_seconds }: SetStoreParsed): StoreSet {
+    this.#assertWritable(sandboxId)
+    const row = { value, expiresAt: expiryOf(ttl_seconds) }
+    const change = this.#changeOf(sandboxId, key, row)
+    const put = () => this.#put(sandboxId, key, row, change)
+    if (this.#isWithin(sandboxId, change)) put()
+    else this.#allOrNothing(sandboxId, put)
+    return { ok: true, expires_at: toIso(row.expiresAt) }
+  }
+
+  delete(sandboxId: string, key: string): StoreDeleted {
+    this.#assertWritable(sandboxId)
+    const found = this.#table.measure(sandboxId, key)
+    if (found) {
+      const totals = this.#totalsOf(sandboxId)
+      this.#table.remove(sandboxId, key)
+      add(totals, { keys: -1, bytes: -found.bytes })
+    }
+    return { deleted: found !== undefined && !isExpired(found), ok: true }
+  }
+
+  /** Sorted by code point. */
+  list(sandboxId: string, { prefix = '', limit = DEFAULT_LIST_KEYS }: ListStoreParsed): StoreKeys {
+    this.#assertReadable(sandboxId)
+    const range = { from: prefix, to: after(prefix), now: Date.now(), limit: limit + 1 }
+    const keys = this.#table.keys(sandboxId, range)
+    return { keys: keys.slice(0, limit), truncated: keys.length > limit }
+  }
+
+  /** All of the operations, in their order, or none. */
+  batch(sandboxId: string, operations: readonly StoreOperationParsed[]): StoreBatchResult {
+    this.#assertWritable(sandboxId)
+    this.#allOrNothing(sandboxId, () => {
+      for (const operation of operations) this.#apply(sandboxId, operation)
+    })
+    return { applied: operations.length, ok: true }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#timer)
+    await this.#sweeping
+  }
+
+  /** Within the limits once all of it is done. */
+  #allOrNothing(sandboxId: string, work: () => void): void {
+    const before = { ...this.#totalsOf(sandboxId) }
+    try {
+      this.#db.transaction(() => {
+        work()
+        this.#assertWithin(sandboxId)
+      })
+    } catch (error) {
+      this.#totals.set(sandboxId, before)
+      throw error
+    }
+  }
+
+  #apply(sandboxId: string, operation: StoreOperationParsed): void {
+    if (operation.op === 'delete') {
+      this.delete(sandboxId, operation.key)
+      return
+    }
+    const { key, value, ttl_seconds } = operation
+    const row = { value, expiresAt: expiryOf(ttl_seconds) }
+    this.#put(sandboxId, key, row, this.#changeOf(sandboxId, key, row))
+  }
+
+  #put(sandboxId: string, key: string, row: StoreRow, change: StoreTotals): void {
+    this.#table.set(sandboxId, key, row)
+    add(this.#totalsOf(sandboxId), change)
+  }
+
+  /** What setting a key adds to the totals. */
+  #changeOf(sandboxId: string, key: string, { value }: StoreRow): StoreTotals {
+    const old = this.#table.measure(sandboxId, key)
+    const bytes = Buffer.byteLength(key) + Buffer.byteLength(value)
+    return old ? { keys: 0, bytes: bytes - old.bytes } : { keys: 1, bytes }
+  }
+
+  /** Expired keys count as gone, so they are removed before anything is refused. */
+  #assertWithin(sandboxId: string): void {
+    if (this.#isWithin(sandboxId)) return
+    const totals = this.#totalsOf(sandboxId)
+    const found = this.#table.expired({ now: Date.now(), limit: -1, sandboxId })
+    for (const { key, bytes } of found) {
+      this.#table.remove(sandboxId, key)
+      add(totals, { keys: -1, bytes: -bytes })
+    }
+    if (this.#isWithin(sandboxId)) return
+    const { keys, bytes } = this.#limits
+    throw new IsletError(
+      'limit_exceeded',
+      `The store of a sandbox holds at most ${keys} keys and ${bytes} bytes.`,
+      { hint: 'Delete keys, or give them a ttl_seconds.', details: { limitKeys: keys, limitBytes: bytes } },
+    )
+  }
+
+  #isWithin(sandboxId: string, change: StoreTotals = { keys: 0, bytes: 0 }): boolean {
+    const totals = this.#totalsOf(sandboxId)
+    return totals.keys + change.keys <= this.#limits.keys && totals.bytes + change.bytes <= this.#limits.bytes
+  }
+
+  #totalsOf(sandboxId: string): StoreTotals {
+    let totals = this.#totals.get(sandboxId)
+    if (!totals) {
+      totals = { ...this.#table.totals(sandboxId) }
+      this.#totals.set(sandboxId, totals)
+    }
+    return totals
+  }
+
+  /** A sandbox that failed keeps what it has until it is deleted. */
+  #assertReadable(sandboxId: string): void {
+    const { status } = this.#sandboxes.record(sandboxId)
+    if (status === 'stopped') throw gone(sandboxId, status)
+  }
+
+  #assertWritable(sandboxId: string): void {
+    const { status } = this.#sandboxes.record(sandboxId)
+    if (status === 'stopped' || status === 'failed') throw gone(sandboxId, status)
+  }
+
+  /** Nobody can write to it any more. */
+  async #removeAll(sandboxId: string): Promise<void> {
+    this.#totals.delete(sandboxId)
+    while (this.#table.removeSome(sandboxId, SWEEP_ROWS) > 0) {
+      await setImmediate()
+      if (this.#closed) return
+    }
+  }
+
+  async #sweepAbandoned(): Promise<void> {
+    for (const sandboxId of this.#table.abandoned()) {
+      await setImmediate()
+      if (this.#closed) return
+      await this.#removeAll(sandboxId)
+    }
+    await this.#sweepExpired()
+  }
+
+  async #sweepExpired(): Promise<void> {
+    for (;;) {
+      if (this.#closed) return
+      const found = this.#table.expired({ now: Date.now(), limit: SWEEP_ROWS })
+      if (found.length === 0) return
+      this.#db.transaction(() => {
+        for (const { sandboxId, key } of found) this.#table.remove(sandboxId, key)
+      })
+      for (const { sandboxId, bytes } of found) {
+        const totals = this.#totals.get(sandboxId)
+        if (totals) add(totals, { keys: -1, bytes: -bytes })
+      }
+      await setImmediate()
+    }
+  }
+}
+
+function add(totals: StoreTotals, change: StoreTotals): void {
+  totals.keys += change.keys
+  totals.bytes += change.bytes
+}
+
+const isExpired = ({ expiresAt }: Pick<StoreRow, 'expiresAt'>): boolean =>
+  expiresAt !== null && expiresAt <= Date.now()
+
+const expiryOf = (ttlSeconds: number | undefined): number | null =>
+  ttlSeconds === undefined ? null : Math.ceil(Date.now() + ttlSeconds * 1000)
+
+const toIso = (expiresAt: number | null): string | null =>
+  expiresAt === null ? null : new Date(expiresAt).toISOString()
+
+const gone = (sandboxId: string, status: string): IsletError =>
+  new IsletError('invalid_state', `Sandbox ${sandboxId} is ${status}.`, {
+    details: { status, wanted: 'running' },
+  })
+
+/** The least text that sorts behind all that begin with the prefix; undefined: there is none. */
+function after(prefix: string): string | undefined {
+  const characters = [...prefix]
+  for (let last = characters.pop(); last !== undefined; last = characters.pop()) {
+    const code = last.codePointAt(0)! + 1
+    // Surrogates are no characters.
+    if (code <= 0x10ffff) return characters.join('') + String.fromCodePoint(code === 0xd800 ? 0xe000 : code)
+  }
+  return undefined
 }

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { IsletError, newId } from '@islet/contract'
+import type { Db } from '../db/db.ts'
+import { SandboxTable } from '../db/sandboxes.ts'
+import { openStore } from './testing/store.ts'
+
+const directories: string[] = []
+after(() => {
+  for (const directory of directories) rmSync(directory, { recursive: true })
+})
+const temporary = () => {
+  directories.push(mkdtempSync(join(tmpdir(), 'islet-store-')))
+  return directories.at(-1)!
+}
+
+const isFull = (error: unknown) => error instanceof IsletError && error.code === 'limit_exceeded'
+const rows = (db: Db) => db.get<{ n: number }>('SELECT count(*) AS n FROM store')!.n
+const set = (key: string, value: string, ttl_seconds?: number) =>
+  ({ op: 'set', key, value, ttl_seconds }) as const
+
+test('the number of keys is bounded, exactly, whatever was overwritten and deleted', async () => {
+  await using opened = openStore(temporary(), { keys: 3, bytes: 1000 })
+  const { store, sandboxId } = opened
+  for (const key of ['a', 'b', 'c', 'a', 'b']) store.set(sandboxId, key, { value: '1' })
+  assert.throws(() => store.set(sandboxId, 'd', { value: '1' }), isFull)
+  store.set(sandboxId, 'a', { value: '22' })
+  store.delete(sandboxId, 'missing')
+  assert.throws(() => store.set(sandboxId, 'd', { value: '1' }), isFull)
+  assert.deepEqual(store.delete(sandboxId, 'b'), { deleted: true, ok: true })
+  store.set(sandboxId, 'd', { value: '1' })
+  assert.deepEqual(store.list(sandboxId, {}).keys, ['a', 'c', 'd'])
+})
+
+test('the bytes of keys and values together are bounded, exactly', async () => {
+  await using opened = openStore(temporary(), { keys: 100, bytes: 20 })
+  const { store, sandboxId } = opened
+  store.set(sandboxId, 'é', { value: '"1234567"' })
+  store.set(sandboxId, 'b', { value: '"12345"' })
+  assert.throws(() => store.set(sandboxId, 'b', { value: '"1234567"' }), isFull)
+  assert.equal(store.get(sandboxId, 'b').json, '"12345"')
+  store.set(sandboxId, 'é', { value: '"123456"' })
+  store.set(sandboxId, 'b', { value: '"123456"' })
+  assert.throws(() => store.set(sandboxId, 'b', { value: '"12345678"' }), isFull)
+})
+
+test('a batch that would break a limit changes nothing, one that makes room first is fine', async () => {
+  await using opened = openStore(temporary(), { keys: 2, bytes: 1000 })
+  const { store, sandboxId } = opened
+  store.batch(sandboxId, [set('a', '1'), set('b', '1')])
+  assert.throws(() => store.batch(sandboxId, [set('a', '2'), set('c', '1')]), isFull)
+  assert.equal(store.get(sandboxId, 'a').json, '1')
+  store.batch(sandboxId, [
+    set('c', '1'),
+    set('d', '1'),
+    { op: 'delete', key: 'a' },
+    { op: 'delete', key: 'b' },
+  ])
+  assert.deepEqual(store.list(sandboxId, {}).keys, ['c', 'd'])
+  assert.throws(() => store.set(sandboxId, 'e', { value: '1' }), isFull)
+})
+
+test('what has expired takes no room', async () => {
+  await using opened = openStore(temporary(), { keys: 2, bytes: 1000 })
+  const { store, sandboxId } = opened
+  store.batch(sandboxId, [set('a', '1', 0.001), set('b', '1')])
+  await setTimeout(10)
+  store.set(sandboxId, 'c', { value: '1' })
+  assert.deepEqual(store.list(sandboxId, {}).keys, ['b', 'c'])
+  assert.throws(() => store.set(sandboxId, 'd', { value: '1' }), isFull)
+  store.set(sandboxId, 'b', { value: '1', ttl_seconds: 0.001 })
+  await setTimeout(10)
+  store.batch(sandboxId, [set('e', '1')])
+  assert.throws(() => store.batch(sandboxId, [set('f', '1')]), isFull)
+})
+
+test('the bounds hold after a restart', async () => {
+  const directory = temporary()
+  const limits = { keys: 3, bytes: 30 }
+  {
+    await using opened = openStore(directory, limits)
+    const { store, sandboxId } = opened
+    store.batch(sandboxId, [set('a', '"1234567"'), set('b\0é', '1'), set('gone', '1', 0.001)])
+    await setTimeout(10)
+  }
+  await using opened = openStore(directory, limits)
+  const { store, sandboxId } = opened
+  assert.throws(() => store.set(sandboxId, 'a', { value: '"123456789012345678901234567890"' }), isFull)
+  store.set(sandboxId, 'c', { value: '1' })
+  assert.throws(() => store.set(sandboxId, 'd', { value: '1' }), isFull)
+  assert.deepEqual(store.list(sandboxId, {}).keys, ['a', 'b\0é', 'c'])
+})
+
+test('a new server removes what has expired and what belongs to sandboxes that are gone', async () => {
+  const directory = temporary()
+  {
+    await using opened = openStore(directory)
+    const { store, sandboxId } = opened
+    const many = Array.from({ length: 700 }, (_, n) => set(`k${n}`, '1', 0.001))
+    store.batch(sandboxId, [...many, set('kept', '1')])
+    await setTimeout(10)
+  }
+  {
+    await using opened = openStore(directory)
+    while (rows(opened.db) > 1) await setTimeout(1)
+    assert.equal(opened.store.get(opened.sandboxId, 'kept').json, '1')
+    opened.save({ status: 'stopped' })
+  }
+  await using opened = openStore(directory)
+  while (rows(opened.db) > 0) await setTimeout(1)
+})
+
+test('deleting a sandbox removes its keys and no other', async () => {
+  const directory = temporary()
+  await using opened = openStore(directory)
+  const { store, sandboxId } = opened
+  store.batch(
+    sandboxId,
+    Array.from({ length: 700 }, (_, n) => set(`k${n}`, '1')),
+  )
+  const table = new SandboxTable(opened.db)
+  const other = newId('sandbox')
+  table.save({ ...table.get(sandboxId)!, id: other })
+  store.set(other, 'k1', { value: '2' })
+  await opened.remove()
+  assert.equal(rows(opened.db), 1)
+  assert.equal(store.get(other, 'k1').json, '2')
+  assert.throws(() => store.get(sandboxId, 'k1'), { code: 'invalid_state' })
+})
+
+test('a sandbox that failed can be read and not written', async () => {
+  await using opened = openStore(temporary())
+  const { store, sandboxId } = opened
+  store.set(sandboxId, 'a', { value: '1' })
+  opened.save({ status: 'failed' })
+  assert.equal(store.get(sandboxId, 'a').json, '1')
+  assert.deepEqual(store.list(sandboxId, {}).keys, ['a'])
+  for (const write of [
+    () => store.set(sandboxId, 'a', { value: '2' }),
+    () => store.delete(sandboxId, 'a'),
+    () => store.batch(sandboxId, []),
+  ])
+    assert.throws(write, { code: 'invalid_state' })
+})

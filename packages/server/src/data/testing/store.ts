@@ -1,0 +1,49 @@
+// The real store on the real database of a directory, with one sandbox on record, without a server around it.
+import { move } from '../../control/lifecycle.ts'
+import { newRecord } from '../../control/record.ts'
+import type { SandboxObserver } from '../../control/sandboxes.ts'
+import { type Db, openDb } from '../../db/db.ts'
+import { type SandboxRecord, SandboxTable } from '../../db/sandboxes.ts'
+import { processCapabilities } from '../../engine/process/process.ts'
+import { Store, type StoreOptions } from '../store.ts'
+
+export interface OpenStore extends AsyncDisposable {
+  db: Db
+  store: Store
+  sandboxId: string
+  /** Changes the record of the sandbox. */
+  save(change: Partial<SandboxRecord>): void
+  /** As when the sandbox is deleted. */
+  remove(): Promise<void>
+}
+
+/** The sandbox is the one that the directory has on record; the first time it is made. */
+export function openStore(directory: string, limits?: StoreOptions['limits']): OpenStore {
+  const db = openDb(directory)
+  const table = new SandboxTable(db)
+  const [found] = table.holding()
+  const record =
+    found ?? move(newRecord({}, { runtime: 'host', capabilities: processCapabilities() }), 'start')
+  if (!found) table.save(record)
+  const observers: SandboxObserver[] = []
+  const sandboxes = {
+    record: (id: string) => table.get(id)!,
+    observe: (observer: SandboxObserver) => void observers.push(observer),
+  }
+  const store = new Store({ db, sandboxes, log: console, limits })
+  const save = (change: Partial<SandboxRecord>) => table.save({ ...table.get(record.id)!, ...change })
+  return {
+    db,
+    store,
+    sandboxId: record.id,
+    save,
+    async remove() {
+      save({ status: 'stopped', stoppedAt: Date.now() })
+      for (const observer of observers) await observer.gone(record.id, { removed: true })
+    },
+    async [Symbol.asyncDispose]() {
+      await store.close()
+      db[Symbol.dispose]()
+    },
+  }
+}
