@@ -114,10 +114,11 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE store (
     sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
     key TEXT NOT NULL,
-    value TEXT NOT NULL,
     expires_at INTEGER,
+    -- The last column of a table with rowids: what is not asked for a value must not read megabytes to get past it.
+    value TEXT NOT NULL,
     PRIMARY KEY (sandbox_id, key)
-  ) STRICT, WITHOUT ROWID;
+  ) STRICT;
   CREATE INDEX store_by_expiry ON store (expires_at) WHERE expires_at IS NOT NULL
   `,
 ]
