@@ -5,12 +5,14 @@ import { completion } from './commands/completion.ts'
 import { cp } from './commands/cp.ts'
 import { create } from './commands/create.ts'
 import { doctor } from './commands/doctor.ts'
+import { env } from './commands/env.ts'
 import { exec } from './commands/exec.ts'
 import { image } from './commands/image.ts'
 import { info } from './commands/info.ts'
 import { kill } from './commands/kill.ts'
 import { logs } from './commands/logs.ts'
 import { ls } from './commands/ls.ts'
+import { overlay } from './commands/overlay.ts'
 import { ports } from './commands/ports.ts'
 import { ps } from './commands/ps.ts'
 import { rm } from './commands/rm.ts'
@@ -20,6 +22,7 @@ import { serve } from './commands/serve.ts'
 import { setup } from './commands/setup.ts'
 import { sh } from './commands/sh.ts'
 import { update } from './commands/update.ts'
+import { url } from './commands/url.ts'
 import { version } from './commands/version.ts'
 import { VERSION } from './version.ts'
 
@@ -32,6 +35,9 @@ const COMMANDS: readonly (() => Command)[] = [
   exec,
   sh,
   cp,
+  url,
+  env,
+  overlay,
   ps,
   ports,
   kill,

@@ -1,7 +1,8 @@
-import { type FileEntry, IsletError, LIMITS } from '@islet/contract'
+import { type BatchResult, type FileEntry, IsletError, LIMITS } from '@islet/contract'
 import type { CallOptions, Client, Query } from './client.ts'
 import { hasCode } from './errors.ts'
-import type { Content } from './transport/body.ts'
+import { Overlays } from './overlays.ts'
+import { base64, type Content } from './transport/body.ts'
 
 interface Abortable {
   signal?: AbortSignal
@@ -23,12 +24,37 @@ export interface WriteOptions extends Abortable {
   exclusive?: boolean
 }
 
+export interface FileOperation {
+  path: string
+  /** A delete takes directories with all that is in them. */
+  operation: 'write' | 'delete'
+  /** Of a write. */
+  content?: string | Uint8Array
+  mode?: number | string
+}
+
+export interface UrlOptions extends Abortable {
+  /** Milliseconds, or like '30m'. Default: one hour. */
+  expiresIn?: number | string
+}
+
+/** What a sandbox says of a path at which there is nothing to be seen. */
+export const NOT_THERE = [
+  'file_not_found',
+  'not_a_directory',
+  'access_denied',
+  'invalid_path',
+  'bad_request',
+] as const
+
 /** Files of one sandbox. Paths are absolute, or relative to its working directory. Content of any size streams. */
 export class Files {
+  readonly overlay: Overlays
   readonly #client: Client
   readonly #params: { id: string }
 
   constructor(client: Client, sandboxId: string) {
+    this.overlay = new Overlays(client, sandboxId)
     this.#client = client
     this.#params = { id: sandboxId }
   }
@@ -72,12 +98,13 @@ export class Files {
     return this.#client.call('statFile', { params: this.#params, query: { path, follow }, signal })
   }
 
+  /** False for whatever cannot be seen at the path, also one that cannot be a path. */
   async exists(path: string, options: Abortable = {}): Promise<boolean> {
     try {
       await this.stat(path, { ...options, follow: false })
       return true
     } catch (error) {
-      if (hasCode(error, 'file_not_found', 'not_a_directory')) return false
+      if (hasCode(error, ...NOT_THERE)) return false
       throw error
     }
   }
@@ -129,10 +156,39 @@ export class Files {
     return this.#client.call('writeArchive', { params: this.#params, query, content: archive, signal })
   }
 
+  /**
+   * Writes and deletes many files, in the order of their paths; of two operations on a path the last one counts. Each has
+   * its own result, and one that fails does not stop the others.
+   */
+  async batchWrite(files: readonly FileOperation[], options: Abortable = {}): Promise<BatchResult[]> {
+    const body = { files: files.map(toOperation) }
+    return (await this.#client.call('batchFiles', { params: this.#params, body, ...options })).results
+  }
+
+  /** A URL that downloads the file with GET, without a key, for a while. */
+  downloadUrl(path: string, options: UrlOptions = {}): Promise<string> {
+    return this.#sign('GET', path, options)
+  }
+
+  /** A URL that uploads the file with PUT, without a key, for a while. */
+  uploadUrl(path: string, options: UrlOptions = {}): Promise<string> {
+    return this.#sign('PUT', path, options)
+  }
+
+  async #sign(method: 'GET' | 'PUT', path: string, { signal, expiresIn }: UrlOptions): Promise<string> {
+    const body = { path, method, expiresIn }
+    return (await this.#client.call('signFile', { params: this.#params, body, signal })).url
+  }
+
   #readCall(path: string, options: ReadOptions): CallOptions<'readFile'> {
     const { signal } = options
     return { params: this.#params, query: { path }, headers: rangeHeader(options), signal }
   }
+}
+
+function toOperation({ content, ...rest }: FileOperation) {
+  if (!(content instanceof Uint8Array)) return { ...rest, content }
+  return { ...rest, content: base64(content), encoding: 'base64' as const }
 }
 
 function rangeHeader({ start, end }: ReadOptions): Record<string, string> {

@@ -1,9 +1,11 @@
 export type {
+  BatchResult,
   ErrorCode,
   ExecResult,
   FileEntry,
   ImageInfo,
   ListeningPort,
+  OverlayInfo,
   ProcessInfo,
   ProcessOutput,
   RunResult,
@@ -30,9 +32,10 @@ export type {
   SpawnOptions,
   StartOptions,
 } from './exec.ts'
-export type { Files, ReadOptions, WriteOptions } from './files.ts'
+export type { FileOperation, Files, ReadOptions, UrlOptions, WriteOptions } from './files.ts'
 export type { ImageStep, ImageWorkOptions } from './images.ts'
 export { Islet, type OneShotOptions } from './islet.ts'
+export type { OverlayOptions, WaitOptions } from './overlays.ts'
 export type { PtyOptions, PtySession } from './pty.ts'
 export { type RunCommandOptions, Sandbox } from './sandbox.ts'
 export type { CreateOptions, ListOptions } from './sandboxes.ts'

@@ -1,14 +1,10 @@
-import { IsletError } from '@islet/contract'
 import type { ApiDeps, Handlers } from './route.ts'
 
-export function overlayRoutes(_deps: ApiDeps) {
-  const notYet = (): never => {
-    throw new IsletError('not_supported')
-  }
+export function overlayRoutes({ overlays }: ApiDeps) {
   return {
-    createOverlay: notYet,
-    listOverlays: notYet,
-    getOverlay: notYet,
-    deleteOverlay: notYet,
+    createOverlay: ({ params, body }) => overlays.create(params.id, body),
+    listOverlays: ({ params }) => ({ overlays: overlays.list(params.id) }),
+    getOverlay: ({ params }) => overlays.get(params.id, params.oid),
+    deleteOverlay: ({ params }) => overlays.destroy(params.id, params.oid),
   } satisfies Partial<Handlers>
 }

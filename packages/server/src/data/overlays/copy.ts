@@ -1,0 +1,90 @@
+// The copying itself. A tree that can be listed at once is one copy in the guest; a larger one goes directory by directory.
+import { posix } from 'node:path'
+import { IsletError, LIMITS, type OverlayInfo } from '@islet/contract'
+import type { OverlayGround, OverlaySpec } from '../../db/overlays.ts'
+import type { Guest } from '../../guest/guest.ts'
+import { createIgnore } from '../globs.ts'
+import { type Plan, planDirectory, type Rules } from './plan.ts'
+
+/** Deeper than any path. */
+const ALL_LEVELS = 4096
+/** Of the paths that one copy leaves out: they travel in one message. */
+const MAX_SKIP_BYTES = 512 * 1024
+const MAX_SKIPPED = 1000
+
+export interface Copying {
+  guest: Guest
+  spec: OverlaySpec
+  ground: OverlayGround
+  /** Counted as the work goes on. */
+  stats: OverlayInfo['stats']
+  owner: string | undefined
+  signal: AbortSignal
+}
+
+/** Doing it again over what is there already gives the same. */
+export async function copyTemplate({ guest, spec, ground, stats, owner, signal }: Copying): Promise<void> {
+  const source = await guest.realpath(spec.source)
+  const rules = rulesOf(spec)
+  await guest.mkdir(posix.dirname(ground.root), { parents: true, owner })
+  const waiting = ['']
+  for (let below = waiting.pop(); below !== undefined; below = waiting.pop()) {
+    signal.throwIfAborted()
+    const from = posix.join(source, below)
+    const to = posix.join(ground.root, below)
+    const plan = await planOf(from, below)
+    await guest.copy(from, to, { recursive: true, overwrite: true, owner, skip: plan.skip, signal })
+    for (const path of plan.linked) await link(posix.join(from, path), posix.join(to, path))
+    count(plan, below)
+    waiting.push(...plan.later.map((path) => posix.join(below!, path)))
+  }
+  const { existing } = ground
+  if (!existing) return
+  await guest.chmod(ground.root, existing.mode)
+  await guest.chown(ground.root, existing.owner)
+
+  async function planOf(from: string, below: string): Promise<Plan> {
+    const whole = await guest.list(from, { depth: ALL_LEVELS, signal })
+    const plan = planDirectory(whole.entries, rules, { below, perDirectory: false })
+    if (!whole.truncated && fits(plan)) return plan
+    const { entries, truncated } = await guest.list(from, { depth: 1, signal })
+    const shallow = planDirectory(entries, rules, { below, perDirectory: true })
+    if (!truncated && fits(shallow)) return shallow
+    throw new IsletError(
+      'limit_exceeded',
+      `${from} has too many entries for one directory: at most ${LIMITS.listEntries}, and ${MAX_SKIP_BYTES} bytes in the names of directories and of what is left out.`,
+    )
+  }
+
+  async function link(from: string, to: string): Promise<void> {
+    const isThere = (error: unknown): boolean => error instanceof IsletError && error.code === 'file_exists'
+    try {
+      await guest.symlink(to, from)
+    } catch (error) {
+      if (!isThere(error)) throw error
+      const entry = await guest.stat(to, { follow: false })
+      if (entry.type === 'directory')
+        return guest.copy(from, to, { recursive: true, overwrite: true, owner, signal })
+      if (entry.type !== 'symlink') throw error
+      await guest.remove(to)
+      await guest.symlink(to, from)
+    }
+  }
+
+  function count(plan: Plan, below: string): void {
+    stats.copiedFiles += plan.files
+    stats.copiedDirs += plan.directories
+    stats.linkedDirs += plan.linked.length
+    const room = MAX_SKIPPED - stats.skipped.length
+    stats.skipped.push(...plan.ignored.slice(0, room).map((path) => posix.join(below, path)))
+  }
+}
+
+export function rulesOf({ source, ignore, strategy }: OverlaySpec): Rules {
+  const isIgnored = createIgnore(ignore, source)
+  return { isSmart: strategy === 'smart', isIgnored: (path) => isIgnored(posix.join(source, path)) }
+}
+
+function fits({ skip }: Plan): boolean {
+  return skip.reduce((sum, path) => sum + Buffer.byteLength(path) + 8, 0) <= MAX_SKIP_BYTES
+}

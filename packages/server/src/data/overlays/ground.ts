@@ -1,0 +1,83 @@
+// What is at the two ends of an overlay before anything is copied.
+import { posix } from 'node:path'
+import { IsletError } from '@islet/contract'
+import type { OverlayGround, OverlaySpec } from '../../db/overlays.ts'
+import type { Entry, Guest } from '../../guest/guest.ts'
+import { rulesOf } from './copy.ts'
+
+/** Into a directory that is there: all these names are kept, so that they can be taken away again. */
+const MAX_PLACED = 10_000
+
+/** Throws unless the source is a directory, the target may become one, and neither lies in the other. */
+export async function checkEnds(guest: Guest, { source, root }: OverlaySpec): Promise<void> {
+  const entry = await guest.stat(source)
+  if (entry.type !== 'directory') throw notDirectory(source)
+  await existingDirectory(guest, root)
+  const from = await guest.realpath(source)
+  const to = await realPlace(guest, root)
+  if (isWithin(to, from)) throw nested(`The target ${root} lies in the source ${source}.`)
+  if (isWithin(from, to)) throw nested(`The source ${source} lies in the target ${root}.`)
+}
+
+/** Taken down before the first byte is copied: later nobody can tell. */
+export async function surveyGround(guest: Guest, spec: OverlaySpec): Promise<OverlayGround> {
+  const found = await existingDirectory(guest, spec.root)
+  if (!found) return { root: spec.root, placed: [] }
+  const root = await guest.realpath(spec.root)
+  const there = new Set(await namesIn(guest, root))
+  const { isIgnored } = rulesOf(spec)
+  const placed = (await namesIn(guest, spec.source)).filter((name) => !there.has(name) && !isIgnored(name))
+  if (placed.length > MAX_PLACED) {
+    throw new IsletError(
+      'limit_exceeded',
+      `${spec.source} has more than ${MAX_PLACED} entries, and ${root} exists already.`,
+      { hint: 'Choose a target that does not exist yet.' },
+    )
+  }
+  return { root, existing: { mode: found.mode, owner: `${found.uid}:${found.gid}` }, placed }
+}
+
+/** Takes away what the overlay put there, and nothing that was there before. */
+export async function clearGround(guest: Guest, { root, existing, placed }: OverlayGround): Promise<void> {
+  const paths = existing ? placed.map((name) => posix.join(root, name)) : [root]
+  for (const path of paths) await guest.remove(path, { recursive: true }).catch(unlessMissing)
+}
+
+async function existingDirectory(guest: Guest, path: string): Promise<Entry | undefined> {
+  const here = await guest.stat(path, { follow: false }).catch(unlessMissing)
+  if (!here) return undefined
+  // A symlink that leads nowhere is there and no directory.
+  const entry = here.type === 'symlink' ? await guest.stat(path).catch(unlessMissing) : here
+  if (entry?.type !== 'directory') throw notDirectory(path)
+  return entry
+}
+
+async function namesIn(guest: Guest, path: string): Promise<string[]> {
+  const { entries, truncated } = await guest.list(path)
+  if (truncated) throw new IsletError('limit_exceeded', `${path} has too many entries.`)
+  return entries.map((entry) => entry.path)
+}
+
+/** Where a path leads, also when its last parts do not exist. */
+async function realPlace(guest: Guest, path: string): Promise<string> {
+  for (let at = path; ; at = posix.dirname(at)) {
+    const real = await guest.realpath(at).catch(at === '/' ? () => '/' : unlessMissing)
+    if (real !== undefined) return posix.join(real, posix.relative(at, path))
+  }
+}
+
+function isWithin(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`)
+}
+
+function nested(message: string): IsletError {
+  return new IsletError('invalid_path', message, { hint: 'Choose two directories beside each other.' })
+}
+
+function notDirectory(path: string): IsletError {
+  return new IsletError('not_a_directory', `${path} is not a directory.`)
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!(error instanceof IsletError && error.code === 'file_not_found')) throw error
+}
