@@ -48,6 +48,7 @@ static void (*const requests[256])(const struct wire_frame *req) = {
     [MSG_TAR_IN] = request_tar_in,
     [MSG_WATCH] = request_watch,
     [MSG_DIAL] = request_dial,
+    [MSG_EXPOSE] = request_expose,
 };
 
 static void connection_frame(const struct wire_frame *frame);

@@ -1,6 +1,7 @@
 #include "link.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -68,6 +69,14 @@ bool link_start(const char *path) {
   }
   dial(&server.redial);
   return true;
+}
+
+bool link_beside(const char *name, struct sockaddr_un *address) {
+  *address = server.address;
+  char *slash = strrchr(address->sun_path, '/');
+  char *at = slash == NULL ? address->sun_path : slash + 1;
+  size_t room = sizeof address->sun_path - (size_t)(at - address->sun_path);
+  return snprintf(at, room, "%s", name) < (int)room;
 }
 
 static void dial(struct loop_timer *timer) {

@@ -14,9 +14,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/un.h>
 
 /* Starts dialing. False when the path is too long for a unix socket. */
 bool link_start(const char *path);
+
+/* The address of another socket in the directory of the server's; false when it is too long. */
+bool link_beside(const char *name, struct sockaddr_un *address);
 
 /* The outgoing buffer is below its high-water mark. False while there is no connection. */
 bool link_room(void);

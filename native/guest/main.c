@@ -3,7 +3,8 @@
  *
  *     guest [--socket PATH]
  *
- * It dies only here, at boot. Later every failure is a frame to the server.
+ * It dies only here, at boot. Later every failure is a frame to the server. Under the name islet-signal it is a program
+ * for users: islet_signal.c.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -16,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "islet_signal.h"
 #include "launch.h"
 #include "link.h"
 #include "loop.h"
@@ -64,6 +66,7 @@ static bool after_turn(void) {
 }
 
 int main(int argc, char **argv) {
+  if (argc > 0 && strcmp(basename(argv[0]), "islet-signal") == 0) return islet_signal(argc, argv);
   const char *socket = read_arguments(argc, argv);
   forget_inheritance();
   launch_init();

@@ -31,8 +31,9 @@ void request_copy(const struct wire_frame *req);
 void request_remove(const struct wire_frame *req);
 void request_tar_out(const struct wire_frame *req);
 void request_tar_in(const struct wire_frame *req);
-/* watch.c, dial.c */
+/* watch.c, dial.c, expose.c */
 void request_watch(const struct wire_frame *req);
 void request_dial(const struct wire_frame *req);
+void request_expose(const struct wire_frame *req);
 
 #endif

@@ -107,8 +107,14 @@ static bool read_member(int proc, const char *name, struct session_member *membe
   text[n] = 0;
   const char *after = strrchr(text, ')');
   if (after == NULL) return false;
-  member->pid = (pid_t)atoi(name);
+  member->pid = (pid_t)atoi(text);
   return sscanf(after + 1, " %c %d %d %d", &member->state, &member->parent, &member->group, &member->session) == 4;
+}
+
+bool session_read(pid_t pid, struct session_member *member) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/%d", (int)pid);
+  return read_member(AT_FDCWD, path, member);
 }
 
 void session_scan(void (*each)(const struct session_member *member, void *arg), void *arg) {

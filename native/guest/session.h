@@ -16,6 +16,8 @@ struct session_member {
   pid_t pid, parent, group, session;
   char state; /* as in /proc/PID/stat: Z is a zombie */
 };
+/* False: there is no such process. */
+bool session_read(pid_t pid, struct session_member *member);
 /* Calls `each` for every process in /proc. */
 void session_scan(void (*each)(const struct session_member *member, void *arg), void *arg);
 

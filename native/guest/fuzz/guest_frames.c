@@ -100,7 +100,7 @@ static void serve(const struct wire_frame *req) {
 STAND_IN(setup) STAND_IN(kill_all) STAND_IN(ports) STAND_IN(spawn) STAND_IN(attach) STAND_IN(signal) STAND_IN(resize)
 STAND_IN(processes) STAND_IN(stat) STAND_IN(mkdir) STAND_IN(chmod) STAND_IN(chown) STAND_IN(symlink) STAND_IN(realpath)
 STAND_IN(move) STAND_IN(read) STAND_IN(write) STAND_IN(list) STAND_IN(copy) STAND_IN(remove) STAND_IN(tar_out)
-STAND_IN(tar_in) STAND_IN(watch) STAND_IN(dial)
+STAND_IN(tar_in) STAND_IN(watch) STAND_IN(dial) STAND_IN(expose)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -177,23 +177,3 @@ describe('dial', () => {
     server.close()
   })
 })
-
-describe('ports', () => {
-  test('lists what listens, with its address', async () => {
-    const v4 = await serve('127.0.0.1', () => {})
-    const v6 = await serve('::1', () => {})
-    const any = await serve('0.0.0.0', () => {})
-    const { port: ports } = await guest.ask('PORTS')
-    const address = (port: number) => ports.find((record: { port: number }) => record.port === port)?.address
-    assert.deepEqual(
-      [v4, v6, any].map(({ port }) => address(port)),
-      ['127.0.0.1', '::1', '0.0.0.0'],
-    )
-    for (const { server } of [v4, v6, any]) await new Promise((done) => server.close(done))
-    const { port: after } = await guest.ask('PORTS')
-    assert.equal(
-      after.some((record: { port: number }) => record.port === v4.port),
-      false,
-    )
-  })
-})

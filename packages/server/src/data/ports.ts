@@ -25,9 +25,12 @@ type OnChange = (ports: OpenPort[]) => void
 export class Ports {
   readonly #options: PortsOptions
   readonly #polls = new Map<string, Poll>()
+  /** Without one, sandboxes see the machine's own: theirs is what their processes hold. */
+  readonly #hasNetwork: boolean
 
   constructor(options: PortsOptions) {
     this.#options = options
+    this.#hasNetwork = options.sandboxes.info().capabilities.network === true
     options.sandboxes.observe({ began: () => {}, gone: async (id) => this.#polls.get(id)?.end() })
   }
 
@@ -35,7 +38,9 @@ export class Ports {
   async list(sandboxId: string): Promise<OpenPort[]> {
     const { machine } = await this.#options.sandboxes.running(sandboxId)
     const ports = await machine.guest.ports()
-    return ports.filter(({ port }) => !machine.ownPorts.has(port))
+    return ports
+      .filter(({ port, pid }) => !machine.ownPorts.has(port) && (this.#hasNetwork || pid !== undefined))
+      .sort((a, b) => a.port - b.port || (a.address < b.address ? -1 : 1))
   }
 
   /**

@@ -12,20 +12,27 @@ export function toSpawn(
   input: Pick<ExecParsed, 'command' | 'cwd' | 'env' | 'user' | 'timeout'>,
   { record: sandbox, machine }: RunningSandbox,
 ): Omit<SpawnSpec, 'stdin'> {
+  const env = {
+    PATH,
+    LANG: 'C.UTF-8',
+    TERM: 'xterm-256color',
+    ISLET_SANDBOX_ID: sandbox.id,
+    ...machine.env,
+    ...sandbox.env,
+    ...input.env,
+  }
   return {
     id,
     argv: typeof input.command === 'string' ? ['/bin/sh', '-c', input.command] : input.command,
-    env: {
-      PATH,
-      LANG: 'C.UTF-8',
-      TERM: 'xterm-256color',
-      ISLET_SANDBOX_ID: sandbox.id,
-      ...machine.env,
-      ...sandbox.env,
-      ...input.env,
-    },
+    env: { ...env, PATH: withDirectory(env.PATH, machine.shell.insideDir) },
     cwd: posix.resolve(sandbox.workdir, input.cwd ?? ''),
     user: input.user ?? sandbox.user,
     timeoutMs: input.timeout,
   }
+}
+
+/** Last, so that it is in nobody's way: our programs are found whatever PATH a caller sets. */
+function withDirectory(path: string, directory: string): string {
+  if (path === '') return directory
+  return path.split(':').includes(directory) ? path : `${path}:${directory}`
 }

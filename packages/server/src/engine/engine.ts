@@ -35,6 +35,8 @@ export interface Shell {
   id: string
   /** The directory with link.sock in it; the server listens there before `prepare`. */
   linkDir: string
+  /** The same directory as programs inside see it: `islet-signal` and inside.sock are there too. */
+  insideDir: string
 }
 
 export interface Root {

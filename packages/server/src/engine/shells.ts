@@ -1,7 +1,10 @@
 // What an engine remembers of its shells, on disk, so that a restarted server finds them again.
 //
 //   <runDir>/s/<id>/shell.json    the record; root's
-//   <runDir>/s/<id>/link/         link.sock and the guest; the sandbox sees it read-only at /.islet
+//   <runDir>/s/<id>/link/         the sandbox sees it read-only at /.islet; it may be entered by all and listed by root:
+//                link.sock          the guest's; root's alone
+//                inside.sock        for all inside: see api/inside.ts
+//                guest, islet-signal    one program under two names
 import {
   chmod,
   copyFile,
@@ -36,16 +39,21 @@ export interface ShellRecord {
 const ID = /^[a-z0-9][a-z0-9-]{0,62}$/
 // sockaddr_un.sun_path, with its NUL.
 const MAX_SOCKET_PATH = 108
+const LONGEST_SOCKET = 'inside.sock'
+const PROGRAMS = ['guest', 'islet-signal']
 
 export class Shells {
   readonly #directory: string
   readonly #runDir: string
   readonly #guest: string
+  readonly #insideDir: string | undefined
   #sharedGuest: Promise<string> | undefined
 
-  constructor(runDir: string, guest: string) {
+  /** `insideDir`: where sandboxes see their link directory; default: where it is. */
+  constructor(runDir: string, guest: string, insideDir?: string) {
     this.#runDir = runDir
     this.#guest = guest
+    this.#insideDir = insideDir
     this.#directory = join(runDir, 's')
   }
 
@@ -62,9 +70,15 @@ export class Shells {
     return join(this.linkDir(id), 'link.sock')
   }
 
+  shell(id: string): Shell {
+    const linkDir = this.linkDir(id)
+    return { id, linkDir, insideDir: this.#insideDir ?? linkDir }
+  }
+
   async create(record: ShellRecord): Promise<Shell> {
-    if (this.socket(record.id).length >= MAX_SOCKET_PATH) {
-      throw new IsletError('engine_unavailable', `${this.socket(record.id)} is too long for a unix socket.`, {
+    const longest = join(this.linkDir(record.id), LONGEST_SOCKET)
+    if (longest.length >= MAX_SOCKET_PATH) {
+      throw new IsletError('engine_unavailable', `${longest} is too long for a unix socket.`, {
         hint: 'Use a data directory with a shorter path.',
       })
     }
@@ -74,9 +88,12 @@ export class Shells {
     }
     await mkdir(this.linkDir(record.id))
     this.#sharedGuest ??= this.#shareGuest()
-    await link(await this.#sharedGuest, join(this.linkDir(record.id), 'guest'))
-    await this.write(record)
-    return { id: record.id, linkDir: this.linkDir(record.id) }
+    const guest = await this.#sharedGuest
+    await Promise.all([
+      ...PROGRAMS.map((name) => link(guest, join(this.linkDir(record.id), name))),
+      this.write(record),
+    ])
+    return this.shell(record.id)
   }
 
   async write(record: ShellRecord): Promise<void> {

@@ -10,7 +10,7 @@ import { fileRequests } from './files.ts'
 import type { Guest, SetupFile } from './guest.ts'
 import { LinkHost } from './host.ts'
 import type { FileRecord } from './messages.gen.ts'
-import { toPort } from './records.ts'
+import { toExposed, toPort } from './records.ts'
 import { watch } from './watch.ts'
 
 export interface Link extends Guest {
@@ -66,9 +66,9 @@ export async function listenLink(options: LinkOptions): Promise<Link> {
     signal: (id, signal, options) => processes.signal(id, signal, options),
     resize: (id, size) => processes.resize(id, size),
     killAll: () => processes.killAll(),
-    async watch(path, { recursive, signal }) {
+    async watch(path, { recursive, ignore, signal }) {
       checkPath(path)
-      const fields = { path, recursive: recursive ? 1 : 0 }
+      const fields = { path, recursive: recursive ? 1 : 0, ignore }
       return watch(host, { name: 'WATCH', fields, about: { path }, signal, again: true })
     },
     async dial(port, options = {}) {
@@ -78,6 +78,8 @@ export async function listenLink(options: LinkOptions): Promise<Link> {
     },
     ports: () =>
       call(host, { name: 'PORTS', fields: {}, about: {}, again: true }, (ok) => (ok.port ?? []).map(toPort)),
+    expose: (socketName) =>
+      call(host, { name: 'EXPOSE', fields: { socket: socketName }, about: {}, again: true }, toExposed),
     setup: (files) => setup(host, files),
     ping: () => host.ping(),
     hangup(delayMs) {

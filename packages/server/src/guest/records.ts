@@ -13,6 +13,7 @@ import {
 const ENTRY_TYPES: readonly (EntryType | undefined)[] = [undefined, 'file', 'directory', 'symlink', 'other']
 const MAX_ADDRESS = 64
 const MAX_MODE = 0o7777
+const MAX_PORT = 65_535
 /** As large as Linux makes them. */
 const MAX_PID = 2 ** 22
 
@@ -48,12 +49,17 @@ export function toListedEntry(record: EntryRecord): Entry {
 
 export function toPort(record: PortRecord): ListeningPort {
   const { port = 0, address = '', uid = 0, pid, session } = record
-  if (port < 1 || port > 65_535) throw new Violation(`a listening port ${port}`)
+  if (port < 1 || port > MAX_PORT) throw new Violation(`a listening port ${port}`)
   if (address.length > MAX_ADDRESS || /[^0-9A-Za-z.:%]/.test(address))
     throw new Violation('a listening port with a malformed address')
   if ((pid ?? 1) > MAX_PID || (session ?? 1) > MAX_PID)
     throw new Violation(`a listening port of process ${pid}, session ${session}`)
   return { port, address, uid, ...(pid && { pid }), ...(session && { session }) }
+}
+
+export function toExposed({ count = 0 }: { count?: number }): number {
+  if (count < 1 || count > MAX_PORT) throw new Violation(`an exposed port ${count}`)
+  return count
 }
 
 export function toProcess(record: ProcessRecord | undefined): GuestProcessState & { stdinEnded: boolean } {

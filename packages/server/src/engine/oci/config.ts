@@ -13,6 +13,9 @@ export interface ShellSpec {
   cgroupsPath: string
 }
 
+/** Where the link directory is mounted, in every root. */
+export const INSIDE_DIR = '/.islet'
+
 /** The mount points a shell's first root needs; all shells share one such directory. */
 export const SKELETON = ['proc', 'dev', 'sys', 'tmp', '.islet']
 
@@ -103,7 +106,7 @@ export function shellConfig(spec: ShellSpec): string {
     process: {
       terminal: false,
       user: { uid: 0, gid: 0 },
-      args: ['/.islet/guest'],
+      args: [`${INSIDE_DIR}/guest`],
       env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
       cwd: '/',
       capabilities: { bounding: CAPABILITIES, effective: CAPABILITIES, permitted: CAPABILITIES },
@@ -115,7 +118,7 @@ export function shellConfig(spec: ShellSpec): string {
     mounts: [
       ...MOUNTS,
       {
-        destination: '/.islet',
+        destination: INSIDE_DIR,
         type: 'bind',
         source: spec.linkDir,
         options: ['bind', 'ro', 'nosuid', 'nodev', 'private'],

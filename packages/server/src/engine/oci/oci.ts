@@ -17,7 +17,7 @@ import type {
 import { identify, isRunning } from '../proc.ts'
 import { type ShellRecord, Shells } from '../shells.ts'
 import { killRuntimes, removeCgroups } from '../teardown.ts'
-import { SKELETON, shellConfig } from './config.ts'
+import { INSIDE_DIR, SKELETON, shellConfig } from './config.ts'
 import type { Upstream } from './dns.ts'
 import { Network } from './network.ts'
 import { Ranges } from './ranges.ts'
@@ -60,7 +60,7 @@ export class OciEngine implements Engine {
     const { instance, warden, log } = options
     this.#instance = instance
     this.#warden = warden
-    this.#shells = new Shells(instance.runDir, options.guest)
+    this.#shells = new Shells(instance.runDir, options.guest, INSIDE_DIR)
     this.#ranges = new Ranges(instance)
     this.#runtime = new Runtime(warden, options.runtime ?? 'runc', instance.runDir)
     this.#network = new Network({ ...options, plan: instance, warden, log })
@@ -150,15 +150,20 @@ export class OciEngine implements Engine {
 
   async adopt(id: string): Promise<Shell> {
     if (!this.#records.has(id)) throw new IsletError('sandbox_lost', `The shell ${id} is gone.`)
-    return { id, linkDir: this.#shells.linkDir(id) }
+    return this.#shells.shell(id)
   }
 
-  /** Root inside gets the socket, and the directory keeps everybody else inside away from it. */
+  /** Root inside gets the socket; others inside may enter the directory, and nobody else on this machine. */
   async ownSocket(shell: Shell): Promise<void> {
     const owner = this.#ranges.uidBase(this.#record(shell).index!)
     const socket = this.#shells.socket(shell.id)
-    await Promise.all([chown(shell.linkDir, owner, owner), chown(socket, owner, owner)])
-    await Promise.all([chmod(shell.linkDir, 0o700), chmod(socket, 0o600)])
+    const directory = this.#shells.directory(shell.id)
+    await Promise.all([
+      chown(directory, 0, owner),
+      chown(shell.linkDir, owner, owner),
+      chown(socket, owner, owner),
+    ])
+    await Promise.all([chmod(directory, 0o710), chmod(shell.linkDir, 0o711), chmod(socket, 0o600)])
   }
 
   async limit(shell: Shell, { memoryBytes, cpuMillis, pids }: Limits): Promise<void> {
@@ -196,7 +201,7 @@ export class OciEngine implements Engine {
     await Promise.allSettled(this.#busy.values())
     await this.#network.close(options)
     if (!options.all) return
-    for (const id of this.#records.keys()) await this.destroy({ id, linkDir: this.#shells.linkDir(id) })
+    for (const id of this.#records.keys()) await this.destroy(this.#shells.shell(id))
     await this.#runtime.forgetAll()
     await removeCgroups(this.#instance.cgroup)
   }

@@ -91,11 +91,11 @@ export class ProcessEngine implements Engine {
 
   async adopt(id: string): Promise<Shell> {
     if (!this.#records.has(id)) throw new IsletError('sandbox_lost', `The shell ${id} is gone.`)
-    return { id, linkDir: this.#shells.linkDir(id) }
+    return this.#shells.shell(id)
   }
 
   async ownSocket(shell: Shell): Promise<void> {
-    await Promise.all([chmod(shell.linkDir, 0o700), chmod(this.#shells.socket(shell.id), 0o600)])
+    await Promise.all([chmod(shell.linkDir, 0o711), chmod(this.#shells.socket(shell.id), 0o600)])
   }
 
   async limit(): Promise<void> {
@@ -134,7 +134,7 @@ export class ProcessEngine implements Engine {
 
   async close({ all = false } = {}): Promise<void> {
     if (!all) return
-    for (const id of this.#records.keys()) await this.destroy({ id, linkDir: this.#shells.linkDir(id) })
+    for (const id of this.#records.keys()) await this.destroy(this.#shells.shell(id))
   }
 
   #record(shell: Shell): ShellRecord {

@@ -52,22 +52,38 @@ export function wall(harness: () => Harness, gaps: Gaps): void {
     assert.doesNotMatch(await box.print('cat /proc/self/mountinfo'), new RegExp(dataDir))
   })
 
-  it('lets only root inside reach the link, and nobody change it', walled, async () => {
-    await using box = await openBox(harness())
-    assert.deepEqual((await box.print('ls /.islet')).split('\n'), ['guest', 'link.sock'])
-    assert.notEqual((await box.run('ls /.islet', { user: '1000' })).code, 0)
-    for (const attempt of [
-      'touch /.islet/x',
-      'rm /.islet/link.sock',
-      'mv /.islet/guest /.islet/g',
-      'echo x > /.islet/guest',
-      'mv /.islet /islet',
-      'umount /.islet',
-      'mount -o remount,rw /.islet',
-    ]) {
-      assert.notEqual((await box.run(attempt)).code, 0, attempt)
-    }
-  })
+  it(
+    'lets only root inside reach the link, others enter its directory, and nobody change it',
+    walled,
+    async () => {
+      await using box = await openBox(harness())
+      const names = ['guest', 'islet-signal', 'link.sock']
+      assert.deepEqual((await box.print('ls /.islet')).split('\n'), names)
+      const dial = [
+        '/usr/bin/python3',
+        '-c',
+        "import socket; socket.socket(socket.AF_UNIX).connect('/.islet/link.sock')",
+      ]
+      for (const attempt of ['ls /.islet', 'cat /.islet/link.sock', dial]) {
+        const { code, output } = await box.run(attempt, { user: '1000' })
+        assert.notEqual(code, 0, String(attempt))
+        assert.match(output, /denied/i)
+      }
+      for (const attempt of [
+        'touch /.islet/x',
+        'chmod 777 /.islet',
+        'chmod 666 /.islet/link.sock',
+        'rm /.islet/link.sock',
+        'mv /.islet/guest /.islet/g',
+        'echo x > /.islet/guest',
+        'mv /.islet /islet',
+        'umount /.islet',
+        'mount -o remount,rw /.islet',
+      ]) {
+        assert.notEqual((await box.run(attempt)).code, 0, attempt)
+      }
+    },
+  )
 
   it('refuses the system calls that reach past a sandbox', walled, async (test) => {
     if (process.arch !== 'x64') return test.skip('the numbers below are those of x86-64')

@@ -1,0 +1,17 @@
+/*
+ * islet_signal: the program `islet-signal`, by which whatever runs in a sandbox tells those who listen outside.
+ *
+ *     islet-signal port 3000 open http://localhost:3000
+ *     islet-signal port 3000 close http://localhost:3000
+ *     islet-signal server-ready 3000 http://localhost:3000
+ *     islet-signal error MESSAGE...
+ *     islet-signal NAME [JSON]
+ *
+ * It posts to the server's socket beside itself, inside.sock. Exit code: 0 accepted, 1 refused or not reached, 2 usage.
+ */
+#ifndef ISLET_ISLET_SIGNAL_H
+#define ISLET_ISLET_SIGNAL_H
+
+int islet_signal(int argc, char **argv);
+
+#endif
