@@ -4,7 +4,8 @@ import type { FileService } from '../data.ts'
 import { removeEnv, updateEnv } from './edit.ts'
 import { parseEnv } from './parse.ts'
 
-const MAX_BYTES = 1024 * 1024
+/** Far more than any real one has; parsing is quick, but nothing else happens meanwhile. */
+const MAX_BYTES = 512 * 1024
 /** A new file may come to hold secrets. */
 const NEW_FILE_MODE = 0o600
 
