@@ -65,10 +65,11 @@ static void on_cancel(struct stream *stream) {
 static const struct stream_ops ops = {.window = on_window, .cancel = on_cancel};
 
 /* An fd of a regular file, or -1 after ERROR. Opening does not block, whatever is at the path. */
-static int open_regular(uint32_t stream, const char *path, struct stat *st) {
+static int open_regular(uint32_t stream, const char *path, bool nofollow, struct stat *st) {
   /* Opening a device may do something, or fail in ways of its own: only what looks regular is opened. */
-  bool other = stat(path, st) == 0 && !S_ISREG(st->st_mode);
-  int fd = other ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  bool other = fstatat(AT_FDCWD, path, st, nofollow ? AT_SYMLINK_NOFOLLOW : 0) == 0 && !S_ISREG(st->st_mode);
+  int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (nofollow ? O_NOFOLLOW : 0);
+  int fd = other ? -1 : open(path, flags);
   if (fd < 0 && !other) {
     reply_errno(stream, "open", errno, path);
     return -1;
@@ -83,15 +84,16 @@ static int open_regular(uint32_t stream, const char *path, struct stat *st) {
 void request_read(const struct wire_frame *req) {
   char path[FIELDS_PATH_SIZE] = "";
   uint64_t offset = 0, length = UINT64_MAX;
-  const struct fields_want want[] = {
-      FIELDS_PATH(READ_path, path), FIELDS_U64(READ_offset, &offset), FIELDS_U64(READ_length, &length)};
-  if (!fields_read(req, want, 3)) return;
+  uint32_t nofollow = 0;
+  const struct fields_want want[] = {FIELDS_PATH(READ_path, path), FIELDS_U64(READ_offset, &offset),
+                                     FIELDS_U64(READ_length, &length), FIELDS_U32(READ_nofollow, &nofollow)};
+  if (!fields_read(req, want, 4)) return;
   if (offset > INT64_MAX) {
     fields_bad(req, "offset is out of range");
     return;
   }
   struct stat st;
-  int fd = open_regular(req->stream, path, &st);
+  int fd = open_regular(req->stream, path, nofollow != 0, &st);
   if (fd < 0) return;
   struct reading *reading = calloc(1, sizeof *reading);
   if (reading == NULL) reply_error(req->stream, KIND_LIMIT, "request", "no memory");

@@ -15,6 +15,7 @@
 #include "requests.h"
 #include "stream.h"
 #include "task.h"
+#include "watch_ignore.h"
 #include "watch_queue.h"
 #include "watch_tree.h"
 
@@ -31,6 +32,7 @@ struct watching {
   struct loop_timer scan;   /* goes on scanning, in the next turn */
   struct loop_timer settle; /* then events are sent */
   struct task task;
+  struct watch_ignore ignore;
   struct watch_tree tree;
   struct watch_queue queue;
   bool opened;              /* OPENED was sent */
@@ -59,6 +61,7 @@ static void release(struct watching *watching) {
   loop_wait(&watching->source, 0);
   watch_tree_free(&watching->tree);
   watch_queue_clear(&watching->queue);
+  watch_ignore_free(&watching->ignore);
   free(watching);
 }
 
@@ -73,7 +76,7 @@ static void fail(struct watching *watching, int err) {
 }
 
 static bool start(struct watching *watching, const char *path, bool recursive, int *err) {
-  *err = watch_tree_start(&watching->tree, path, recursive);
+  *err = watch_tree_start(&watching->tree, path, recursive, &watching->ignore);
   if (*err != 0) return false;
   watching->source = (struct loop_source){.fd = watching->tree.inotify, .ready = ready};
   if (!loop_wait(&watching->source, EPOLLIN)) {
@@ -96,7 +99,8 @@ void request_watch(const struct wire_frame *req) {
     return;
   }
   watching->tree.inotify = watching->source.fd = -1;
-  if (!stream_open(&watching->stream, req->stream, &ops)) {
+  if (!watch_ignore_read(&watching->ignore, req) || !stream_open(&watching->stream, req->stream, &ops)) {
+    watch_ignore_free(&watching->ignore);
     free(watching);
     return;
   }
@@ -162,7 +166,7 @@ static void take_root_event(struct watching *watching, const struct inotify_even
 static int take_child_event(struct watching *watching, struct watch_node *node, const struct inotify_event *event) {
   bool directory = event->mask & IN_ISDIR;
   char path[PATH_MAX];
-  if (!watch_tree_path(node, event->name, path)) return 0;
+  if (watch_ignored(&watching->ignore, event->name) || !watch_tree_path(node, event->name, path)) return 0;
   if (event->mask & (IN_CREATE | IN_MOVED_TO)) {
     watch_queue_add(&watching->queue, EVENT_CREATED, path, directory);
     if (!directory || !watching->tree.recursive) return 0;

@@ -18,8 +18,8 @@ enum {
 static int open_pending(struct watch_tree *tree);
 static bool set_wd(struct watch_tree *tree, struct watch_node *node, int wd);
 
-int watch_tree_start(struct watch_tree *tree, const char *path, bool recursive) {
-  *tree = (struct watch_tree){.inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .recursive = recursive};
+int watch_tree_start(struct watch_tree *tree, const char *path, bool recursive, const struct watch_ignore *ignore) {
+  *tree = (struct watch_tree){.inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .recursive = recursive, .ignore = ignore};
   if (tree->inotify < 0) return errno;
   int err = watch_tree_add(tree, NULL, path, false);
   if (err != 0) watch_tree_free(tree);
@@ -67,7 +67,7 @@ int watch_tree_step(struct watch_tree *tree, watch_found found, void *arg) {
       continue;
     }
     const char *name = entry->d_name;
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || watch_ignored(tree->ignore, name)) continue;
     struct stat st;
     bool directory = entry->d_type == DT_DIR;
     if (entry->d_type == DT_UNKNOWN)

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "watch_ignore.h"
+
 struct watch_node {
   int wd; /* -1: none */
   bool report;  /* its content is new and is to be reported */
@@ -24,6 +26,7 @@ struct watch_node {
 struct watch_tree {
   int inotify;
   bool recursive;
+  const struct watch_ignore *ignore;
   struct watch_node *root;
   struct watch_node **by_wd;
   size_t bucket_count, node_count;
@@ -35,8 +38,8 @@ struct watch_tree {
 /* What a scan finds in a directory that is to be reported. */
 typedef void (*watch_found)(void *arg, const char *path, bool directory);
 
-/* Adds the root and plans its scan. 0 or an errno. */
-int watch_tree_start(struct watch_tree *tree, const char *path, bool recursive);
+/* Adds the root and plans its scan. 0 or an errno. `ignore` must outlive the tree. */
+int watch_tree_start(struct watch_tree *tree, const char *path, bool recursive, const struct watch_ignore *ignore);
 /* Plans to watch and scan a directory; 0 or an errno (no memory, too many). */
 int watch_tree_add(struct watch_tree *tree, struct watch_node *parent, const char *name, bool report);
 /* One small step of scanning; 1: there is more, 0: all is scanned, else a negative errno. */

@@ -98,6 +98,19 @@ describe('read', () => {
     await assert.rejects(guest.readFile(at('missing')), refused('NOT_FOUND', 'open'))
   })
 
+  test('on request a symlink is not followed, whatever it points at', async () => {
+    const read = (name: string) => guest.request('READ', { path: at(name), nofollow: 1 })
+    for (const [name, target] of Object.entries({
+      'link-file': 'range',
+      'link-proc': '/proc/self',
+      'link-none': 'none',
+    })) {
+      symlinkSync(target, at(name))
+      await assert.rejects(read(name).next('OPENED'), refused('UNSUPPORTED', 'open'))
+    }
+    assert.equal((await read('range').next('OPENED')).fields.entry.size, 10)
+  })
+
   test('respects the window over 300 MB, and memory stays flat', async () => {
     const size = 300 * MIB
     const path = at('huge')

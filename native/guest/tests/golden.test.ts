@@ -64,6 +64,13 @@ const MEANINGS: [Name, number, Fields | string, Name, Fields | string][] = [
     'ERROR',
     { kind: 2, errnoName: 'ENOENT', stage: 'exec', message: '/no/such: No such file or directory' },
   ],
+  [
+    'WATCH',
+    7,
+    { path: '/no/such', recursive: 1, ignore: ['node_modules', '*.log'] },
+    'ERROR',
+    { kind: 2, errnoName: 'ENOENT', stage: 'watch', message: '/no/such: No such file or directory' },
+  ],
 ]
 
 describe('golden bytes', () => {

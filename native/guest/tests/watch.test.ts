@@ -4,6 +4,7 @@ import {
   chmodSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -57,6 +58,27 @@ function fresh(name: string): string {
   const dir = guest.path(name)
   mkdirSync(dir)
   return dir
+}
+
+/** Stops the guest and fills the kernel's queue; SIGCONT lets it see. */
+async function overflow(dir: string): Promise<void> {
+  const limit = Number(readFileSync('/proc/sys/fs/inotify/max_queued_events', 'utf8'))
+  process.kill(guest.pid, 'SIGSTOP')
+  await until('the guest stands still', () =>
+    /^State:\s+T/m.test(readFileSync(`/proc/${guest.pid}/status`, 'utf8')),
+  )
+  writeFileSync(join(dir, 'a'), '')
+  for (let i = 0; i <= limit / 4 + 100; i++) {
+    renameSync(join(dir, 'a'), join(dir, 'b'))
+    renameSync(join(dir, 'b'), join(dir, 'a'))
+  }
+}
+
+function inotifyWatches(pid: number): number {
+  const infos = readdirSync(`/proc/${pid}/fdinfo`).map((fd) =>
+    readFileSync(`/proc/${pid}/fdinfo/${fd}`, 'utf8'),
+  )
+  return infos.join('').match(/^inotify wd:/gm)?.length ?? 0
 }
 
 describe('watch', () => {
@@ -150,6 +172,66 @@ describe('watch', () => {
     watch.close()
   })
 
+  test('names to ignore are neither reported nor watched', async () => {
+    const dir = fresh('ignore')
+    mkdirSync(join(dir, 'node_modules', 'deep'), { recursive: true })
+    const ignore = ['node_modules', '*.log', '.git*', 'a*b*c', '\\*']
+    const watch = await Watch.open(dir, { recursive: 1, ignore })
+    const watches = () => inotifyWatches(guest.pid)
+    const before = watches()
+    for (const path of ['node_modules/x', 'node_modules/deep/y', 'debug.log', '.log', 'axbxc', 'abc', '*'])
+      writeFileSync(join(dir, path), '')
+    mkdirSync(join(dir, '.gitdir', 'sub'), { recursive: true })
+    writeFileSync(join(dir, '.gitdir', 'sub', 'z'), '')
+    for (const path of ['log', 'abcd', 'x.log2', 'node_modules2']) writeFileSync(join(dir, path), '')
+    mkdirSync(join(dir, 'made', 'node_modules'), { recursive: true })
+    writeFileSync(join(dir, 'made', 'node_modules', 'z'), '')
+    writeFileSync(join(dir, 'made', 'end'), '')
+    const events = new Set(await watch.until('created made/end'))
+    const expected = ['log', 'abcd', 'x.log2', 'node_modules2', 'made/', 'made/end']
+    assert.deepEqual(events, new Set(expected.map((path) => `created ${path}`)))
+    assert.equal(watches(), before + 1, 'only the one new directory is watched')
+    // A rename into an ignored name is only removed, one out of it only created.
+    renameSync(join(dir, 'made'), join(dir, '.gitmade'))
+    await watch.until('removed made/')
+    renameSync(join(dir, 'node_modules'), join(dir, 'shown'))
+    assert.ok((await watch.until('created shown/deep/y')).every((event) => !event.includes('.gitmade')))
+    watch.close()
+  })
+
+  test('ignored names still are after an overflow of the kernel', async () => {
+    const dir = fresh('ignore-overflow')
+    const watch = await Watch.open(dir, { recursive: 1, ignore: ['skipped'] })
+    await overflow(dir)
+    mkdirSync(join(dir, 'skipped'))
+    process.kill(guest.pid, 'SIGCONT')
+    await watch.until('overflow ./')
+    writeFileSync(join(dir, 'skipped', 'file'), '')
+    writeFileSync(join(dir, 'end'), '')
+    assert.ok(!(await watch.until('created end')).some((event) => event.includes('skipped')))
+    watch.close()
+  })
+
+  test('a list of names that is malformed is refused', async () => {
+    const path = fresh('ignore-bad')
+    const many = Array.from({ length: 1025 }, (_, i) => `n${i}`)
+    for (const ignore of [['a/b'], [''], ['x'.repeat(1025)], many]) {
+      const stream = guest.request('WATCH', { path, recursive: 1, ignore })
+      await assert.rejects(stream.next('OPENED'), (error: GuestError) => error.kind === 'BAD_REQUEST')
+    }
+    const watch = await Watch.open(path, { recursive: 1, ignore: many.slice(0, 1024) })
+    watch.close()
+  })
+
+  test('names and stars made to be slow are not', async () => {
+    const dir = fresh('ignore-slow')
+    const watch = await Watch.open(dir, { recursive: 1, ignore: [`${'*a'.repeat(120)}b`] })
+    const name = 'a'.repeat(255)
+    writeFileSync(join(dir, name), '')
+    await watch.until(`created ${name}`)
+    watch.close()
+  })
+
   test('a single file may be watched', async () => {
     const file = guest.path('single')
     writeFileSync(file, '')
@@ -177,16 +259,7 @@ describe('watch', () => {
   test('an overflow of the kernel is reported, and new directories are watched afterwards', async () => {
     const dir = fresh('overflow')
     const watch = await Watch.open(dir)
-    const limit = Number(readFileSync('/proc/sys/fs/inotify/max_queued_events', 'utf8'))
-    process.kill(guest.pid, 'SIGSTOP')
-    await until('the guest stands still', () =>
-      /^State:\s+T/m.test(readFileSync(`/proc/${guest.pid}/status`, 'utf8')),
-    )
-    writeFileSync(join(dir, 'a'), '')
-    for (let i = 0; i <= limit / 4 + 100; i++) {
-      renameSync(join(dir, 'a'), join(dir, 'b'))
-      renameSync(join(dir, 'b'), join(dir, 'a'))
-    }
+    await overflow(dir)
     mkdirSync(join(dir, 'unnoticed'))
     process.kill(guest.pid, 'SIGCONT')
     await watch.until('overflow ./')

@@ -80,6 +80,8 @@ export interface SpawnSpec {
   timeoutMs?: number
   stdin: boolean
   pty?: TerminalSize
+  /** When it has exited, what is left of its session is killed. */
+  endsSession?: boolean
 }
 
 export interface TerminalSize {
