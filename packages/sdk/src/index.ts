@@ -2,6 +2,7 @@ export type {
   BatchResult,
   ErrorCode,
   ExecResult,
+  FileChange,
   FileEntry,
   ImageInfo,
   ListeningPort,
@@ -19,6 +20,7 @@ export type {
   StoreEntry,
   StoreOperation,
   TerminalInfo,
+  WatcherInfo,
 } from '@islet/contract'
 export { IsletError } from '@islet/contract'
 export type { TokenSource } from './credential.ts'
@@ -32,6 +34,7 @@ export type {
   SpawnOptions,
   StartOptions,
 } from './exec.ts'
+export type { FileWatcher, WatcherEvents } from './file-watcher.ts'
 export type { FileOperation, Files, ReadOptions, UrlOptions, WriteOptions } from './files.ts'
 export type { ImageStep, ImageWorkOptions } from './images.ts'
 export { Islet, type OneShotOptions } from './islet.ts'
@@ -47,3 +50,4 @@ export type { TerminalCommand, TerminalCommandOptions } from './terminal-command
 export type { TerminalOptions } from './terminals.ts'
 export type { Content } from './transport/body.ts'
 export type { Socket, SocketConstructor } from './transport/socket.ts'
+export type { WatchOptions } from './watchers.ts'

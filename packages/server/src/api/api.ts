@@ -35,13 +35,15 @@ import { noSuchRoute } from './table.ts'
 import { terminalRoutes } from './terminals.ts'
 import { tokenRoutes } from './tokens.ts'
 import { createUpgrade } from './upgrade.ts'
-import { watcherRoutes } from './watchers.ts'
+import { watcherEventsRoute, watcherRoutes } from './watchers.ts'
 
 export interface Api {
   app: Hono<ApiEnv>
   /** For http.createServer. */
   listener(incoming: IncomingMessage, outgoing: ServerResponse): void
   attachWebSockets(server: Server): void
+  /** Whether a request that asks for another protocol gets it; else it is served as if it had not. */
+  isUpgrade(incoming: IncomingMessage): boolean
   /** New requests are turned away with `draining` from now on; running ones go on. */
   drain(): void
   /** Ends the WebSockets. */
@@ -71,7 +73,11 @@ export function createApi(deps: ApiDeps): Api {
   }
   const drain = createDrain()
   const gates = [drain.check, hostGate(deps.config.host), keyGate(deps.key, deps.tokens)]
-  const upgrade = createUpgrade({ gates, log: deps.log, routes: { attachProcess: attachRoute(deps) } })
+  const upgrade = createUpgrade({
+    gates,
+    log: deps.log,
+    routes: { attachProcess: attachRoute(deps), watcherEvents: watcherEventsRoute(deps) },
+  })
 
   const app = new Hono<ApiEnv>()
   app.use(async (c, next) => {
@@ -99,10 +105,22 @@ export function createApi(deps: ApiDeps): Api {
   return {
     app,
     listener: (incoming, outgoing) => {
+      const preview = deps.previews.handlerOf(incoming)
+      if (preview) return preview.serve(incoming, outgoing)
       begin(incoming, outgoing, deps.log)
       void listener(incoming, outgoing)
     },
-    attachWebSockets: (server) => void server.on('upgrade', upgrade.handle),
+    attachWebSockets: (server) => {
+      server.on('upgrade', (incoming, socket, head) => {
+        const preview = deps.previews.handlerOf(incoming)
+        if (preview) preview.upgrade(incoming, socket, head)
+        else upgrade.handle(incoming, socket, head)
+      })
+    },
+    isUpgrade: (incoming) => {
+      const preview = deps.previews.handlerOf(incoming)
+      return preview?.isUpgrade(incoming) ?? incoming.headers.upgrade?.toLowerCase() === 'websocket'
+    },
     drain: drain.begin,
     close: upgrade.close,
   }

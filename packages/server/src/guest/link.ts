@@ -68,7 +68,7 @@ export async function listenLink(options: LinkOptions): Promise<Link> {
     killAll: () => processes.killAll(),
     async watch(path, { recursive, ignore, signal }) {
       checkPath(path)
-      const fields = { path, recursive: recursive ? 1 : 0, ignore }
+      const fields = { path, recursive: recursive ? 1 : 0, ignore: ignore && [...ignore] }
       return watch(host, { name: 'WATCH', fields, about: { path }, signal, again: true })
     },
     async dial(port, options = {}) {

@@ -1,7 +1,19 @@
-// Watchers of files: what they see goes to everybody connected.
-import type { Sandboxes } from '../../control/sandboxes.ts'
+// The watchers of files of every sandbox. They are rows: after a restart they are there again and watch.
+import { posix } from 'node:path'
+import {
+  type CreateWatcherParsed,
+  IsletError,
+  LIMITS,
+  newId,
+  routePath,
+  type WatcherInfo,
+  type WatcherMessage,
+} from '@islet/contract'
+import type { Beginning, RunningSandbox, Sandboxes, SandboxObserver } from '../../control/sandboxes.ts'
 import type { Db } from '../../db/db.ts'
+import { type WatcherRecord, WatcherTable } from '../../db/watchers.ts'
 import type { Log } from '../../log.ts'
+import { Watching } from './watching.ts'
 
 export interface WatchersOptions {
   db: Db
@@ -9,10 +21,157 @@ export interface WatchersOptions {
   log: Log
 }
 
-export class Watchers {
+const GUEST_WAIT_MS = 10_000
+
+export class Watchers implements SandboxObserver {
   readonly #options: WatchersOptions
+  readonly #table: WatcherTable
+  readonly #watching = new Map<string, Watching>()
+  /** How many are being made in each sandbox. */
+  readonly #creating = new Map<string, number>()
 
   constructor(options: WatchersOptions) {
     this.#options = options
+    this.#table = new WatcherTable(options.db)
+    options.sandboxes.observe(this)
   }
+
+  /** What happens after the answer is seen, and held for the first client. */
+  async create(
+    sandboxId: string,
+    input: CreateWatcherParsed,
+    options: { signal?: AbortSignal } = {},
+  ): Promise<WatcherInfo> {
+    const sandbox = await this.#options.sandboxes.running(sandboxId)
+    if (!sandbox.machine.guest.connected) await sandbox.machine.guest.ready({ timeoutMs: GUEST_WAIT_MS })
+    const record: WatcherRecord = {
+      id: newId('watcher'),
+      sandboxId,
+      path: posix.resolve(sandbox.record.workdir, input.path),
+      includeContent: input.includeContent ?? false,
+      ignored: input.ignored ?? [],
+      encoding: input.encoding ?? 'raw',
+      reason: null,
+      createdAt: Date.now(),
+    }
+    const watching = this.#watch(record, sandbox)
+    const leave = this.#enter(sandboxId)
+    try {
+      await watching.open(options.signal)
+      // The sandbox may have gone meanwhile, and what goes with it has gone already.
+      await this.#options.sandboxes.running(sandboxId)
+      this.#table.insert(record)
+      this.#watching.set(record.id, watching)
+    } catch (error) {
+      watching.close()
+      throw error
+    } finally {
+      leave()
+    }
+    return toInfo(record)
+  }
+
+  list(sandboxId: string): WatcherInfo[] {
+    this.#options.sandboxes.record(sandboxId)
+    return this.#table.list(sandboxId).map(toInfo)
+  }
+
+  get(sandboxId: string, id: string): WatcherInfo {
+    this.#options.sandboxes.record(sandboxId)
+    const record = this.#table.get(sandboxId, id)
+    if (!record) throw new IsletError('watcher_not_found', `There is no watcher ${id} in ${sandboxId}.`)
+    return toInfo(record)
+  }
+
+  delete(sandboxId: string, id: string): void {
+    this.get(sandboxId, id)
+    this.#table.remove(sandboxId, id)
+    this.#watching.get(id)?.close()
+    this.#watching.delete(id)
+  }
+
+  /** First `start`, then what happens, last `exit`, or an error is thrown. Many clients may follow one watcher. */
+  async events(
+    sandboxId: string,
+    id: string,
+  ): Promise<{ messages: AsyncIterable<WatcherMessage>; close(): void }> {
+    this.get(sandboxId, id)
+    await this.#options.sandboxes.running(sandboxId)
+    const watching = this.#watching.get(id)
+    if (!watching) throw new IsletError('sandbox_lost', `Sandbox ${sandboxId} is being brought back.`)
+    const { messages, close } = await watching.connect()
+    const start = { type: 'start', watcher: toInfo(watching.record) } as const
+    return { messages: framed(start, messages), close }
+  }
+
+  began(sandbox: RunningSandbox, how: Beginning): void {
+    if (how === 'created') return
+    for (const record of this.#table.list(sandbox.record.id)) {
+      const watching = this.#watch(record, sandbox)
+      this.#watching.set(record.id, watching)
+      watching.resume()
+    }
+  }
+
+  async gone(sandboxId: string, { removed }: { removed: boolean }): Promise<void> {
+    const error = removed ? undefined : new IsletError('sandbox_lost', `Sandbox ${sandboxId} is gone.`)
+    for (const [id, watching] of this.#watching) {
+      if (watching.record.sandboxId !== sandboxId) continue
+      watching.close(error)
+      this.#watching.delete(id)
+    }
+    this.#table.removeAll(sandboxId)
+  }
+
+  #watch(record: WatcherRecord, { machine }: RunningSandbox): Watching {
+    const { log } = this.#options
+    return new Watching(record, {
+      guest: machine.guest,
+      onStopped: (reason) => {
+        log.info({ sandbox: record.sandboxId, watcher: record.id, reason }, 'watcher stopped')
+        this.#table.stopped(record.id, reason)
+      },
+      onBug: (error) => log.error({ err: error, watcher: record.id }, 'watcher failed'),
+    })
+  }
+
+  /** One more is being made; the answer must be called when it is. */
+  #enter(sandboxId: string): () => void {
+    const creating = this.#creating.get(sandboxId) ?? 0
+    if (this.#table.count(sandboxId) + creating >= LIMITS.watchers)
+      throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.watchers} watchers.`, {
+        hint: 'Destroy some: DELETE /v1/sandboxes/{id}/watchers/{wid}.',
+      })
+    this.#creating.set(sandboxId, creating + 1)
+    return () => {
+      const left = this.#creating.get(sandboxId)! - 1
+      if (left > 0) this.#creating.set(sandboxId, left)
+      else this.#creating.delete(sandboxId)
+    }
+  }
+}
+
+function toInfo(record: WatcherRecord): WatcherInfo {
+  const { id, sandboxId, path, includeContent, ignored, encoding, reason } = record
+  return {
+    id,
+    sandboxId,
+    path,
+    includeContent,
+    ignored,
+    encoding,
+    status: reason === null ? 'active' : 'stopped',
+    reason,
+    channel: routePath('watcherEvents', { id: sandboxId, wid: id }),
+    createdAt: new Date(record.createdAt).toISOString(),
+  }
+}
+
+async function* framed(
+  start: WatcherMessage,
+  messages: AsyncIterable<WatcherMessage>,
+): AsyncGenerator<WatcherMessage> {
+  yield start
+  yield* messages
+  yield { type: 'exit' }
 }

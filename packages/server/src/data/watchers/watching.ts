@@ -1,0 +1,176 @@
+// One watcher: takes what the guest sees and gives it to everybody connected. While the guest is away it waits, then watches
+// again and says `overflow`. What happens before the first client has come is held for it.
+import { setTimeout } from 'node:timers/promises'
+import { type FileChange, IsletError, type WatcherMessage } from '@islet/contract'
+import type { WatcherRecord } from '../../db/watchers.ts'
+import type { Guest, WatchEvent } from '../../guest/guest.ts'
+import { createIgnore, plainNames } from '../globs.ts'
+import { InOrder, readContent } from './content.ts'
+import { MessageQueue } from './message-queue.ts'
+
+/** Files of one watcher whose content is read at the same time, each up to LIMITS.watchContentBytes. */
+const READS_AT_ONCE = 8
+const MAX_CLIENTS = 64
+/** Between two attempts to watch again. */
+const AGAIN_MS = 100
+
+export interface WatchingOptions {
+  guest: Guest
+  /** The watched path is gone, or cannot be watched any more. */
+  onStopped(reason: string): void
+  onBug(error: unknown): void
+}
+
+export class Watching {
+  readonly record: WatcherRecord
+  readonly #options: WatchingOptions
+  readonly #isIgnored: (path: string) => boolean
+  readonly #names: string[]
+  readonly #order = new InOrder<WatcherMessage>(READS_AT_ONCE, (message) => this.#send(message))
+  readonly #closing = new AbortController()
+  readonly #opened = Promise.withResolvers<void>()
+  readonly #clients = new Set<MessageQueue>()
+  #held: MessageQueue | undefined = new MessageQueue()
+  #end: { error?: IsletError } | undefined
+
+  constructor(record: WatcherRecord, options: WatchingOptions) {
+    this.record = record
+    this.#options = options
+    this.#isIgnored = createIgnore(record.ignored, record.path)
+    this.#names = plainNames(record.ignored)
+    if (record.reason !== null) this.#finish(new IsletError('invalid_state', stoppedBecause(record.reason)))
+  }
+
+  /** Resolves once everything is watched: what happens from then on is seen. Fails when it cannot be. */
+  async open(signal: AbortSignal | undefined): Promise<void> {
+    const leave = () => this.#closing.abort(signal?.reason)
+    signal?.addEventListener('abort', leave, { once: true })
+    try {
+      const events = await this.#watch()
+      this.#opened.resolve()
+      this.#run(events)
+    } finally {
+      signal?.removeEventListener('abort', leave)
+    }
+  }
+
+  /** For one of before a restart: nobody knows what it has missed. */
+  resume(): void {
+    if (!this.#end) this.#run(undefined)
+  }
+
+  /** A client of its own pace. Waits while the watch is being made again. */
+  async connect(): Promise<{ messages: AsyncIterable<WatcherMessage>; close(): void }> {
+    await this.#opened.promise
+    if (this.#clients.size >= MAX_CLIENTS)
+      throw new IsletError('limit_exceeded', `A watcher has at most ${MAX_CLIENTS} clients.`)
+    const queue = this.#held ?? new MessageQueue()
+    const isFirst = this.#held !== undefined
+    this.#held = undefined
+    this.#clients.add(queue)
+    if (this.#end) queue.end(this.#end.error)
+    const close = () => {
+      if (!this.#clients.delete(queue)) return
+      // One that went before it had anything was none.
+      if (isFirst && !queue.isRead) this.#held = queue
+      else queue.close()
+    }
+    return { messages: queue, close }
+  }
+
+  /** The clients hear that it was destroyed, or the error. Twice is fine. */
+  close(error?: IsletError): void {
+    this.#finish(error)
+    this.#closing.abort()
+  }
+
+  #run(events: AsyncIterable<WatchEvent> | undefined): void {
+    this.#follow(events).catch((error) => {
+      this.#options.onBug(error)
+      this.close(new IsletError('internal'))
+    })
+  }
+
+  async #follow(first: AsyncIterable<WatchEvent> | undefined): Promise<void> {
+    for (let events = first; !this.#end; events = undefined) {
+      try {
+        events ??= await this.#watchAgain()
+        if (!events) return
+        for await (const event of events) await this.#take(event)
+      } catch (error) {
+        if (this.#end) return
+        if (!(error instanceof IsletError)) throw error
+        if (!isAway(error)) return this.#stop(error)
+        await setTimeout(AGAIN_MS, undefined, { ref: false })
+      }
+    }
+  }
+
+  /** Undefined: the sandbox is gone for good. Its end is told to the clients by whoever knows how it ended. */
+  async #watchAgain(): Promise<AsyncIterable<WatchEvent> | undefined> {
+    try {
+      await this.#options.guest.ready({ signal: this.#closing.signal })
+    } catch {
+      return undefined
+    }
+    const events = await this.#watch()
+    await this.#order.add({ type: 'overflow' })
+    this.#opened.resolve()
+    return events
+  }
+
+  #watch(): Promise<AsyncIterable<WatchEvent>> {
+    const options = { recursive: true, ignore: this.#names, signal: this.#closing.signal }
+    return this.#options.guest.watch(this.record.path, options)
+  }
+
+  async #take(event: WatchEvent): Promise<void> {
+    if (event.kind === 'overflow') return this.#order.add({ type: 'overflow' })
+    if (this.#isIgnored(event.path)) return
+    const change = { type: 'change', event: nameOf(event), path: event.path } as const
+    const isHeard = this.#held !== undefined || this.#clients.size > 0
+    const hasContent = this.record.includeContent && !event.directory && event.kind !== 'removed'
+    await this.#order.add(hasContent && isHeard ? this.#withContent(change) : change)
+  }
+
+  async #withContent<Change extends { path: string }>(change: Change) {
+    const options = { encoding: this.record.encoding, signal: this.#closing.signal }
+    return { ...change, ...(await readContent(this.#options.guest, change.path, options)) }
+  }
+
+  #send(message: WatcherMessage): void {
+    this.#held?.push(message)
+    for (const client of this.#clients) client.push(message)
+  }
+
+  async #stop(error: IsletError): Promise<void> {
+    await this.#order.finished()
+    const isGone = error.code === 'file_not_found'
+    const reason = isGone ? `The watched path ${this.record.path} is gone.` : error.message
+    this.record.reason = reason
+    this.#options.onStopped(reason)
+    this.#finish(new IsletError(error.code, stoppedBecause(reason)))
+  }
+
+  #finish(error?: IsletError): void {
+    this.#end ??= { error }
+    this.#held?.end(error)
+    for (const client of this.#clients) client.end(error)
+    this.#opened.resolve()
+  }
+}
+
+function nameOf({ kind, directory }: WatchEvent): FileChange['event'] {
+  if (kind === 'created') return directory ? 'addDir' : 'add'
+  if (kind === 'removed') return directory ? 'unlinkDir' : 'unlink'
+  return 'change'
+}
+
+/** The guest dials again, unless the sandbox has ended. */
+function isAway(error: IsletError): boolean {
+  return error.code === 'sandbox_lost' || error.code === 'timeout'
+}
+
+function stoppedBecause(reason: string): string {
+  return `The watcher has stopped: ${reason}`
+}
