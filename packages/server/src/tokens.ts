@@ -28,8 +28,8 @@ export class Tokens {
   readonly #valid = new Map<string, { sandboxId: string; expiresAt: number }>()
 
   static async open(dataDir: string, options: { log?: Pick<Log, 'warn'> } = {}): Promise<Tokens> {
-    const pem = createSecretOnce(join(dataDir, 'token-key'), newPrivateKey, options)
-    return new Tokens(createPrivateKey(pem))
+    const path = join(dataDir, 'token-key')
+    return new Tokens(readPrivateKey(createSecretOnce(path, newPrivateKey, options), path))
   }
 
   constructor(privateKey: KeyObject) {
@@ -94,6 +94,7 @@ export class Tokens {
         algorithms: [ALGORITHM],
         issuer: ISSUER,
         audience,
+        requiredClaims: audience === 'inside' ? ['sub'] : ['sub', 'exp'],
       })
       const { sub } = payload
       if (sub !== undefined && isId('sandbox', sub)) return { ...payload, sub }
@@ -112,6 +113,18 @@ export class Tokens {
 
 function newPrivateKey(): string {
   return generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+}
+
+function readPrivateKey(pem: string, path: string): KeyObject {
+  try {
+    const key = createPrivateKey(pem)
+    if (key.asymmetricKeyType === 'ed25519') return key
+  } catch {
+    // Said below, without quoting what is in the file.
+  }
+  throw new Error(
+    `The key in ${path} is not usable. Remove it for a new one: tokens of the old one then end.`,
+  )
 }
 
 /** The second that the token itself says. */

@@ -13,7 +13,11 @@ import type { Image } from '../image/image.ts'
 /** `image` is absent for engines that run on the machine's own files. */
 export function newRecord(
   input: CreateSandboxParsed,
-  options: { runtime: string; image?: Image; capabilities: EngineCapabilities },
+  options: {
+    runtime: string
+    image?: Image
+    capabilities: Pick<EngineCapabilities, 'engine' | 'isolation'>
+  },
 ): SandboxRecord {
   const { runtime, image, capabilities } = options
   const now = Date.now()

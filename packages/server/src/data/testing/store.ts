@@ -4,7 +4,6 @@ import { newRecord } from '../../control/record.ts'
 import type { SandboxObserver } from '../../control/sandboxes.ts'
 import { type Db, openDb } from '../../db/db.ts'
 import { type SandboxRecord, SandboxTable } from '../../db/sandboxes.ts'
-import { processCapabilities } from '../../engine/process/process.ts'
 import { Store, type StoreOptions } from '../store.ts'
 
 export interface OpenStore extends AsyncDisposable {
@@ -23,7 +22,8 @@ export function openStore(directory: string, limits?: StoreOptions['limits']): O
   const table = new SandboxTable(db)
   const [found] = table.holding()
   const record =
-    found ?? move(newRecord({}, { runtime: 'host', capabilities: processCapabilities() }), 'start')
+    found ??
+    move(newRecord({}, { runtime: 'host', capabilities: { engine: 'process', isolation: 'none' } }), 'start')
   if (!found) table.save(record)
   const observers: SandboxObserver[] = []
   const sandboxes = {
