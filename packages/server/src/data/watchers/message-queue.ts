@@ -2,7 +2,7 @@
 import type { WatcherMessage } from '@islet/contract'
 
 const MAX_MESSAGES = 16_384
-const MAX_BYTES = 8 * 1024 * 1024
+const MAX_BYTES = 32 * 1024 * 1024
 /** Of a message beside its path and content. */
 const MESSAGE_BYTES = 128
 

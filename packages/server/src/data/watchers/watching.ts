@@ -9,7 +9,7 @@ import { InOrder, readContent } from './content.ts'
 import { MessageQueue } from './message-queue.ts'
 
 /** Files of one watcher whose content is read at the same time, each up to LIMITS.watchContentBytes. */
-const READS_AT_ONCE = 8
+const READS_AT_ONCE = 4
 const MAX_CLIENTS = 64
 /** Between two attempts to watch again. */
 const AGAIN_MS = 100
