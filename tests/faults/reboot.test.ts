@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { ProcessInfo } from '@islet/contract'
 import { slotOf } from '../support/leftovers.ts'
-import { assertNoLeak, withServer } from './crash.ts'
+import { assertNoLeak, killShells, withServer } from './crash.ts'
 
 test('after a reboot a sandbox runs again with its files, and its processes are lost', async () => {
   await withServer(async (server) => {
@@ -55,13 +54,3 @@ test('a warden that dies ends the server, and the next one goes on', async () =>
     assert.equal((await again.exec.run('echo here')).stdout, 'here\n')
   })
 })
-
-/** What a power cut does to the first processes of the shells of a slot; the oldest `count` of them. */
-function killShells(slot: string, count = Number.POSITIVE_INFINITY): void {
-  const records = readdirSync(`/run/islet/${slot}/s`).map((id) => {
-    const { process, createdAt } = JSON.parse(readFileSync(`/run/islet/${slot}/s/${id}/shell.json`, 'utf8'))
-    return { pid: process.pid as number, createdAt: createdAt as string }
-  })
-  records.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
-  for (const { pid } of records.slice(0, count)) process.kill(pid, 'SIGKILL')
-}

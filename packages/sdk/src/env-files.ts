@@ -65,5 +65,5 @@ function* inParts(keys: readonly string[]): Generator<string[]> {
     }
     part.push(key)
   }
-  if (part.length > 0 || keys.length === 0) yield part
+  if (part.length > 0) yield part
 }

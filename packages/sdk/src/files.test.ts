@@ -113,3 +113,53 @@ test('a directory goes out and in again as an archive', async () => {
 async function* repeat(chunk: Uint8Array, count: number): AsyncGenerator<Uint8Array> {
   for (let n = 0; n < count; n++) yield chunk
 }
+
+test('a batch writes text and bytes and deletes, and each operation has its own result', async () => {
+  const { files } = sandbox
+  const bytes = Uint8Array.from({ length: 100_000 }, (_, index) => index % 256)
+  const results = await files.batchWrite([
+    { path: 'batch/text', operation: 'write', content: 'grüße', mode: 0o600 },
+    { path: 'batch/bytes', operation: 'write', content: bytes },
+    { path: 'batch/none', operation: 'delete' },
+  ])
+  assert.deepEqual(
+    results.map(({ path, success, code }) => [path, success, code]),
+    [
+      ['batch/bytes', true, undefined],
+      ['batch/none', false, 'file_not_found'],
+      ['batch/text', true, undefined],
+    ],
+  )
+  assert.equal(results[2]!.file?.mode, '0600')
+  assert.equal(await files.read('batch/text'), 'grüße')
+  assert.deepEqual(await files.readBytes('batch/bytes'), bytes)
+  const empty = files.batchWrite([{ path: 'x', operation: 'write' }])
+  await assert.rejects(
+    empty,
+    (error) => hasCode(error, 'bad_request') && error.message.startsWith('files[0]'),
+  )
+})
+
+test('signed URLs download and upload without a key', async () => {
+  const { files } = sandbox
+  const upload = await files.uploadUrl('signed/file', { expiresIn: '5m' })
+  assert.equal((await fetch(upload, { method: 'PUT', body: 'by URL' })).status, 200)
+  assert.equal(await (await fetch(await files.downloadUrl('signed/file'))).text(), 'by URL')
+  assert.equal((await fetch(upload)).status, 403)
+})
+
+test('errors name the path, and whether something exists is never an error', async () => {
+  const { files } = sandbox
+  const { workdir } = await sandbox.getInfo()
+  for (const verb of ['read', 'list', 'remove', 'stat'] as const) {
+    await assert.rejects(files[verb]('none'), (error) => {
+      return hasCode(error, 'file_not_found') && error.message.includes(`${workdir}/none`)
+    })
+  }
+  symlinkSync('round', join(workdir, 'round'))
+  for (const path of ['', 'none', 'round/x', 'a\0b', 'n'.repeat(300), 'd/'.repeat(4000), 'signed/file/x']) {
+    assert.equal(await files.exists(path), false, JSON.stringify(path.slice(0, 20)))
+  }
+  for (const path of ['round', '/', 'signed', 'signed/file'])
+    assert.equal(await files.exists(path), true, path)
+})

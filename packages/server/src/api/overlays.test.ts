@@ -63,7 +63,12 @@ describe('overlays', () => {
   const destroy = async (id: string) => {
     assert.equal((await api.call('DELETE', `${overlays()}/${id}`)).status, 204)
   }
-  const filesIn = (root: string) => readdirSync(root, { recursive: true }).map(String).sort()
+  /** Without what is behind links. */
+  const filesIn = (root: string): string[] => {
+    const found = readdirSync(root, { recursive: true }).map(String).sort()
+    const links = found.filter((path) => lstatSync(join(root, path)).isSymbolicLink())
+    return found.filter((path) => !links.some((link) => path.startsWith(`${link}/`)))
+  }
 
   it('answer at once, copy in the background, and link what nobody edits', async () => {
     const begun = await create({ source, target: './project' })
@@ -183,6 +188,34 @@ describe('overlays', () => {
     assert.equal(done.copyStatus, 'complete', done.copyError)
     assert.deepEqual(done.stats.skipped, ['src'])
     assert.equal(readlinkSync(at('from-link/vendor')), join(source, 'vendor'))
+    await destroy(done.id)
+  })
+
+  it('go directory by directory when there is too much to leave out at once', async () => {
+    const wide = at('wide')
+    const noise = (index: number) => `${index % 5}/deep/${'x'.repeat(200)}-${index}.log`
+    plant(wide, Object.fromEntries(Array.from({ length: 3000 }, (_, index) => [noise(index), ''])))
+    plant(wide, { top: 'top', '0/kept': '0', '4/deep/kept': '4', '1/node_modules/dep/file': 'dep' })
+    const done = await copied({ source: wide, target: 'narrow', ignore: ['*.log'] })
+    assert.equal(done.copyStatus, 'complete', done.copyError)
+    const expected = [
+      '0',
+      '0/deep',
+      '0/kept',
+      '1',
+      '1/deep',
+      '1/node_modules',
+      '2',
+      '2/deep',
+      '3',
+      '3/deep',
+      '4',
+    ]
+    assert.deepEqual(filesIn(at('narrow')), [...expected, '4/deep', '4/deep/kept', 'top'])
+    assert.equal(readlinkSync(at('narrow/1/node_modules')), join(wide, '1/node_modules'))
+    const { skipped, ...counted } = done.stats
+    assert.deepEqual(counted, { copiedFiles: 3, copiedDirs: 10, linkedDirs: 1 })
+    assert.equal(skipped.length, 1000, 'the first ones')
     await destroy(done.id)
   })
 

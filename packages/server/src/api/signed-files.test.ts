@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
 import type { Sandbox, SignedUrl } from '@islet/contract'
 import { loadConfig, startServer } from '../app.ts'
@@ -60,8 +61,8 @@ describe('signed URLs', () => {
     assert.equal(readFileSync(at('up/loaded'), 'utf8'), 'content')
     const bytes = 64 * 1024 * 1024
     const chunk = new Uint8Array(bytes / 64)
-    const body = ReadableStream.from(Array.from({ length: 64 }, () => chunk))
-    const large = await fetch(url, { method: 'PUT', body, duplex: 'half' } as RequestInit)
+    const body = Readable.toWeb(Readable.from(Array.from({ length: 64 }, () => chunk)))
+    const large = await fetch(url, { method: 'PUT', body, duplex: 'half' } as unknown as RequestInit)
     assert.equal(large.status, 200)
     assert.equal(statSync(at('up/loaded')).size, bytes)
     truncateSync(at('up/loaded'), 0)

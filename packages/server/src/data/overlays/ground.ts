@@ -7,6 +7,7 @@ import { rulesOf } from './copy.ts'
 
 /** Into a directory that is there: all these names are kept, so that they can be taken away again. */
 const MAX_PLACED = 10_000
+const REMOVE_ATTEMPTS = 3
 
 /** Throws unless the source is a directory, the target may become one, and neither lies in the other. */
 export async function checkEnds(guest: Guest, { source, root }: OverlaySpec): Promise<void> {
@@ -40,7 +41,19 @@ export async function surveyGround(guest: Guest, spec: OverlaySpec): Promise<Ove
 /** Takes away what the overlay put there, and nothing that was there before. */
 export async function clearGround(guest: Guest, { root, existing, placed }: OverlayGround): Promise<void> {
   const paths = existing ? placed.map((name) => posix.join(root, name)) : [root]
-  for (const path of paths) await guest.remove(path, { recursive: true }).catch(unlessMissing)
+  for (const path of paths) await removeAll(guest, path)
+}
+
+/** The last act of a copy that was just stopped may come in between. */
+async function removeAll(guest: Guest, path: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await guest.remove(path, { recursive: true }).catch(unlessMissing)
+    } catch (error) {
+      const isRefilled = error instanceof IsletError && error.code === 'directory_not_empty'
+      if (!isRefilled || attempt === REMOVE_ATTEMPTS) throw error
+    }
+  }
 }
 
 async function existingDirectory(guest: Guest, path: string): Promise<Entry | undefined> {
