@@ -49,7 +49,7 @@ export class MessageQueue implements AsyncIterable<WatcherMessage> {
         this.#count--
         this.#bytes -= sizeOf(message)
       }
-      if (this.#waiting.length > 0) continue
+      if (this.#isClosed || this.#waiting.length > 0) continue
       if (this.#end) {
         if (this.#end.error !== undefined) throw this.#end.error
         return
