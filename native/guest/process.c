@@ -115,6 +115,8 @@ bool process_reaped(pid_t pid, int status) {
   process->exited_us = loop_now();
   loop_timer_set(&process->timeout, PROCESS_DRAIN_US, on_drain_over);
   output_note_exit(&process->output);
+  /* Its number is still the session's: as long as that has members no other process gets it. */
+  if (process->ends_session) session_kill(pid);
   process_settle(process);
   return true;
 }

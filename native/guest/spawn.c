@@ -28,6 +28,7 @@ struct spawn {
   char user_name[FIELDS_OWNER_SIZE * 2];
   uint64_t timeout_ms;
   uint32_t stdin_pipe;
+  uint32_t ends_session;
   bool terminal;
   uint32_t cols, rows;
   char profile[SPAWN_PROFILE][1100]; /* HOME, USER, LOGNAME and SHELL where env has none */
@@ -63,6 +64,7 @@ void request_spawn(const struct wire_frame *req) {
     reply_error(req->stream, KIND_LIMIT, "fork", "too many processes are kept");
     return;
   }
+  process->ends_session = spawn.ends_session != 0;
   pid_t pid = -1;
   uint64_t started_us = loop_now(); /* before the launch: a short program may be over when that returns */
   if (!adopt_stdio(process, &spawn)) {
@@ -90,6 +92,7 @@ static bool read_request(const struct wire_frame *req, struct spawn *spawn) {
       FIELDS_STR(SPAWN_user, spawn->user_name),
       FIELDS_U64(SPAWN_timeout_ms, &spawn->timeout_ms),
       FIELDS_U32(SPAWN_stdin, &spawn->stdin_pipe),
+      FIELDS_U32(SPAWN_ends_session, &spawn->ends_session),
       FIELDS_ANY(SPAWN_pty, &pty),
   };
   if (!fields_read(req, want, sizeof want / sizeof want[0])) return false;

@@ -181,6 +181,14 @@ describe('processes', () => {
     assert.deepEqual([timedOut, code], [false, 5])
   })
 
+  test('one that ends its session takes what it left behind with it, before its end is told', async () => {
+    const script = 'trap "" TERM HUP; sleep 600 & echo $!; set -m; sleep 600 & echo $!; exit 3'
+    const { code, stdout } = await guest.run(['bash', '-c', script], { endsSession: 1 })
+    assert.equal(code, 3)
+    for (const pid of stdout.toString().trim().split('\n')) assert.equal(isAlive(Number(pid)), false)
+    await until('nothing of the session is left', () => childrenOf(guest.pid).length === 0)
+  })
+
   test('a signal reaches the process alone or its whole session', async () => {
     const script = `
       trap 'echo one' USR1

@@ -271,6 +271,7 @@ export type SpawnFields = {
   stdin?: number
   pty?: SizeRecord
   rlimit?: RlimitRecord[]
+  endsSession?: number
 }
 
 export type SpawnedFields = {
@@ -479,6 +480,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 7, name: 'stdin', kind: 'u32' },
     { tag: 8, name: 'pty', kind: SIZE_RECORD },
     { tag: 9, name: 'rlimit', kind: RLIMIT_RECORD, list: true },
+    { tag: 10, name: 'endsSession', kind: 'u32' },
   ],
   SPAWNED: [
     { tag: 1, name: 'pid', kind: 'u32' },
