@@ -62,11 +62,10 @@ export class Services implements SandboxObserver {
     const path = posix.resolve(sandbox.workdir, spec.path ?? '')
     return this.#alone(key, async () => {
       await this.#assertDirectory(sandboxId, path)
-      const taken = spec.port === undefined ? new Set<number>() : await this.#takenPorts(key)
+      const open = spec.port === undefined ? new Set<number>() : await this.#openPorts(key)
       // From here on nothing is waited for: what is checked holds when it is written down.
       this.#assertRoom(key)
-      const assignedPort =
-        spec.port === undefined ? null : choosePort(spec.port, { taken, strict: spec.strictPort ?? false })
+      const assignedPort = this.#choosePort(key, spec, open)
       const fresh = newState(path, { installed: spec.install === undefined })
       const now = Date.now()
       const state = begin(fresh, { assignedPort })
@@ -213,28 +212,34 @@ export class Services implements SandboxObserver {
   }
 
   async #assignPort(key: ServiceKey): Promise<number | null> {
-    const { port, strictPort = false } = this.#records.get(key).spec
-    if (port === undefined) return null
-    const taken = await this.#takenPorts(key)
-    const { assignedPort } = this.#records.get(key).state
-    if (assignedPort !== null && !taken.has(assignedPort)) return assignedPort
-    const chosen = choosePort(port, { taken, strict: strictPort })
-    this.#records.note(key, { assignedPort: chosen })
-    return chosen
+    if (this.#records.get(key).spec.port === undefined) return null
+    const open = await this.#openPorts(key)
+    const { spec, state } = this.#records.get(key)
+    if (state.assignedPort !== null && !this.#takenPorts(key, open).has(state.assignedPort))
+      return state.assignedPort
+    const assignedPort = this.#choosePort(key, spec, open)
+    if (assignedPort !== state.assignedPort) this.#records.note(key, { assignedPort })
+    return assignedPort
   }
 
-  /** By what listens now and what other services of the sandbox have or were given. */
-  async #takenPorts({ sandboxId, name }: ServiceKey): Promise<Set<number>> {
+  #choosePort(key: ServiceKey, spec: StartServiceParsed, open: ReadonlySet<number>): number | null {
+    const { port, strictPort = false } = spec
+    if (port === undefined) return null
+    return choosePort(port, { taken: this.#takenPorts(key, open), strict: strictPort })
+  }
+
+  /** All that listens where the sandbox does, whosever it is. */
+  async #openPorts({ sandboxId }: ServiceKey): Promise<Set<number>> {
     const { machine } = await this.#options.sandboxes.running(sandboxId)
-    const open = await this.#options.ports.list(sandboxId)
+    return new Set((await machine.guest.ports()).map(({ port }) => port))
+  }
+
+  /** The open ones, and those that other services of the sandbox were given and may not have opened yet. */
+  #takenPorts({ sandboxId, name }: ServiceKey, open: ReadonlySet<number>): Set<number> {
     const others = this.#records
       .list(sandboxId)
       .filter((other) => other.name !== name && !hasEnded(other.state))
-    return new Set([
-      ...machine.ownPorts,
-      ...open.map(({ port }) => port),
-      ...others.flatMap(({ state }) => [state.assignedPort ?? [], state.port ?? []].flat()),
-    ])
+    return new Set([...open, ...others.flatMap(({ state }) => state.assignedPort ?? [])])
   }
 
   async #assertDirectory(sandboxId: string, path: string): Promise<void> {
