@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { OverlayInfo, Sandbox } from '@islet/contract'
 import { startTestApi, type TestApi } from '../../server/src/api/testing.ts'
@@ -29,7 +32,26 @@ test('env sets, lists and removes variables of a file', async () => {
   const missing = await islet(['env', 'ls', 'box', '-f', 'none'], api)
   assert.equal(missing.exitCode, 1)
   assert.match(missing.stderr, /none.*\nhint: /)
-  assert.equal((await islet(['env', 'set', 'box', 'NOVALUE'], api)).exitCode, 2)
+  for (const words of [['NOVALUE'], [], ['=x']])
+    assert.equal((await islet(['env', 'set', 'box', ...words], api)).exitCode, 2)
+})
+
+test('env set takes values from the environment and from a file, so that a secret is in no argument', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'islet-cli-env-'))
+  try {
+    writeFileSync(join(directory, 'local'), 'FROM_FILE=1\nSECRET=overridden\n')
+    const words = ['env', 'set', 'box', '-f', 'mixed', '--env-file', 'local', 'SECRET']
+    const { exitCode, stdout, stderr } = await islet(words, {
+      ...api,
+      env: { SECRET: 'hush' },
+      cwd: directory,
+    })
+    assert.equal(exitCode, 0, stderr)
+    assert.ok(!`${stdout}${stderr}`.includes('hush'))
+    assert.equal(await stdoutOf('env', 'ls', 'box', '-f', 'mixed'), 'FROM_FILE=1\nSECRET=hush\n')
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
 })
 
 test('url prints what downloads and uploads a file', async () => {

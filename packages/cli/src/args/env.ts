@@ -9,9 +9,17 @@ export interface EnvFlags {
 }
 
 export function addEnvOptions(command: Command): Command {
-  return command
-    .option('-e, --env <name[=value]>', 'set a variable; without a value: as it is here (repeat)', variable)
-    .option('--env-file <path>', 'set the variables of a file of NAME=value lines (repeat)', addFile)
+  command.option(
+    '-e, --env <name[=value]>',
+    'set a variable; without a value: as it is here (repeat)',
+    variable,
+  )
+  return addEnvFileOption(command)
+}
+
+export function addEnvFileOption(command: Command): Command {
+  const summary = 'set the variables of a file of NAME=value lines (repeat)'
+  return command.option('--env-file <path>', summary, addFile)
 }
 
 /** Files first, so that --env can override them. */
@@ -22,7 +30,8 @@ export function toEnv({ env, envFile = [] }: EnvFlags): Record<string, string> |
   return Object.keys(all).length > 0 ? all : undefined
 }
 
-function variable(text: string, previous: Record<string, string> = {}): Record<string, string> {
+/** NAME=value, or NAME of a variable that is set here. */
+export function variable(text: string, previous: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf('=')
   const name = at < 0 ? text : text.slice(0, at)
   if (name === '')
