@@ -1,4 +1,28 @@
+import type { TerminalInfo } from '@islet/contract'
 import type { Client } from './client.ts'
+import { TerminalInstance } from './terminal.ts'
+
+export interface TerminalOptions {
+  /** An interactive shell; otherwise a place for commands, each with its result. Default: false. */
+  pty?: boolean
+  /** The program of a pty. Default: the user's login shell. */
+  shell?: string
+  /** Of a pty. Default: 80. */
+  cols?: number
+  /** Of a pty. Default: 24. */
+  rows?: number
+  /** How output is given to handlers: as text, or its bytes as base64. Default: raw. */
+  encoding?: 'raw' | 'base64'
+  cwd?: string
+  env?: Record<string, string>
+  user?: string
+  /** Aborting disconnects and leaves the terminal as it is. */
+  signal?: AbortSignal
+}
+
+interface Abortable {
+  signal?: AbortSignal
+}
 
 /** Terminals of one sandbox: an interactive shell each, or a place for tracked commands. */
 export class Terminals {
@@ -8,5 +32,36 @@ export class Terminals {
   constructor(client: Client, sandboxId: string) {
     this.#client = client
     this.#params = { id: sandboxId }
+  }
+
+  async create(options: TerminalOptions = {}): Promise<TerminalInstance> {
+    const { signal, ...body } = options
+    const info = await this.#client.call('createTerminal', { params: this.#params, body, signal })
+    try {
+      return await TerminalInstance.open(this.#client, info, { signal })
+    } catch (error) {
+      await this.destroy(info.id).catch(() => {})
+      throw error
+    }
+  }
+
+  /** Another client of a terminal that is there: what a pty printed so far is given first. */
+  async connect(id: string, options: Abortable = {}): Promise<TerminalInstance> {
+    return TerminalInstance.open(this.#client, await this.retrieve(id, options), options)
+  }
+
+  /** The open ones, oldest first. */
+  async list(options: Abortable = {}): Promise<TerminalInfo[]> {
+    return (await this.#client.call('listTerminals', { params: this.#params, ...options })).terminals
+  }
+
+  /** Code `terminal_not_found` if there is none. */
+  retrieve(id: string, options: Abortable = {}): Promise<TerminalInfo> {
+    return this.#client.call('getTerminal', { params: { ...this.#params, tid: id }, ...options })
+  }
+
+  /** Kills what runs in it. Code `terminal_not_found` if there is none. */
+  async destroy(id: string, options: Abortable = {}): Promise<void> {
+    await this.#client.call('deleteTerminal', { params: { ...this.#params, tid: id }, ...options })
   }
 }

@@ -1,17 +1,17 @@
-import { IsletError } from '@islet/contract'
 import type { ApiDeps, Handlers } from './route.ts'
 
-export function terminalRoutes(_deps: ApiDeps) {
-  const notYet = (): never => {
-    throw new IsletError('not_supported')
-  }
+export function terminalRoutes({ terminals }: ApiDeps) {
   return {
-    createTerminal: notYet,
-    listTerminals: notYet,
-    getTerminal: notYet,
-    deleteTerminal: notYet,
-    runTerminalCommand: notYet,
-    listTerminalCommands: notYet,
-    getTerminalCommand: notYet,
+    createTerminal: ({ params, body }) => terminals.create(params.id, body),
+    listTerminals: ({ params }) => ({ terminals: terminals.list(params.id) }),
+    getTerminal: ({ params }) => terminals.get(params.id, params.tid),
+    deleteTerminal: ({ params }) => terminals.destroy(params.id, params.tid),
+    runTerminalCommand: ({ params, body, signal }) =>
+      terminals.run(params.id, params.tid, body, body.background ? {} : { signal }),
+    listTerminalCommands: async ({ params }) => ({
+      commands: await terminals.commands(params.id, params.tid),
+    }),
+    getTerminalCommand: ({ params, query, signal }) =>
+      terminals.command(params.id, params.tid, params.pid, query.wait ? { waitMs: query.wait, signal } : {}),
   } satisfies Partial<Handlers>
 }

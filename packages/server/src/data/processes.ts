@@ -84,6 +84,11 @@ export class Processes implements ProcessService {
     return this.#tracker.list(sandboxId, { limit: 100, ...query }).map(toProcessInfo)
   }
 
+  /** Oldest first. */
+  ofTerminal(terminalId: string): ProcessInfo[] {
+    return this.#tracker.ofTerminal(terminalId).map(toProcessInfo)
+  }
+
   async get(
     sandboxId: string,
     processId: string,

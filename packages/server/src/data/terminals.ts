@@ -1,18 +1,252 @@
-// Terminals: an interactive shell each, or a place for tracked commands.
-import type { Sandboxes } from '../control/sandboxes.ts'
+// Terminals: an interactive shell each, or a place for tracked commands. What runs in them are processes like any other.
+import { posix } from 'node:path'
+import {
+  type CreateTerminalParsed,
+  IsletError,
+  isId,
+  LIMITS,
+  LOGIN_SHELL,
+  newId,
+  type ProcessInfo,
+  type RunTerminalCommandParsed,
+  routePath,
+  type TerminalCommandInfo,
+  type TerminalInfo,
+} from '@islet/contract'
+import type { Beginning, RunningSandbox, Sandboxes, SandboxObserver } from '../control/sandboxes.ts'
 import type { Db } from '../db/db.ts'
+import { type TerminalRecord, TerminalTable } from '../db/terminals.ts'
+import type { Log } from '../log.ts'
 import type { Processes } from './processes.ts'
+
+/** Of output in a list of commands; those that ran before are listed without theirs. */
+const LIST_OUTPUT_BYTES = 8 * 1024 * 1024
 
 export interface TerminalsOptions {
   db: Db
   sandboxes: Sandboxes
   processes: Processes
+  log: Log
 }
 
-export class Terminals {
+export class Terminals implements SandboxObserver {
   readonly #options: TerminalsOptions
+  readonly #table: TerminalTable
+  /** Being destroyed: nothing new is started in them. */
+  readonly #closing = new Set<string>()
 
   constructor(options: TerminalsOptions) {
     this.#options = options
+    this.#table = new TerminalTable(options.db)
+    this.#table.sweep()
+    options.sandboxes.observe(this)
   }
+
+  async create(sandboxId: string, input: CreateTerminalParsed): Promise<TerminalInfo> {
+    await this.#options.sandboxes.running(sandboxId)
+    const { pty = false, encoding = 'raw', cwd, env, user } = input
+    this.#makeRoom(sandboxId)
+    const record: TerminalRecord = {
+      id: newId('terminal'),
+      sandboxId,
+      pty,
+      processId: null,
+      encoding,
+      settings: pty ? {} : { cwd, env, user },
+      createdAt: Date.now(),
+    }
+    this.#table.insert(record)
+    if (pty) await this.#startShell(record, input)
+    return this.#toInfo(record)
+  }
+
+  async #startShell(record: TerminalRecord, input: CreateTerminalParsed): Promise<void> {
+    const { shell, cols = 80, rows = 24, cwd, env, user } = input
+    const command = shell === undefined ? LOGIN_SHELL : [shell]
+    const start = { command, cwd, env, user, terminal: { cols, rows } }
+    try {
+      const { id } = await this.#options.processes.startOwned(record.sandboxId, start, {
+        terminalId: record.id,
+      })
+      record.processId = id
+      this.#table.setProcess(record.id, id)
+    } catch (error) {
+      this.#table.remove(record.id)
+      throw error
+    }
+  }
+
+  /** The open ones: a pty until its shell ends. */
+  list(sandboxId: string): TerminalInfo[] {
+    this.#options.sandboxes.record(sandboxId)
+    return this.#table
+      .list(sandboxId)
+      .map((record) => this.#toInfo(record))
+      .filter(({ status }) => status !== 'stopped')
+  }
+
+  get(sandboxId: string, terminalId: string): TerminalInfo {
+    return this.#toInfo(this.#find(sandboxId, terminalId))
+  }
+
+  /** Kills what runs in it. */
+  async destroy(sandboxId: string, terminalId: string): Promise<void> {
+    this.#find(sandboxId, terminalId)
+    this.#closing.add(terminalId)
+    try {
+      await this.#killAll(sandboxId, terminalId)
+      this.#table.remove(terminalId)
+    } finally {
+      this.#closing.delete(terminalId)
+    }
+  }
+
+  /** Of a command in the foreground the end is waited for; when `signal` aborts (the client went away) it is killed. */
+  async run(
+    sandboxId: string,
+    terminalId: string,
+    input: RunTerminalCommandParsed,
+    options: { signal?: AbortSignal } = {},
+  ): Promise<TerminalCommandInfo> {
+    const { settings } = this.#forCommands(sandboxId, terminalId)
+    const { processes } = this.#options
+    const { command, timeout, background } = input
+    const env = { ...settings.env, ...input.env }
+    const start = { command, cwd: joinPaths(settings.cwd, input.cwd), env, user: settings.user, timeout }
+    const { id } = await processes.startOwned(sandboxId, start, { terminalId })
+    try {
+      this.#find(sandboxId, terminalId)
+      if (!background) await processes.waitEnd(sandboxId, id, options.signal)
+    } catch (error) {
+      await processes.kill(sandboxId, id).catch(() => {}) // the sandbox is gone, and it with it
+      throw error
+    }
+    return this.#toCommand(await processes.get(sandboxId, id))
+  }
+
+  /** Oldest first. */
+  async commands(sandboxId: string, terminalId: string): Promise<TerminalCommandInfo[]> {
+    this.#forCommands(sandboxId, terminalId)
+    const commands: TerminalCommandInfo[] = []
+    let room = LIST_OUTPUT_BYTES
+    for (const process of this.#options.processes.ofTerminal(terminalId).reverse()) {
+      const command = await this.#toCommand(process, { withOutput: room > 0 })
+      room -= command.stdout.length + command.stderr.length
+      commands.push(command)
+    }
+    return commands.reverse()
+  }
+
+  async command(
+    sandboxId: string,
+    terminalId: string,
+    processId: string,
+    options: { waitMs?: number; signal?: AbortSignal } = {},
+  ): Promise<TerminalCommandInfo> {
+    this.#forCommands(sandboxId, terminalId)
+    const process = await this.#options.processes.get(sandboxId, processId, options)
+    if (process.terminalId === terminalId) return this.#toCommand(process)
+    throw new IsletError('process_not_found', `There is no command ${processId} in ${terminalId}.`)
+  }
+
+  async began({ record: { id } }: RunningSandbox, how: Beginning): Promise<void> {
+    if (how === 'created') return
+    // A crash while a shell was being started: nobody was told of that terminal.
+    for (const half of this.#table.list(id).filter(({ pty, processId }) => pty && processId === null)) {
+      try {
+        await this.#killAll(id, half.id)
+        this.#table.remove(half.id)
+      } catch (error) {
+        this.#options.log.warn({ sandbox: id, terminal: half.id, error }, 'half a terminal not swept')
+      }
+    }
+  }
+
+  async gone(sandboxId: string): Promise<void> {
+    this.#table.removeOf(sandboxId)
+  }
+
+  /** The oldest one whose shell has ended goes when there are too many. */
+  #makeRoom(sandboxId: string): void {
+    const all = this.#table.list(sandboxId)
+    if (all.length < LIMITS.terminals) return
+    const old = all.find((record) => record.processId !== null && !this.#isRunning(record))
+    if (!old) {
+      throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.terminals} terminals.`, {
+        hint: 'Destroy some that are not needed any more.',
+      })
+    }
+    this.#table.remove(old.id)
+  }
+
+  #find(sandboxId: string, terminalId: string): TerminalRecord {
+    this.#options.sandboxes.record(sandboxId)
+    const isOpen = isId('terminal', terminalId) && !this.#closing.has(terminalId)
+    const record = isOpen ? this.#table.get(sandboxId, terminalId) : undefined
+    if (record) return record
+    throw new IsletError(
+      'terminal_not_found',
+      `There is no terminal ${terminalId.slice(0, 64)} in ${sandboxId}.`,
+    )
+  }
+
+  #forCommands(sandboxId: string, terminalId: string): TerminalRecord {
+    const record = this.#find(sandboxId, terminalId)
+    if (!record.pty) return record
+    throw new IsletError('invalid_state', `Terminal ${terminalId} is a pty: it takes input, not commands.`, {
+      hint: 'Create a terminal without pty, or write to this one.',
+    })
+  }
+
+  async #killAll(sandboxId: string, terminalId: string): Promise<void> {
+    const { processes } = this.#options
+    const running = processes.ofTerminal(terminalId).filter(({ status }) => status === 'running')
+    await Promise.all(running.map(({ id }) => processes.kill(sandboxId, id)))
+  }
+
+  #isRunning({ id }: TerminalRecord): boolean {
+    return this.#options.processes.ofTerminal(id).some(({ status }) => status === 'running')
+  }
+
+  #toInfo(record: TerminalRecord): TerminalInfo {
+    const { id, sandboxId, pty, encoding, processId, createdAt } = record
+    return {
+      id,
+      sandboxId,
+      pty,
+      status: !pty ? 'ready' : this.#isRunning(record) ? 'running' : 'stopped',
+      encoding,
+      processId,
+      channel: processId && routePath('attachProcess', { id: sandboxId, pid: processId }),
+      createdAt: new Date(createdAt).toISOString(),
+    }
+  }
+
+  async #toCommand(process: ProcessInfo, options = { withOutput: true }): Promise<TerminalCommandInfo> {
+    const { id, sandboxId, terminalId, status, command, startedAt, endedAt, result } = process
+    const output =
+      process.outputBytes === 0 || !options.withOutput
+        ? { stdout: '', stderr: '', truncated: process.outputBytes > 0 }
+        : await this.#options.processes.output(sandboxId, id, 'utf8')
+    const { stdout, stderr, truncated } = output
+    return {
+      id,
+      terminalId: terminalId!,
+      command: String(command),
+      status: status === 'running' ? 'running' : result?.exitCode === 0 ? 'completed' : 'failed',
+      stdout,
+      stderr,
+      truncated,
+      exitCode: result?.exitCode ?? null,
+      durationMs: result?.durationMs ?? null,
+      startedAt,
+      finishedAt: endedAt,
+    }
+  }
+}
+
+function joinPaths(base: string | undefined, path: string | undefined): string | undefined {
+  return base === undefined || path === undefined || posix.isAbsolute(path)
+    ? (path ?? base)
+    : posix.join(base, path)
 }

@@ -95,8 +95,11 @@ export class ProcessTracker implements SandboxObserver {
     this.table.insert(record)
     this.#tracked.set(record.id, tracked)
     try {
+      await sandbox.machine.envReady
       const spec = toSpawn(record.id, input, sandbox)
-      const process = await sandbox.machine.guest.spawn({ ...spec, ...io }, tracked)
+      // A service is all that its command has started: nothing of it may hold its port when it is started again.
+      const endsSession = record.service !== null
+      const process = await sandbox.machine.guest.spawn({ ...spec, ...io, endsSession }, tracked)
       record.pid = process.pid
       this.#follow(sandbox, tracked, process)
       this.#sweep(record.sandboxId)
@@ -123,7 +126,11 @@ export class ProcessTracker implements SandboxObserver {
 
   list(sandboxId: string, query: { status?: ProcessInfo['status']; limit: number }): ProcessRecord[] {
     this.#options.sandboxes.record(sandboxId)
-    return this.table.list(sandboxId, query).map((record) => this.#tracked.get(record.id)?.record ?? record)
+    return this.#current(this.table.list(sandboxId, query))
+  }
+
+  ofTerminal(terminalId: string): ProcessRecord[] {
+    return this.#current(this.table.ofTerminal(terminalId))
   }
 
   /** Undefined once it has ended. Waits while processes of before a restart are being found again. */
@@ -223,6 +230,11 @@ export class ProcessTracker implements SandboxObserver {
   close(): void {
     this.#closed = true
     for (const tracked of this.#tracked.values()) tracked.log.close()
+  }
+
+  /** What is followed is known better here than in the table. */
+  #current(records: ProcessRecord[]): ProcessRecord[] {
+    return records.map((record) => this.#tracked.get(record.id)?.record ?? record)
   }
 
   #track(record: ProcessRecord, log: OutputLog): TrackedProcess {
