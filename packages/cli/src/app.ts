@@ -21,9 +21,12 @@ import { runtimes } from './commands/runtimes.ts'
 import { serve } from './commands/serve.ts'
 import { setup } from './commands/setup.ts'
 import { sh } from './commands/sh.ts'
+import { store } from './commands/store.ts'
+import { token } from './commands/token.ts'
 import { update } from './commands/update.ts'
 import { url } from './commands/url.ts'
 import { version } from './commands/version.ts'
+import { watch } from './commands/watch.ts'
 import { VERSION } from './version.ts'
 
 const COMMANDS: readonly (() => Command)[] = [
@@ -42,7 +45,10 @@ const COMMANDS: readonly (() => Command)[] = [
   ports,
   kill,
   logs,
+  watch,
   rm,
+  store,
+  token,
   image,
   runtimes,
   serve,
