@@ -166,6 +166,11 @@ export const ERRORS = {
   },
   not_supported: { status: 501, retryable: false, message: 'This machine or engine cannot do that.' },
   sandbox_lost: { status: 502, retryable: false, message: 'The sandbox ended while the call was running.' },
+  preview_failed: {
+    status: 502,
+    retryable: true,
+    message: 'The program on that port did not answer with valid HTTP.',
+  },
   registry_unavailable: {
     status: 502,
     retryable: true,

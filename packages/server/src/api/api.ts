@@ -28,7 +28,7 @@ import { sandboxRoutes } from './sandboxes.ts'
 import { send } from './send.ts'
 import { serverRoutes } from './server.ts'
 import { serviceRoutes } from './services.ts'
-import { signalRoutes } from './signals.ts'
+import { signalRoutes, signalsRoute } from './signals.ts'
 import { signedFileRoutes } from './signed-files.ts'
 import { storeRoutes } from './store.ts'
 import { noSuchRoute } from './table.ts'
@@ -76,7 +76,11 @@ export function createApi(deps: ApiDeps): Api {
   const upgrade = createUpgrade({
     gates,
     log: deps.log,
-    routes: { attachProcess: attachRoute(deps), watcherEvents: watcherEventsRoute(deps) },
+    routes: {
+      attachProcess: attachRoute(deps),
+      signals: signalsRoute(deps),
+      watcherEvents: watcherEventsRoute(deps),
+    },
   })
 
   const app = new Hono<ApiEnv>()

@@ -42,7 +42,7 @@ export async function serveApi(api: Api, options: ServeOptions): Promise<Served>
       // Ours is an error with a body.
       requireHostHeader: false,
       // Anything else that asks for an upgrade (h2c) is served as if it had not.
-      shouldUpgradeCallback: (incoming) => incoming.headers.upgrade?.toLowerCase() === 'websocket',
+      shouldUpgradeCallback: api.isUpgrade,
     },
     api.listener,
   )

@@ -30,19 +30,20 @@ export interface TestApiOptions {
   /** For running requests when it closes. Default: none. */
   drainTimeoutMs?: number
   imageDir?: string
+  previewDomain?: string
+  previewPorts?: string
 }
 
 export async function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   const dataDir = mkdtempSync(join(tmpdir(), 'islet-api-'))
   const logged: string[] = []
   const log = createLog({ level: 'trace', destination: { write: (line) => void logged.push(line) } })
-  const { host, port = 0, drainTimeoutMs = 0, imageDir } = options
+  const { port = 0, drainTimeoutMs = 0, ...others } = options
   const overrides = {
+    ...others,
     engine: 'process',
     dataDir,
-    host,
     port,
-    imageDir,
     drainTimeoutMs: `${drainTimeoutMs}ms`,
   }
   const config = loadConfig({ env: { ISLET_API_KEY: TEST_KEY }, overrides })

@@ -60,9 +60,9 @@ export class Addresses {
    * Whether a preview's own port answers to that Host. A page elsewhere can point its name at a loopback address and read
    * from there as if it were its own; it cannot choose the Host header.
    */
-  answersTo(host: string, record: PreviewRecord): boolean {
+  answersTo(host: string | undefined, record: PreviewRecord): boolean {
     const { host: boundTo } = this.#config
-    if (!isLoopback(boundTo)) return true
+    if (host === undefined || !isLoopback(boundTo)) return true
     const name = hostName(host)
     return name === boundTo || name === record.domain || isLoopback(name)
   }

@@ -41,19 +41,23 @@ export class Listeners {
     return port
   }
 
-  /** Breaks the connections that are open. */
-  async close(key: string, options: { timeoutMs?: number } = {}): Promise<void> {
+  /** Breaks the connections that are open, but for those that changed their protocol. */
+  async close(key: string): Promise<void> {
     const server = this.#servers.get(key)
     if (!server) return
     this.#servers.delete(key)
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    const timer = setTimeout(() => server.closeAllConnections(), options.timeoutMs ?? 0)
+    server.closeAllConnections()
     await closed
-    clearTimeout(timer)
   }
 
-  async closeAll(options: { timeoutMs: number }): Promise<void> {
-    await Promise.all([...this.#servers.keys()].map((key) => this.close(key, options)))
+  /** Takes no more connections; those that are open go on until `closeAll`. */
+  stop(): void {
+    for (const server of this.#servers.values()) server.close()
+  }
+
+  async closeAll(): Promise<void> {
+    await Promise.all([...this.#servers.keys()].map((key) => this.close(key)))
   }
 
   #create(handler: Handler): Server {
@@ -69,6 +73,7 @@ export class Listeners {
         noDelay: true,
         // Ours is an error with a body.
         requireHostHeader: false,
+        shouldUpgradeCallback: handler.isUpgrade,
       },
       handler.serve,
     )

@@ -1,5 +1,6 @@
 // The URLs by which ports of sandboxes are reached from outside: which there are, and who answers there.
 import { hash, randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { type CreatePreviewParsed, IsletError, LIMITS, type Preview } from '@islet/contract'
 import type { Config } from '../config.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
@@ -9,8 +10,11 @@ import type { AdminKey } from '../key.ts'
 import type { Log } from '../log.ts'
 import type { Tokens } from '../tokens.ts'
 import { Addresses } from './address.ts'
+import { Exchanges } from './exchanges.ts'
+import { Gate } from './gate.ts'
 import type { Handler } from './handler.ts'
 import { Listeners } from './listeners.ts'
+import { Visitors } from './visitors.ts'
 
 export interface PreviewsOptions {
   db: Db
@@ -26,6 +30,8 @@ export class Previews {
   readonly #table: PreviewTable
   readonly #addresses: Addresses
   readonly #listeners: Listeners
+  readonly #exchanges = new Exchanges()
+  readonly #visitors: Visitors
   readonly #records = new Map<string, PreviewRecord>()
   readonly #domains = new Map<string, string>()
   /** Changes come one after the other: a port that is being opened is not yet to be seen anywhere. */
@@ -38,6 +44,16 @@ export class Previews {
     this.#table = new PreviewTable(db)
     this.#addresses = new Addresses(config)
     this.#listeners = new Listeners({ host: config.host, range: config.previewPorts })
+    this.#visitors = new Visitors({
+      ...options,
+      gate: new Gate(options),
+      exchanges: this.#exchanges,
+      addresses: this.#addresses,
+      scheme: this.#addresses.scheme,
+      ofPort: (sandboxId, port) => this.#records.get(keyOf(sandboxId, port)),
+      ofDomain: (domain) => this.#records.get(this.#domains.get(domain) ?? ''),
+      isClosing: () => this.#closed,
+    })
     for (const record of this.#table.all()) {
       const { status } = sandboxes.record(record.sandboxId)
       // What a crash left: a sandbox half made or half removed.
@@ -69,7 +85,14 @@ export class Previews {
   async close(options: { timeoutMs: number }): Promise<void> {
     this.#closed = true
     await this.#changes
-    await this.#listeners.closeAll(options)
+    this.#listeners.stop()
+    await this.#exchanges.drain(options.timeoutMs)
+    await this.#listeners.closeAll()
+  }
+
+  /** What takes a request on the main port that is for a preview; undefined for all others. */
+  handlerOf(incoming: IncomingMessage): Handler | undefined {
+    return this.#visitors.atMainPort(incoming)
   }
 
   /** Makes the preview of a port, or changes it. */
@@ -152,7 +175,7 @@ export class Previews {
   async #save(old: PreviewRecord | undefined, wanted: PreviewRecord): Promise<PreviewRecord> {
     const key = keyOf(wanted.sandboxId, wanted.port)
     const opened = this.#addresses.byPort && !this.#listeners.has(key)
-    const record = opened ? { ...wanted, listenPort: await this.#listen(key, wanted.listenPort) } : wanted
+    const record = opened ? { ...wanted, listenPort: await this.#listen(wanted) } : wanted
     try {
       this.#table.save(record)
     } catch (error) {
@@ -161,6 +184,8 @@ export class Previews {
     }
     if (old?.domain) this.#domains.delete(old.domain)
     this.#keep(record)
+    // Who was let in before must bring what is asked for now.
+    if (old && old.auth?.hash !== record.auth?.hash) this.#exchanges.endAll(old)
     return record
   }
 
@@ -174,7 +199,7 @@ export class Previews {
     const key = keyOf(record.sandboxId, record.port)
     if (this.#listeners.has(key)) return
     try {
-      const listenPort = await this.#listen(key, record.listenPort)
+      const listenPort = await this.#listen(record)
       if (listenPort === record.listenPort) return
       this.#table.save({ ...record, listenPort })
       this.#keep({ ...record, listenPort })
@@ -184,15 +209,8 @@ export class Previews {
     }
   }
 
-  #listen(key: string, wanted: number | null): Promise<number> {
-    return this.#listeners.open(key, wanted, this.#handlerOf(key))
-  }
-
-  #handlerOf(_key: string): Handler {
-    return {
-      serve: (_incoming, outgoing) => void outgoing.end(),
-      upgrade: (_incoming, socket) => socket.destroy(),
-    }
+  #listen({ sandboxId, port, listenPort }: PreviewRecord): Promise<number> {
+    return this.#listeners.open(keyOf(sandboxId, port), listenPort, this.#visitors.atPort(sandboxId, port))
   }
 
   async #removeAll(sandboxId: string): Promise<void> {
@@ -204,6 +222,7 @@ export class Previews {
     this.#table.remove(record.sandboxId, record.port)
     this.#records.delete(key)
     if (record.domain) this.#domains.delete(record.domain)
+    this.#exchanges.endAll(record)
     await this.#listeners.close(key)
   }
 

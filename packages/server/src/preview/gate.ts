@@ -1,0 +1,123 @@
+// Who may use a preview, and what of a request is for us alone. The program inside never sees our cookies, tokens or key.
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { IsletError } from '@islet/contract'
+import type { PreviewRecord } from '../db/previews.ts'
+import type { AdminKey } from '../key.ts'
+import type { Tokens } from '../tokens.ts'
+
+const COOKIE_PREFIX = 'islet_preview'
+const QUERY_NAME = 'islet_token'
+
+export interface Admission {
+  /** The target of the request without our token. */
+  path: string
+  /** What is left of Cookie; undefined: nothing. */
+  cookie: string | undefined
+  /** Authorization is the program's and not ours. */
+  keepAuthorization: boolean
+  /** To send with the answer, so that the token need not be in the next URL. */
+  setCookie?: string
+  /** Where a browser goes on with the cookie instead of the token in its address bar. */
+  redirect?: string
+}
+
+export class Gate {
+  readonly #key: Pick<AdminKey, 'keyMatches'>
+  readonly #tokens: Pick<Tokens, 'verify'>
+
+  constructor(options: { key: Pick<AdminKey, 'keyMatches'>; tokens: Pick<Tokens, 'verify'> }) {
+    this.#key = options.key
+    this.#tokens = options.tokens
+  }
+
+  /** `unauthorized` unless this preview is open or the request brings what it asks for. */
+  async admit(
+    record: PreviewRecord,
+    incoming: IncomingMessage,
+    { secure, mayRedirect }: { secure: boolean; mayRedirect: boolean },
+  ): Promise<Admission> {
+    const { path, tokens } = takeTokens(incoming.url!)
+    const cookies = takeCookies(incoming.headers.cookie, cookieName(record))
+    const bearer = /^bearer +([\x21-\x7e]+) *$/i.exec(incoming.headers.authorization ?? '')?.[1]
+    const isToken = (text: string): boolean => matches(record, text)
+    const byKey = bearer !== undefined && (isToken(bearer) || (await this.#isOurs(bearer, record.sandboxId)))
+    const admission = { path, cookie: cookies.others, keepAuthorization: !byKey }
+    if (record.auth === null) return admission
+    const token = tokens.find(isToken)
+    if (token === undefined) {
+      if (byKey || cookies.ours.some(isToken)) return admission
+      throw new IsletError('unauthorized')
+    }
+    const setCookie = `${cookieName(record)}=${token}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
+    return {
+      ...admission,
+      setCookie,
+      ...(mayRedirect && isNavigation(incoming) && { redirect: sameHost(path) }),
+    }
+  }
+
+  async #isOurs(bearer: string, sandboxId: string): Promise<boolean> {
+    if (this.#key.keyMatches(bearer)) return true
+    const found = await this.#tokens.verify(bearer).catch(() => undefined)
+    return found?.sandboxId === sandboxId
+  }
+}
+
+/** A program inside must not replace what its visitors hold for this or another preview: a host's ports share cookies. */
+export function isOurCookie(setCookie: string): boolean {
+  return setCookie.trimStart().startsWith(COOKIE_PREFIX)
+}
+
+function cookieName({ sandboxId, port }: PreviewRecord): string {
+  return `${COOKIE_PREFIX}_${port}_${sandboxId}`
+}
+
+function matches({ auth }: PreviewRecord, token: string): boolean {
+  if (auth === null) return false
+  return timingSafeEqual(hash('sha256', token, 'buffer'), Buffer.from(auth.hash, 'hex'))
+}
+
+/** The rest of the query stays as it was written. */
+function takeTokens(url: string): { path: string; tokens: string[] } {
+  const at = url.indexOf('?')
+  if (at === -1) return { path: url, tokens: [] }
+  const tokens: string[] = []
+  const others = url
+    .slice(at + 1)
+    .split('&')
+    .filter((part) => {
+      const [name, value] = [...new URLSearchParams(part)][0] ?? []
+      if (name !== QUERY_NAME) return true
+      tokens.push(value ?? '')
+      return false
+    })
+  if (tokens.length === 0) return { path: url, tokens }
+  const query = others.join('&')
+  return { path: url.slice(0, at) + (query && `?${query}`), tokens }
+}
+
+function takeCookies(
+  header: string | undefined,
+  name: string,
+): { ours: string[]; others: string | undefined } {
+  if (!header?.includes(COOKIE_PREFIX)) return { ours: [], others: header }
+  const all = header.split(';').map((cookie) => cookie.trim())
+  const ours = all
+    .filter((cookie) => cookie.startsWith(`${name}=`))
+    .map((cookie) => cookie.slice(name.length + 1))
+  const others = all.filter((cookie) => cookie !== '' && !cookie.startsWith(COOKIE_PREFIX)).join('; ')
+  return { ours, others: others || undefined }
+}
+
+/** Programs that fetch have nowhere to keep a cookie: only a page that is opened is sent on. */
+function isNavigation({ method, headers }: IncomingMessage): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  const mode = headers['sec-fetch-mode']
+  return mode === undefined ? (headers.accept ?? '').includes('text/html') : mode === 'navigate'
+}
+
+/** A Location that begins with two slashes, or what browsers take for them, would lead to another host. */
+function sameHost(path: string): string {
+  return /^\/[/\\]/.test(path) ? `/.${path}` : path
+}

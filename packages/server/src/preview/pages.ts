@@ -1,0 +1,79 @@
+// What a visitor gets when a preview has nothing to show: a page for browsers, the usual error for programs.
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { ErrorCode, IsletError } from '@islet/contract'
+
+/** Where the table's status is the API's and a proxy has another. */
+const STATUS: Partial<Record<ErrorCode, number>> = {
+  port_not_listening: 502,
+  invalid_state: 503,
+  limit_exceeded: 503,
+  too_many_requests: 503,
+}
+/** How often the page of something that may come tries again. */
+const RETRY_SECONDS = 2
+
+interface Page {
+  status: number
+  headers: Record<string, string>
+  body: string
+}
+
+export function sendPage(error: IsletError, incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const { status, headers, body } = pageOf(error, incoming)
+  outgoing.writeHead(status, headers)
+  outgoing.end(body)
+}
+
+/** Where there is no response object: a request that asked for another protocol. */
+export function endWithPage(error: IsletError, incoming: IncomingMessage, socket: Duplex): void {
+  const { status, headers, body } = pageOf(error, incoming)
+  const lines = Object.entries({ ...headers, Connection: 'close' }).map(
+    ([name, value]) => `${name}: ${value}`,
+  )
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
+}
+
+function pageOf(error: IsletError, incoming: IncomingMessage): Page {
+  const isGone = error.details?.status === 'stopped'
+  const status = isGone ? 410 : (STATUS[error.code] ?? error.status)
+  const isHtml = (incoming.headers.accept ?? '').includes('text/html')
+  const retries = status >= 500 && status !== 500 && incoming.method === 'GET'
+  const body = isHtml ? html(error, status, retries) : JSON.stringify(error.toBody())
+  return {
+    status,
+    headers: {
+      'Content-Type': isHtml ? 'text/html; charset=utf-8' : 'application/json',
+      'Content-Length': String(Buffer.byteLength(body)),
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+      ...(isHtml && { 'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'" }),
+      ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="islet preview"' }),
+      ...(status === 503 && { 'Retry-After': String(RETRY_SECONDS) }),
+    },
+    body,
+  }
+}
+
+function html(error: IsletError, status: number, retries: boolean): string {
+  const refresh = retries ? `<meta http-equiv="refresh" content="${RETRY_SECONDS}">\n` : ''
+  const again = retries ? '<p>This page tries again by itself.</p>\n' : ''
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+${refresh}<title>${escapeHtml(error.message)}</title>
+<style>
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 36rem; margin: 20vh auto; padding: 0 1rem; color: #223; background: #fff }
+h1 { font-size: 1.3rem } p { margin: .5rem 0 } small { color: #667 }
+@media (prefers-color-scheme: dark) { body { color: #dde; background: #181a20 } small { color: #99a } }
+</style>
+<h1>${escapeHtml(error.message)}</h1>
+${error.hint ? `<p>${escapeHtml(error.hint)}</p>\n` : ''}${again}<p><small>${status} ${escapeHtml(error.code)} · Islet preview</small></p>
+</html>
+`
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}

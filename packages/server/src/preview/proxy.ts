@@ -1,0 +1,207 @@
+// A visitor's request, passed to the program on a port of a sandbox and answered as it answers: HTTP/1.1 on both sides,
+// each byte as it comes and at the pace of whoever is slower. Each request has its own connection to the sandbox.
+import {
+  type ClientRequest,
+  type IncomingMessage,
+  type OutgoingMessage,
+  request,
+  type ServerResponse,
+} from 'node:http'
+import type { Duplex } from 'node:stream'
+import { IsletError } from '@islet/contract'
+import type { Sandboxes } from '../control/sandboxes.ts'
+import type { PreviewRecord } from '../db/previews.ts'
+import type { Log } from '../log.ts'
+import type { Exchanges } from './exchanges.ts'
+import type { Admission, Gate } from './gate.ts'
+import { requestHeaders, responseHeaders, trailers } from './headers.ts'
+import { MAX_HEADER_BYTES } from './listeners.ts'
+import { sendPage } from './pages.ts'
+import { reach } from './reach.ts'
+import { checkRequest, isPlainlyFramed } from './request.ts'
+
+export interface ProxyParts {
+  sandboxes: Sandboxes
+  gate: Gate
+  exchanges: Exchanges
+  log: Log
+  /** What visitors speak. */
+  scheme: 'http' | 'https'
+}
+
+/** A body that nobody reads any more is dropped for so long, so that the answer arrives and the connection can be kept. */
+const DROP_MS = 10_000
+
+/** Always answers, or breaks the connection when half an answer is out. */
+export async function serve(
+  parts: ProxyParts,
+  record: PreviewRecord,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const left = new AbortController()
+  outgoing.once('close', () => left.abort())
+  incoming.on('error', () => {})
+  outgoing.on('error', () => {})
+  try {
+    const leave = parts.exchanges.enter(record, () => outgoing.destroy(), { isTunnel: false })
+    outgoing.once('close', leave)
+    incoming.url = checkRequest(incoming)
+    const secure = parts.scheme === 'https'
+    const admission = await parts.gate.admit(record, incoming, { secure, mayRedirect: true })
+    if (admission.redirect !== undefined) return sendOn(admission, incoming, outgoing)
+    const connection = await reach(parts.sandboxes, record, left.signal)
+    const upstream = ask(parts, record, incoming, { ...admission, upgrade: undefined }, connection)
+    outgoing.once('close', () => upstream.destroy())
+    passInformation(upstream, outgoing)
+    passBody(incoming, upstream)
+    const answer = await answerOf(upstream)
+    relay(answer, outgoing, admission.setCookie)
+    outgoing.once('finish', () => dropRest(incoming))
+  } catch (error) {
+    fail(error, parts, record, incoming, outgoing)
+  }
+}
+
+/** A request to the program inside, not yet sent. */
+export function ask(
+  { scheme }: ProxyParts,
+  { port }: PreviewRecord,
+  incoming: IncomingMessage,
+  admission: Admission & { upgrade: string | undefined },
+  connection: Duplex,
+): ClientRequest {
+  const upstream = request({
+    method: incoming.method,
+    path: admission.path,
+    headers: requestHeaders(incoming, admission, { scheme, defaultHost: `localhost:${port}` }),
+    setHost: false,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    createConnection: () => connection,
+  })
+  // Before the answer `answerOf` hears of it too; after it, the answer breaks off.
+  upstream.on('error', () => {})
+  return upstream
+}
+
+/** Rejects when none comes. */
+export function answerOf(upstream: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    upstream.once('response', resolve)
+    upstream.once('error', (cause) => reject(noAnswer(cause)))
+    upstream.once('close', () => reject(noAnswer()))
+  })
+}
+
+export function relay(
+  answer: IncomingMessage,
+  outgoing: ServerResponse,
+  setCookie: string | undefined,
+): void {
+  answer.on('error', () => {})
+  try {
+    // It may have broken off already, in the same packet as its head.
+    if (!isPlainlyFramed(answer) || answer.destroyed) throw noAnswer()
+    outgoing.writeHead(answer.statusCode!, answer.statusMessage, responseHeaders(answer, setCookie))
+  } catch (cause) {
+    answer.destroy()
+    throw noAnswer(cause)
+  }
+  answer.once('close', () => !answer.complete && outgoing.destroy())
+  answer.once('end', () => {
+    const last = trailers(answer)
+    if (last.length > 0 && outgoing.chunkedEncoding) outgoing.addTrailers(last)
+    outgoing.end()
+  })
+  answer.pipe(outgoing, { end: false })
+  flushSoon(outgoing, answer)
+}
+
+/** An answer in place of the program's. */
+export function asVisible(
+  error: unknown,
+  { log }: ProxyParts,
+  { sandboxId, port }: PreviewRecord,
+): IsletError {
+  if (error instanceof IsletError && error.code !== 'internal') return error
+  log.error({ err: error, sandbox: sandboxId, port }, 'preview failed')
+  return new IsletError('internal')
+}
+
+/** A program may answer before it has read all of the body, or ask for it first. */
+function passBody(incoming: IncomingMessage, upstream: ClientRequest): void {
+  incoming.once('end', () => {
+    const last = trailers(incoming)
+    if (last.length > 0) upstream.addTrailers(last)
+    upstream.end()
+  })
+  incoming.pipe(upstream, { end: false })
+  flushSoon(upstream, incoming)
+}
+
+function passInformation(upstream: ClientRequest, outgoing: ServerResponse): void {
+  upstream.on('continue', () => !outgoing.headersSent && outgoing.writeContinue())
+  upstream.on('information', ({ statusCode, headers }) => {
+    if (statusCode !== 103 || headers.link === undefined || outgoing.headersSent) return
+    try {
+      outgoing.writeEarlyHints({ link: headers.link })
+    } catch {
+      // Not a list of links; it is a hint and no more.
+    }
+  })
+}
+
+/** A head goes out together with what comes right after it, and alone when nothing does. */
+function flushSoon(message: OutgoingMessage, body: IncomingMessage): void {
+  let hasBegun = false
+  const begin = (): void => {
+    hasBegun = true
+  }
+  body.once('data', begin).once('end', begin)
+  setImmediate(() => !hasBegun && !message.destroyed && message.flushHeaders())
+}
+
+function sendOn(
+  { redirect, setCookie }: Admission,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): void {
+  const headers = {
+    Location: redirect,
+    'Set-Cookie': setCookie,
+    'Cache-Control': 'no-store',
+    'Content-Length': 0,
+  }
+  outgoing.writeHead(302, { ...headers, 'Referrer-Policy': 'no-referrer' })
+  outgoing.end()
+  dropRest(incoming)
+}
+
+function fail(
+  error: unknown,
+  parts: ProxyParts,
+  record: PreviewRecord,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): void {
+  if (outgoing.destroyed || outgoing.headersSent) {
+    outgoing.destroy()
+    return
+  }
+  // A client that waits to be asked for its body may send it or not: what comes next could not be told from it.
+  if (incoming.headers.expect !== undefined) outgoing.shouldKeepAlive = false
+  sendPage(asVisible(error, parts, record), incoming, outgoing)
+  dropRest(incoming)
+}
+
+function dropRest(incoming: IncomingMessage): void {
+  if (incoming.complete || incoming.destroyed) return
+  incoming.unpipe()
+  incoming.resume()
+  const timer = setTimeout(() => incoming.socket.destroy(), DROP_MS)
+  incoming.once('close', () => clearTimeout(timer))
+}
+
+function noAnswer(cause?: unknown): IsletError {
+  return new IsletError('preview_failed', undefined, { cause })
+}

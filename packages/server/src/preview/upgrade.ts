@@ -1,0 +1,90 @@
+// A visitor who asks for another protocol, WebSocket or any other: once the program has agreed, bytes both ways.
+import { type ClientRequest, type IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { IsletError } from '@islet/contract'
+import type { PreviewRecord } from '../db/previews.ts'
+import { upgradeHead } from './headers.ts'
+import { endWithPage } from './pages.ts'
+import { answerOf, ask, asVisible, type ProxyParts, relay } from './proxy.ts'
+import { reach } from './reach.ts'
+import { checkRequest, hasBody } from './request.ts'
+
+interface Agreed {
+  answer: IncomingMessage
+  connection: Duplex
+  /** What came right behind the head. */
+  first: Buffer
+}
+
+export async function upgrade(
+  parts: ProxyParts,
+  record: PreviewRecord,
+  incoming: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): Promise<void> {
+  const left = new AbortController()
+  socket.once('close', () => left.abort())
+  socket.on('error', () => {})
+  try {
+    const leave = parts.exchanges.enter(record, () => socket.destroy(), { isTunnel: true })
+    socket.once('close', leave)
+    incoming.url = checkRequest(incoming)
+    if (hasBody(incoming)) throw new IsletError('bad_request', 'A request for another protocol has no body.')
+    const secure = parts.scheme === 'https'
+    const admission = await parts.gate.admit(record, incoming, { secure, mayRedirect: false })
+    const connection = await reach(parts.sandboxes, record, left.signal)
+    const upstream = ask(
+      parts,
+      record,
+      incoming,
+      { ...admission, upgrade: incoming.headers.upgrade },
+      connection,
+    )
+    const outcome = Promise.race([agreed(upstream), answerOf(upstream)])
+    upstream.end()
+    const result = await outcome
+    if ('first' in result) {
+      socket.write(upgradeHead(result.answer, admission.setCookie), 'latin1')
+      join(socket, head, result)
+    } else decline(result, incoming, socket, admission.setCookie)
+  } catch (error) {
+    if (socket.writable) endWithPage(asVisible(error, parts, record), incoming, socket)
+    else socket.destroy()
+  }
+}
+
+function agreed(upstream: ClientRequest): Promise<Agreed> {
+  return new Promise((resolve) => {
+    upstream.once('upgrade', (answer, connection, first) => resolve({ answer, connection, first }))
+  })
+}
+
+/** Each direction ends by itself; when one side is gone, so is the other. */
+function join(socket: Duplex, head: Buffer, { connection, first }: Agreed): void {
+  connection.once('close', () => (socket as Socket).destroySoon())
+  if (head.length > 0) connection.write(head)
+  if (first.length > 0) socket.write(first)
+  socket.pipe(connection)
+  connection.pipe(socket)
+}
+
+/** An ordinary answer ends the connection: what the visitor has sent behind its request is for the other protocol. */
+function decline(
+  answer: IncomingMessage,
+  incoming: IncomingMessage,
+  socket: Duplex,
+  setCookie: string | undefined,
+): void {
+  const outgoing = new ServerResponse(incoming)
+  outgoing.shouldKeepAlive = false
+  outgoing.assignSocket(socket as Socket)
+  outgoing.on('error', () => {})
+  outgoing.once('finish', () => {
+    outgoing.detachSocket(socket as Socket)
+    socket.end()
+    socket.resume()
+  })
+  relay(answer, outgoing, setCookie)
+}

@@ -1,0 +1,85 @@
+// Where requests for previews come in: the port of one preview, or the main port by the name they ask for.
+import type { IncomingMessage } from 'node:http'
+import { IsletError } from '@islet/contract'
+import { hostName } from '../config/loopback.ts'
+import type { PreviewRecord } from '../db/previews.ts'
+import type { Addresses } from './address.ts'
+import type { Handler } from './handler.ts'
+import { endWithPage, sendPage } from './pages.ts'
+import { type ProxyParts, serve } from './proxy.ts'
+import { isUpgrade } from './request.ts'
+import { upgrade } from './upgrade.ts'
+
+export interface VisitorsParts extends ProxyParts {
+  addresses: Addresses
+  ofPort(sandboxId: string, port: number): PreviewRecord | undefined
+  ofDomain(domain: string): PreviewRecord | undefined
+  /** The server goes down: nobody is let in. */
+  isClosing(): boolean
+}
+
+export class Visitors {
+  readonly #parts: VisitorsParts
+
+  constructor(parts: VisitorsParts) {
+    this.#parts = parts
+  }
+
+  /** For the port that one preview has to itself. */
+  atPort(sandboxId: string, port: number): Handler {
+    return this.#handler(({ headers }) => {
+      const record = this.#parts.ofPort(sandboxId, port)
+      if (!record) throw noPreview()
+      if (this.#parts.addresses.answersTo(headers.host, record)) return record
+      throw new IsletError('forbidden', 'This preview is not known by that Host.', {
+        hint: 'The server listens on loopback: use localhost or 127.0.0.1.',
+      })
+    })
+  }
+
+  /** Undefined: not for a preview. */
+  atMainPort({ headers }: IncomingMessage): Handler | undefined {
+    const name = hostName(headers.host ?? '').replace(/\.$/, '')
+    const record = this.#parts.ofDomain(name)
+    if (record) return this.#handler(() => record)
+    const match = this.#parts.addresses.match(name)
+    if (match === undefined) return undefined
+    return this.#handler(() => {
+      const found = match === 'unknown' ? undefined : this.#parts.ofPort(match.sandboxId, match.port)
+      if (!found) throw noPreview()
+      return found
+    })
+  }
+
+  #handler(find: (incoming: IncomingMessage) => PreviewRecord): Handler {
+    const enter = (incoming: IncomingMessage): PreviewRecord => {
+      if (this.#parts.isClosing()) throw new IsletError('draining')
+      return find(incoming)
+    }
+    return {
+      serve: (incoming, outgoing) => {
+        try {
+          void serve(this.#parts, enter(incoming), incoming, outgoing)
+        } catch (error) {
+          outgoing.shouldKeepAlive = false
+          sendPage(error as IsletError, incoming, outgoing)
+        }
+      },
+      isUpgrade,
+      upgrade: (incoming, socket, head) => {
+        try {
+          void upgrade(this.#parts, enter(incoming), incoming, socket, head)
+        } catch (error) {
+          socket.on('error', () => {})
+          endWithPage(error as IsletError, incoming, socket)
+        }
+      },
+    }
+  }
+}
+
+function noPreview(): IsletError {
+  return new IsletError('preview_not_found', 'There is no preview at this address.', {
+    hint: 'It was deleted, or its sandbox is gone, or it was never made: islet preview makes one.',
+  })
+}
