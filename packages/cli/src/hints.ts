@@ -13,6 +13,7 @@ const HINTS: Partial<Record<AnyErrorCode | SystemCode, string>> = {
   cwd_not_found: 'islet exec SANDBOX -- ls -la / shows what there is.',
   file_not_found: 'Check the path; islet exec SANDBOX -- ls -la DIRECTORY shows what is in a sandbox.',
   invalid_state: 'islet info SANDBOX and islet ps --all SANDBOX show how things are.',
+  key_not_found: 'islet store ls SANDBOX lists the keys there are.',
   not_supported: 'islet doctor says what this machine can do.',
   process_not_found: 'islet ps --all SANDBOX shows the ones there are.',
   sandbox_disk_full:
