@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createApi } from './api/api.ts'
+import { InsideSockets } from './api/inside.ts'
 import { serveApi } from './api/serve.ts'
 import { type Config, loadConfig } from './config.ts'
 import { Sandboxes } from './control/sandboxes.ts'
@@ -157,6 +158,9 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     }
     await sandboxes.close(closing)
   })
+  const api = createApi({ control: sandboxes, processes, files, ...inside, images, key, tokens, log, config })
+  const insideSockets = new InsideSockets({ api, sandboxes, tokens, log })
+  cleanup.add(() => insideSockets.close())
   await sandboxes.start()
   await previews.start()
   if (engine.capabilities.wall === true) {
@@ -166,7 +170,6 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     )
     cleanup.add(() => prepared)
   }
-  const api = createApi({ control: sandboxes, processes, files, ...inside, images, key, tokens, log, config })
   const served = await serveApi(api, { host: config.host, port: config.port })
   previews.servedAt(served.port)
   const drain = { timeoutMs: config.drainTimeoutMs }

@@ -10,6 +10,8 @@ export interface Route {
   open?: true
   /** The caller's token names the sandbox; the address does not. */
   ofCaller?: true
+  /** From inside a sandbox it takes no token: whatever runs there may call it. */
+  tokenless?: true
   /** Takes an Idempotency-Key header. */
   idempotent?: true
   /** Upgrades to a WebSocket. */

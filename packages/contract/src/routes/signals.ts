@@ -50,6 +50,7 @@ export const signalRoutes = {
     summary: 'The same from inside a sandbox, or with its token',
     tag: 'signals',
     ofCaller: true,
+    tokenless: true,
     body: signal.signalEvent,
     response: null,
     status: 204,

@@ -6,8 +6,20 @@ import { IsletError, type Route } from '@islet/contract'
 export type Caller =
   | { kind: 'admin' }
   | { kind: 'sandbox'; sandboxId: string }
-  /** Through the socket that a sandbox has to this server. `trusted`: with the token it was given. */
+  /** Through the socket that a sandbox has to this server. `hasToken`: with the one it was given. */
   | { kind: 'inside'; sandboxId: string; hasToken: boolean }
+
+const insideSockets = new WeakMap<object, string>()
+
+/** Whatever comes through this socket comes from inside that sandbox, whatever it says of itself. */
+export function markInside(socket: object, sandboxId: string): void {
+  insideSockets.set(socket, sandboxId)
+}
+
+/** The sandbox inside of which this request was made. */
+export function insideOf(incoming: IncomingMessage): string | undefined {
+  return insideSockets.get(incoming.socket)
+}
 
 const callers = new WeakMap<IncomingMessage, Caller>()
 
@@ -22,16 +34,25 @@ export function callerOf(incoming: IncomingMessage): Caller | undefined {
 
 /** Throws unless this caller may call this route with these parameters. */
 export function authorize(route: Route, params: Record<string, string>, caller: Caller | undefined): void {
-  if (route.open || caller?.kind === 'admin') return
+  if (caller?.kind === 'inside') authorizeInside(route, caller)
+  if (caller?.kind === 'inside' || caller?.kind === 'admin' || route.open) return
   if (!caller) throw new IsletError('unauthorized')
   if (route.ofCaller) return
   if (caller.kind === 'sandbox' && params.id === caller.sandboxId) return
-  throw new IsletError(
-    'forbidden',
-    caller.kind === 'sandbox'
-      ? `This token is for sandbox ${caller.sandboxId} alone.`
-      : 'From inside a sandbox only its store and its signals can be reached.',
-  )
+  throw new IsletError('forbidden', `This token is for sandbox ${caller.sandboxId} alone.`)
+}
+
+function authorizeInside(route: Route, caller: { hasToken: boolean }): void {
+  if (!route.ofCaller) throw notFromInside()
+  if (!caller.hasToken && !route.tokenless) {
+    throw new IsletError('unauthorized', 'This wants the token of the sandbox.', {
+      hint: 'Create the sandbox with storeAccess; it is in ISLET_STORE_TOKEN then.',
+    })
+  }
+}
+
+export function notFromInside(): IsletError {
+  return new IsletError('forbidden', 'From inside a sandbox only its store and its signals can be reached.')
 }
 
 /** The sandbox of a route that takes it from the caller. */

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ErrorBody, IsletError } from '@islet/contract'
 import type { Log } from '../log.ts'
 import { bodyIsOnItsWay } from './body.ts'
+import { insideOf } from './caller.ts'
 import { pathOf, requestIdOf } from './exchange.ts'
 import { lingerAfterEnd } from './linger.ts'
 
@@ -65,5 +66,8 @@ export function logError(error: IsletError, incoming: IncomingMessage, log: Log)
   const fields = { requestId: requestIdOf(incoming), path: pathOf(incoming) }
   if (error.code === 'internal') log.error({ ...fields, err: error.cause ?? error }, 'request failed')
   else if (error.status >= 500)
-    log.warn({ ...fields, code: error.code, reason: error.message }, 'request failed')
+    log[insideOf(incoming) === undefined ? 'warn' : 'debug'](
+      { ...fields, code: error.code, reason: error.message },
+      'request failed',
+    )
 }

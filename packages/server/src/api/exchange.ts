@@ -4,6 +4,7 @@ import type { HttpBindings } from '@hono/node-server'
 import { newId } from '@islet/contract'
 import type { Context } from 'hono'
 import type { Log } from '../log.ts'
+import { insideOf } from './caller.ts'
 
 export type ApiEnv = { Bindings: HttpBindings }
 export type ApiContext = Context<ApiEnv>
@@ -50,7 +51,9 @@ export function begin(incoming: IncomingMessage, outgoing: ServerResponse, log: 
   outgoing.setHeader('X-Content-Type-Options', 'nosniff')
   outgoing.setHeader('Cache-Control', 'no-store')
   outgoing.once('close', () => {
-    const level = incoming.url === '/health' || incoming.url === '/ready' ? 'debug' : 'info'
+    const isQuiet =
+      insideOf(incoming) !== undefined || incoming.url === '/health' || incoming.url === '/ready'
+    const level = isQuiet ? 'debug' : 'info'
     if (!log.isLevelEnabled(level)) return
     const status = outgoing.writableFinished ? outgoing.statusCode : 'aborted'
     const durationMs = Math.round((performance.now() - startedAt) * 100) / 100

@@ -27,6 +27,8 @@ export interface Machine {
   oomKillsSeen: number
   /** What every command inside finds in its environment besides the sandbox's own. */
   env: Record<string, string>
+  /** Until then `env` is not complete. */
+  envReady?: Promise<void>
   /** Ports inside that are ours and not the user's. */
   ownPorts: Set<number>
 }

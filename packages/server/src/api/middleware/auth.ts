@@ -2,9 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import { IsletError, ROUTES, type Route } from '@islet/contract'
 import type { AdminKey } from '../../key.ts'
 import type { Tokens } from '../../tokens.ts'
-import { setCaller } from '../caller.ts'
+import { insideOf, setCaller } from '../caller.ts'
 import { pathOf } from '../exchange.ts'
+import { bearerOf } from './bearer.ts'
 import type { Gate } from './host.ts'
+import { insideGate } from './inside.ts'
 
 /** Browsers cannot set headers on a WebSocket: they send the key as a protocol, `islet.bearer.<key>`, beside `islet`. */
 export const PROTOCOL = 'islet'
@@ -19,9 +21,12 @@ const OPEN_PATHS = new Set([
     .map((route) => route.path),
 ])
 
-/** The admin key, or the token of a sandbox. */
+/** The admin key, or the token of a sandbox; or no more than being inside of one. */
 export function keyGate(key: Pick<AdminKey, 'keyMatches'>, tokens: Tokens): Gate {
+  const fromInside = insideGate(tokens)
   return async (incoming) => {
+    const sandboxId = insideOf(incoming)
+    if (sandboxId !== undefined) return fromInside(incoming, sandboxId)
     if (OPEN_PATHS.has(pathOf(incoming))) return
     const candidate = bearerOf(incoming.headers.authorization) ?? protocolKeyOf(incoming)
     if (candidate === undefined) throw new IsletError('unauthorized')
@@ -34,11 +39,6 @@ export function keyGate(key: Pick<AdminKey, 'keyMatches'>, tokens: Tokens): Gate
 export function chooseProtocol(offered: ReadonlySet<string>): string | false {
   if (offered.has(PROTOCOL)) return PROTOCOL
   return [...offered].find((protocol) => protocol.startsWith(BEARER_PROTOCOL)) ?? false
-}
-
-function bearerOf(header: string | undefined): string | undefined {
-  const match = header === undefined ? null : /^bearer +([\x21-\x7e]+) *$/i.exec(header)
-  return match?.[1]
 }
 
 function protocolKeyOf(incoming: IncomingMessage): string | undefined {

@@ -1,0 +1,152 @@
+// One sandbox's socket to this server: who comes in, how many, how fast and for how long.
+
+import { rm } from 'node:fs/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server, type Socket } from 'node:net'
+import { Slots } from '../control/slots.ts'
+import { Rate } from '../data/rate.ts'
+import type { Log } from '../log.ts'
+import { markInside } from './caller.ts'
+
+const MAX_CONNECTIONS = 64
+/** New connections; a sandbox that makes more finds nobody listening for a while. */
+const CONNECTIONS_PER_SECOND = 200
+const REST_MS = 1000
+/** Requests; more wait. */
+const REQUESTS_PER_SECOND = 500
+/** For the head of a request, since the connection or the last answer. */
+const HEAD_MS = 15_000
+/** From the head of a request to the last byte of its answer. */
+const REQUEST_MS = 60_000
+/** Bodies over this size, or of no known size, come in one or two at a time. */
+const SMALL_BODY_BYTES = 64 * 1024
+const LARGE_BODIES = 2
+
+export interface DoorOptions {
+  sandboxId: string
+  path: string
+  onConnection(socket: Socket): void
+  log: Log
+}
+
+type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void
+
+interface Visitor {
+  door: Door
+  deadline: NodeJS.Timeout
+  isBusy: boolean
+}
+
+const visitors = new WeakMap<Socket, Visitor>()
+
+export class Door {
+  readonly #options: DoorOptions
+  readonly #sockets = new Set<Socket>()
+  readonly #large = new Slots(LARGE_BODIES)
+  readonly #connections = new Rate(CONNECTIONS_PER_SECOND)
+  readonly #requests = new Rate(REQUESTS_PER_SECOND)
+  #server: Server | undefined
+  #rest: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  static of(socket: Socket): Door | undefined {
+    return visitors.get(socket)?.door
+  }
+
+  constructor(options: DoorOptions) {
+    this.#options = options
+  }
+
+  /** Everybody inside may connect; the directory keeps everybody else away. */
+  async open(): Promise<void> {
+    const { path } = this.#options
+    await rm(path, { force: true })
+    const server = createServer((socket) => this.#enter(socket))
+    server.maxConnections = MAX_CONNECTIONS
+    server.on('drop', () => this.#count())
+    this.#server = server
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen({ path, readableAll: true, writableAll: true }, resolve)
+    })
+    server.on('error', (error) => this.#options.log.debug({ err: error }, 'a sandbox could not connect'))
+    server.unref()
+    if (this.#isClosed) server.close()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#rest)
+    for (const socket of this.#sockets) socket.destroy()
+    await this.#shut()
+  }
+
+  async serve(incoming: IncomingMessage, outgoing: ServerResponse, listener: Listener): Promise<void> {
+    const { socket } = incoming
+    const visitor = visitors.get(socket)!
+    // One request after the other: those sent ahead would be kept in memory.
+    if (visitor.isBusy) return void socket.destroy()
+    visitor.isBusy = true
+    this.#expect(socket, visitor, REQUEST_MS)
+    const done = new Promise<void>((resolve) => {
+      outgoing.once('close', () => {
+        visitor.isBusy = false
+        this.#expect(socket, visitor, HEAD_MS)
+        resolve()
+      })
+    })
+    await this.#requests.turn()
+    if (isSmall(incoming)) return void (socket.destroyed || listener(incoming, outgoing))
+    await this.#large.run(async () => {
+      if (socket.destroyed) return
+      listener(incoming, outgoing)
+      await done
+    })
+  }
+
+  #enter(socket: Socket): void {
+    if (!this.#count()) return void socket.destroy()
+    markInside(socket, this.#options.sandboxId)
+    this.#sockets.add(socket)
+    const visitor: Visitor = { door: this, deadline: setTimeout(() => {}, 0), isBusy: false }
+    visitors.set(socket, visitor)
+    this.#expect(socket, visitor, HEAD_MS)
+    socket.once('close', () => {
+      clearTimeout(visitor.deadline)
+      this.#sockets.delete(socket)
+    })
+    this.#options.onConnection(socket)
+  }
+
+  #expect(socket: Socket, visitor: Visitor, withinMs: number): void {
+    clearTimeout(visitor.deadline)
+    if (!socket.destroyed) visitor.deadline = setTimeout(() => socket.destroy(), withinMs).unref()
+  }
+
+  /** False: too many come too fast. Connecting again and again costs nothing while nobody listens. */
+  #count(): boolean {
+    if (this.#connections.tryNow()) return true
+    if (!this.#isClosed && !this.#rest) {
+      void this.#shut()
+      this.#rest = setTimeout(() => {
+        this.#rest = undefined
+        this.open().catch((error) => this.#options.log.error({ err: error }, 'a socket is gone'))
+      }, REST_MS).unref()
+    }
+    return false
+  }
+
+  /** Connections that are there go on. */
+  async #shut(): Promise<void> {
+    const server = this.#server
+    this.#server = undefined
+    if (!server) return
+    server.close()
+    await rm(this.#options.path, { force: true })
+  }
+}
+
+function isSmall(incoming: IncomingMessage): boolean {
+  const { 'content-length': length, 'transfer-encoding': coding } = incoming.headers
+  return coding === undefined && Number(length ?? 0) <= SMALL_BODY_BYTES
+}

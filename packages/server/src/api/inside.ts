@@ -1,0 +1,100 @@
+// The way from inside a sandbox to this server: a unix socket in its link directory, which programs inside find at
+// /.islet/inside.sock. The socket itself says which sandbox is calling; only routes that take their sandbox from the
+// caller are served there (middleware/inside.ts). With `storeAccess` a port on the sandbox's loopback leads there too.
+//
+// Whoever calls is hostile: connections, requests and large bodies at once, their rate, and the time each may take are
+// bounded per sandbox, and what is over a bound waits or is cut off without costing this server anything.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { IsletError } from '@islet/contract'
+import type { Machine } from '../control/machine.ts'
+import type { Beginning, RunningSandbox, Sandboxes } from '../control/sandboxes.ts'
+import type { Log } from '../log.ts'
+import type { Tokens } from '../tokens.ts'
+import type { Api } from './api.ts'
+import { expectContinue } from './body.ts'
+import { Door } from './door.ts'
+import { endWithError } from './upgrade.ts'
+
+const SOCKET_NAME = 'inside.sock'
+/** A key of the store, percent-encoded, and a token fit well. */
+const MAX_HEADER_BYTES = 8 * 1024
+
+export interface InsideSocketsOptions {
+  api: Pick<Api, 'listener'>
+  sandboxes: Sandboxes
+  tokens: Tokens
+  log: Log
+}
+
+export class InsideSockets {
+  readonly #options: InsideSocketsOptions
+  /** Never listens: doors hand it their connections. */
+  readonly #server: Server
+  readonly #doors = new Map<string, Door>()
+
+  constructor(options: InsideSocketsOptions) {
+    this.#options = options
+    this.#server = createServer({ maxHeaderSize: MAX_HEADER_BYTES, requireHostHeader: false, noDelay: true })
+    this.#server.on('request', (incoming, outgoing) => this.#serve(incoming, outgoing))
+    this.#server.on('checkContinue', (incoming, outgoing) => {
+      expectContinue(incoming)
+      this.#serve(incoming, outgoing)
+    })
+    this.#server.on('clientError', (_, socket) => {
+      endWithError(
+        socket,
+        new IsletError('bad_request', 'The request is not valid HTTP, or its head is too large.'),
+      )
+    })
+    options.sandboxes.observe({
+      began: (sandbox, how) => this.#began(sandbox, how),
+      gone: async (id) => this.#close(id),
+    })
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#doors.keys()].map((id) => this.#close(id)))
+  }
+
+  async #began({ record, machine }: RunningSandbox, how: Beginning): Promise<void> {
+    const { log } = this.#options
+    const door = new Door({
+      sandboxId: record.id,
+      path: `${machine.shell.linkDir}/${SOCKET_NAME}`,
+      onConnection: (socket) => this.#server.emit('connection', socket),
+      log,
+    })
+    this.#doors.set(record.id, door)
+    const opened = door.open()
+    if (!record.storeAccess) return opened
+    const given = Promise.all([opened, this.#giveStore(record.id, machine)]).then(() => {})
+    if (how === 'created') return given
+    machine.envReady = given.catch((error) => {
+      log.warn({ err: error, sandbox: record.id }, 'the store is not reachable inside')
+    })
+    await opened
+  }
+
+  /** What programs inside need to know: see docs/guide/inside.md. */
+  async #giveStore(sandboxId: string, machine: Machine): Promise<void> {
+    const [token, port] = await Promise.all([
+      this.#options.tokens.issueInside(sandboxId),
+      machine.guest.ready().then(() => machine.guest.expose(SOCKET_NAME)),
+    ])
+    machine.ownPorts.add(port)
+    machine.env.ISLET_STORE_URL = `http://127.0.0.1:${port}/v1/store`
+    machine.env.ISLET_STORE_TOKEN = token
+  }
+
+  #serve(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const door = Door.of(incoming.socket)
+    if (door) void door.serve(incoming, outgoing, this.#options.api.listener)
+    else incoming.socket.destroy()
+  }
+
+  async #close(sandboxId: string): Promise<void> {
+    const door = this.#doors.get(sandboxId)
+    this.#doors.delete(sandboxId)
+    await door?.close()
+  }
+}

@@ -1,0 +1,34 @@
+/** So many per second on average, and as many at once. */
+export class Rate {
+  readonly #perSecond: number
+  #left: number
+  #at = performance.now()
+
+  constructor(perSecond: number) {
+    this.#perSecond = perSecond
+    this.#left = perSecond
+  }
+
+  /** False: not now. */
+  tryNow(): boolean {
+    this.#refill()
+    if (this.#left < 1) return false
+    this.#left--
+    return true
+  }
+
+  /** Resolves when it is one's turn; those who wait go in the order they came. */
+  async turn(): Promise<void> {
+    this.#refill()
+    this.#left--
+    if (this.#left >= 0) return
+    const waitMs = (-this.#left / this.#perSecond) * 1000
+    await new Promise<void>((resolve) => void setTimeout(resolve, waitMs).unref())
+  }
+
+  #refill(): void {
+    const now = performance.now()
+    this.#left = Math.min(this.#perSecond, this.#left + ((now - this.#at) / 1000) * this.#perSecond)
+    this.#at = now
+  }
+}
