@@ -72,7 +72,7 @@ export function createApi(deps: ApiDeps): Api {
     ...watcherRoutes(deps),
   }
   const drain = createDrain()
-  const gates = [drain.check, hostGate(deps.config.host), keyGate(deps.key, deps.tokens)]
+  const gates = [drain.check, hostGate(deps.config), keyGate(deps.key, deps.tokens)]
   const upgrade = createUpgrade({
     gates,
     log: deps.log,

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
@@ -178,6 +180,17 @@ describe('signed URLs', () => {
       const { id } = (await post('/v1/sandboxes', {})) as Sandbox
       const signed = (await post(`/v1/sandboxes/${id}/files/sign`, { path: 'x', method: 'PUT' })) as SignedUrl
       assert.ok(signed.url.startsWith(`${url}/v1/signed-files?grant=`), signed.url)
+      const { search } = new URL(signed.url)
+      for (const [host, status] of [
+        ['islet.example.com', 200],
+        ['evil.example.com', 403],
+      ] as const) {
+        const options = { method: 'PUT', headers: { host } }
+        const sent = request(`${server.url}/v1/signed-files${search}`, options).end('through a proxy')
+        const [response] = (await once(sent, 'response')) as [IncomingMessage]
+        response.resume()
+        assert.equal(response.statusCode, status, host)
+      }
     } finally {
       await server.close({ all: true })
     }

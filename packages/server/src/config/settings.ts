@@ -60,7 +60,7 @@ export const SETTINGS = {
   publicUrl: setting<string | undefined>({
     env: 'ISLET_PUBLIC_URL',
     parse: url,
-    help: 'Where others reach this server, when that is not the address they ask at: the beginning of signed URLs.',
+    help: 'Where others reach this server through a proxy: the beginning of signed URLs, and a Host that is served on loopback too.',
   }),
   apiKey: setting<string | undefined>({
     env: 'ISLET_API_KEY',
