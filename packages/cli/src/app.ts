@@ -14,11 +14,13 @@ import { logs } from './commands/logs.ts'
 import { ls } from './commands/ls.ts'
 import { overlay } from './commands/overlay.ts'
 import { ports } from './commands/ports.ts'
+import { preview } from './commands/preview.ts'
 import { ps } from './commands/ps.ts'
 import { rm } from './commands/rm.ts'
 import { run } from './commands/run.ts'
 import { runtimes } from './commands/runtimes.ts'
 import { serve } from './commands/serve.ts'
+import { service } from './commands/service.ts'
 import { setup } from './commands/setup.ts'
 import { sh } from './commands/sh.ts'
 import { store } from './commands/store.ts'
@@ -43,9 +45,11 @@ const COMMANDS: readonly (() => Command)[] = [
   overlay,
   ps,
   ports,
+  preview,
   kill,
   logs,
   watch,
+  service,
   rm,
   store,
   token,

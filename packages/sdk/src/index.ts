@@ -1,5 +1,6 @@
 export type {
   BatchResult,
+  CreatePreview,
   ErrorCode,
   ExecResult,
   FileChange,
@@ -7,6 +8,7 @@ export type {
   ImageInfo,
   ListeningPort,
   OverlayInfo,
+  Preview,
   ProcessInfo,
   ProcessOutput,
   RunResult,
@@ -17,6 +19,9 @@ export type {
   SandboxToken,
   SandboxUsage,
   ServerInfo,
+  ServiceInfo,
+  ServiceLogs,
+  StartService,
   StoreEntry,
   StoreOperation,
   TerminalInfo,
@@ -39,6 +44,7 @@ export type { FileOperation, Files, ReadOptions, UrlOptions, WriteOptions } from
 export type { ImageStep, ImageWorkOptions } from './images.ts'
 export { Islet, type OneShotOptions } from './islet.ts'
 export type { OverlayOptions, WaitOptions } from './overlays.ts'
+export type { UrlOfPort } from './previews.ts'
 export type { PtyOptions, PtySession } from './pty.ts'
 export { type RunCommandOptions, Sandbox } from './sandbox.ts'
 export type { CreateOptions, ListOptions } from './sandboxes.ts'

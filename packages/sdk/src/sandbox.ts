@@ -1,6 +1,10 @@
 import type {
+  CodeResult,
+  CreatePreview,
   ExecResult,
+  Language,
   ListeningPort,
+  Preview,
   Sandbox as SandboxInfo,
   SandboxPage,
   SandboxStatus,
@@ -9,12 +13,14 @@ import type {
   UpdateSandbox,
 } from '@islet/contract'
 import type { Client } from './client.ts'
+import { type RunCodeOptions, runCode } from './code.ts'
 import { isDue } from './credential.ts'
 import { EnvFiles } from './env-files.ts'
 import { hasCode } from './errors.ts'
 import { type CommandOptions, Exec } from './exec.ts'
 import { Files } from './files.ts'
 import { type CreateOptions, Islet, type ListOptions } from './islet.ts'
+import { Previews, type UrlOfPort } from './previews.ts'
 import { Pty } from './pty.ts'
 import { Services } from './services.ts'
 import type { ClientOptions } from './settings.ts'
@@ -50,6 +56,7 @@ export class Sandbox {
   readonly service: Services
   readonly signals: Signals
   readonly store: Store
+  readonly #previews: Previews
   readonly #client: Client
   #info: SandboxInfo
   #token: SandboxToken | undefined
@@ -89,6 +96,7 @@ export class Sandbox {
     this.service = new Services(client, info.id)
     this.signals = new Signals(client, info.id)
     this.store = new Store(client, info.id)
+    this.#previews = new Previews(client, info.id)
   }
 
   get sandboxId(): string {
@@ -131,6 +139,25 @@ export class Sandbox {
     return (await this.#client.call('listPorts', { params: { id: this.id }, ...options })).ports
   }
 
+  /** The URL of a port, made if there is none. Something must listen there before it shows anything. */
+  getUrl(port: UrlOfPort, options: Abortable = {}): Promise<string> {
+    return this.#previews.urlOf(port, options)
+  }
+
+  /** Makes the URL of a port, or changes it: its domain, and whether a token is asked for. */
+  createPreviewURL(preview: CreatePreview, options: Abortable = {}): Promise<Preview> {
+    return this.#previews.create(preview, options)
+  }
+
+  listPreviewURLs(options: Abortable = {}): Promise<Preview[]> {
+    return this.#previews.list(options)
+  }
+
+  /** Code `preview_not_found` if the port has none. */
+  deletePreviewURL(port: number, options: Abortable = {}): Promise<void> {
+    return this.#previews.remove(port, options)
+  }
+
   /**
    * A token that reaches this sandbox alone and is good for a while yet, for a browser or another program. With
    * `expiresIn` (milliseconds or like '30m'), a new one that lives so long.
@@ -161,6 +188,14 @@ export class Sandbox {
     if (!background) return this.exec.run(command, rest)
     const { id } = await this.exec.spawn(command, rest)
     return { ...STARTED, processId: id }
+  }
+
+  /**
+   * Python, JavaScript (node), TypeScript (deno, bun) or shell, found out from the code where no language is given. Code that
+   * fails is a result with its exit code.
+   */
+  runCode(code: string, language?: Language | RunCodeOptions, options?: RunCodeOptions): Promise<CodeResult> {
+    return runCode(this.#client, this.id, code, language, options)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
