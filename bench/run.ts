@@ -14,9 +14,18 @@ import { createFigure } from './figures/create.ts'
 import { execFigure } from './figures/exec.ts'
 import { filesFigure } from './figures/files.ts'
 import { memoryFigure } from './figures/memory.ts'
+import { storeFigure } from './figures/store.ts'
+import { watchFigure } from './figures/watch.ts'
 import { printTable } from './table.ts'
 
-const FIGURES = { create: createFigure, exec: execFigure, files: filesFigure, memory: memoryFigure }
+const FIGURES = {
+  create: createFigure,
+  exec: execFigure,
+  store: storeFigure,
+  files: filesFigure,
+  memory: memoryFigure,
+  watch: watchFigure,
+}
 // So that what one figure leaves to be cleaned up is less likely to be in the next one's clock.
 const SETTLE_MS = 3000
 
