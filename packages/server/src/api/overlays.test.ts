@@ -129,6 +129,7 @@ describe('overlays', () => {
       'a real directory is filled',
     )
     assert.ok(lstatSync(at('mine/vendor')).isSymbolicLink())
+    assert.deepEqual(done.stats, { copiedFiles: 8, copiedDirs: 8, linkedDirs: 2, skipped: ['.git'] })
     await destroy(done.id)
     assert.deepEqual(readdirSync(at('mine')).sort(), ['node_modules', 'own.txt', 'package.json', 'src'])
     assert.equal(readFileSync(at('mine/src/own.ts'), 'utf8'), 'own')

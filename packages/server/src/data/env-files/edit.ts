@@ -67,7 +67,7 @@ function misleads(form: string): boolean {
   return form.startsWith('"') && /[$`\\]/.test(form)
 }
 
-/** Cannot be mistaken for the end of something else, and no shell reads it where there is a line break. */
+/** Reaches into no other line and no other line into it, but a shell does not take its `\n` for a line break. */
 function oneLine(value: string): string {
   const escaped = value.replace(/["\\$`]/g, '\\$&')
   return `"${escaped.replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`

@@ -34,7 +34,11 @@ export async function copyTemplate({ guest, spec, ground, stats, owner, signal }
     const to = posix.join(ground.root, below)
     const plan = await planOf(from, below)
     await guest.copy(from, to, { recursive: true, overwrite: true, owner, skip: plan.skip, signal })
-    for (const path of plan.linked) await link(posix.join(from, path), posix.join(to, path))
+    for (const path of plan.linked) {
+      const isLinked = await link(posix.join(from, path), posix.join(to, path))
+      if (isLinked) stats.linkedDirs++
+      else plan.later.push(path)
+    }
     count(plan, below)
     waiting.push(...plan.later.map((path) => posix.join(below!, path)))
   }
@@ -56,25 +60,24 @@ export async function copyTemplate({ guest, spec, ground, stats, owner, signal }
     )
   }
 
-  async function link(from: string, to: string): Promise<void> {
-    const isThere = (error: unknown): boolean => error instanceof IsletError && error.code === 'file_exists'
+  /** False: a directory is there already, so it is filled like any other. */
+  async function link(from: string, to: string): Promise<boolean> {
     try {
       await guest.symlink(to, from)
     } catch (error) {
-      if (!isThere(error)) throw error
-      const entry = await guest.stat(to, { follow: false })
-      if (entry.type === 'directory')
-        return guest.copy(from, to, { recursive: true, overwrite: true, owner, signal })
-      if (entry.type !== 'symlink') throw error
+      if (!(error instanceof IsletError && error.code === 'file_exists')) throw error
+      const { type } = await guest.stat(to, { follow: false })
+      if (type === 'directory') return false
+      if (type !== 'symlink') throw error
       await guest.remove(to)
       await guest.symlink(to, from)
     }
+    return true
   }
 
   function count(plan: Plan, below: string): void {
     stats.copiedFiles += plan.files
-    stats.copiedDirs += plan.directories
-    stats.linkedDirs += plan.linked.length
+    stats.copiedDirs += plan.directories + plan.later.length
     const room = MAX_SKIPPED - stats.skipped.length
     stats.skipped.push(...plan.ignored.slice(0, room).map((path) => posix.join(below, path)))
   }

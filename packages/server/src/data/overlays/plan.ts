@@ -27,6 +27,7 @@ export interface Plan {
   linked: string[]
   /** Directories that are copied on their own. */
   later: string[]
+  /** What the copy takes. */
   files: number
   directories: number
 }
@@ -49,9 +50,7 @@ export function planDirectory(
       list.push(path)
       plan.skip.push(path)
       inside = `${path}/`
-    }
-    if (list === plan.ignored || list === plan.linked) continue
-    if (type === 'directory') plan.directories++
+    } else if (type === 'directory') plan.directories++
     else plan.files++
   }
   return plan
