@@ -20,6 +20,8 @@ const HINTS: Partial<Record<AnyErrorCode | SystemCode, string>> = {
     'islet update SANDBOX --disk SIZE gives it more; islet exec SANDBOX -- df -h shows what is full.',
   sandbox_lost: 'islet ls --all shows what became of it.',
   server_disk_full: 'islet image collect frees what nothing uses; islet rm removes sandboxes.',
+  port_taken: 'islet ports SANDBOX shows who listens; without --strict-port the next free one is taken.',
+  service_not_found: 'islet service ls SANDBOX shows the ones there are.',
   user_not_found: 'islet exec SANDBOX -- cat /etc/passwd lists the users.',
 }
 

@@ -37,4 +37,10 @@ const names: Names = {
     const processes = await sandbox.exec.list({ signal })
     return processes.map(({ id, command }) => ({ text: id, summary: formatCommand(command) }))
   },
+  async services(text) {
+    const signal = AbortSignal.timeout(PATIENCE_MS)
+    const sandbox = await findSandbox(connect({ retries: 0 }), text)
+    const services = await sandbox.service.list({ signal })
+    return services.map(({ name, status }) => ({ text: name, summary: status }))
+  },
 }

@@ -7,7 +7,7 @@ import { SCRIPTS } from './scripts.ts'
 import { completionTable } from './table.ts'
 
 // What a server without sandboxes offers; main.test.ts completes the names of a real one.
-const names = { sandboxes: async () => [], processes: async () => [] }
+const names = { sandboxes: async () => [], processes: async () => [], services: async () => [] }
 
 async function suggest(...words: string[]): Promise<string[] | undefined> {
   return (await complete(createProgram(), words, names))?.map(({ text }) => text)

@@ -10,6 +10,7 @@ export interface Suggestion {
 export interface Names {
   sandboxes(): Promise<Suggestion[]>
   processes(sandbox: string): Promise<Suggestion[]>
+  services(sandbox: string): Promise<Suggestion[]>
 }
 
 /** Undefined: files of this machine. */
@@ -70,5 +71,6 @@ async function ofKind(
   if (typeof kind === 'object') return kind.choices.map((text) => ({ text, summary: '' }))
   if (kind === 'sandbox') return names.sandboxes()
   if (kind === 'process') return names.processes(given[0] ?? '')
+  if (kind === 'service') return names.services(given[0] ?? '')
   return kind === 'other' && given.length === 0 ? [] : undefined
 }

@@ -12,7 +12,14 @@ export interface CompletionEntry {
   arguments: ArgumentKind[]
 }
 
-export type ArgumentKind = 'sandbox' | 'process' | 'location' | 'file' | 'other' | { choices: string[] }
+export type ArgumentKind =
+  | 'sandbox'
+  | 'process'
+  | 'service'
+  | 'location'
+  | 'file'
+  | 'other'
+  | { choices: string[] }
 
 export function completionTable(program: Command): CompletionEntry[] {
   return [...walk(program)].filter((command) => !command.name().startsWith('__')).map(entryOf)
@@ -39,7 +46,7 @@ function entryOf(command: Command): CompletionEntry {
 }
 
 function kindOf(name: string): ArgumentKind {
-  if (name === 'sandbox' || name === 'process') return name
+  if (name === 'sandbox' || name === 'process' || name === 'service') return name
   if (name === 'source' || name === 'target') return 'location'
   return name === 'path' ? 'file' : 'other'
 }
