@@ -10,7 +10,7 @@ export class UsageError extends Error {
   }
 }
 
-/** Something of this machine or of the typed paths is in the way. Ends with exit code 1 (125 in run, exec and sh). */
+/** Something of this machine or of the typed paths is in the way. Ends with exit code 1 (125 in run, exec, code and sh). */
 export class CliError extends Error {
   override name = 'CliError'
   readonly code: string

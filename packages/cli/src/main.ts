@@ -5,9 +5,13 @@ import { UsageError } from './errors.ts'
 import { flush, reportFailure } from './output.ts'
 
 // Like docker: what went wrong before or around the command itself.
-const RUNNING_COMMANDS = ['run', 'exec', 'sh']
+const RUNNING_COMMANDS = ['run', 'exec', 'code', 'sh']
 const NEVER_RAN = 125
-const EXIT_CODES: Record<string, number> = { command_not_found: 127, command_not_executable: 126 }
+const EXIT_CODES: Record<string, number> = {
+  command_not_found: 127,
+  interpreter_not_found: 127,
+  command_not_executable: 126,
+}
 const USAGE = 2
 const INTERRUPTED = 130
 

@@ -1,11 +1,7 @@
-import { IsletError } from '@islet/contract'
 import type { ApiDeps, Handlers } from './route.ts'
 
-export function codeRoutes(_deps: ApiDeps) {
-  const notYet = (): never => {
-    throw new IsletError('not_supported')
-  }
+export function codeRoutes({ code }: ApiDeps) {
   return {
-    runCode: notYet,
+    runCode: ({ params, body, signal }) => code.run(params.id, body, { signal }),
   } satisfies Partial<Handlers>
 }

@@ -1,15 +1,20 @@
 // The beginning of a command's output, up to a bound, for the answer of an exec.
 import type { OutputChannel } from '../guest/guest.ts'
+import type { OutputPiece } from './output-log.ts'
 import type { OutputListener } from './tracked.ts'
 
 export interface CollectedOutput extends OutputListener {
   texts(encoding: 'utf8' | 'base64'): { stdout: string; stderr: string; truncated: boolean }
+  /** Both channels, in the order they came. */
+  together(): string
 }
 
 export function collectOutput(maxBytes: number): CollectedOutput {
-  const parts: Record<OutputChannel, Buffer[]> = { stdout: [], stderr: [] }
+  const pieces: OutputPiece[] = []
   let room = maxBytes
   let truncated = false
+  const bytesOf = (channel: OutputChannel) =>
+    Buffer.concat(pieces.filter((piece) => piece.channel === channel).map(({ bytes }) => bytes))
   return {
     get full() {
       return room === 0
@@ -17,13 +22,14 @@ export function collectOutput(maxBytes: number): CollectedOutput {
     output(channel, bytes) {
       if (bytes.length > room) truncated = true
       if (room === 0) return
-      parts[channel].push(Buffer.from(bytes.subarray(0, room)))
+      pieces.push({ channel, bytes: Buffer.from(bytes.subarray(0, room)) })
       room -= Math.min(room, bytes.length)
     },
     texts: (encoding) => ({
-      stdout: Buffer.concat(parts.stdout).toString(encoding),
-      stderr: Buffer.concat(parts.stderr).toString(encoding),
+      stdout: bytesOf('stdout').toString(encoding),
+      stderr: bytesOf('stderr').toString(encoding),
       truncated,
     }),
+    together: () => Buffer.concat(pieces.map(({ bytes }) => bytes)).toString(),
   }
 }

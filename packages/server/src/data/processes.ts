@@ -12,11 +12,11 @@ import {
 } from '@islet/contract'
 import type { GuestProcess, TerminalSize } from '../guest/guest.ts'
 import { attachTo } from './attachment.ts'
-import { collectOutput } from './collect.ts'
+import { type CollectedOutput, collectOutput } from './collect.ts'
 import type { Attachment, ProcessService } from './data.ts'
 import { readOutput } from './output-log.ts'
 import { runOnce } from './run.ts'
-import { type TrackedProcess, toProcessInfo } from './tracked.ts'
+import { type ProcessResult, type TrackedProcess, toProcessInfo } from './tracked.ts'
 import { ProcessTracker, type TrackerOptions } from './tracker.ts'
 
 export interface ProcessOwner {
@@ -38,9 +38,20 @@ export class Processes implements ProcessService {
     input: ExecParsed,
     options: { signal?: AbortSignal } = {},
   ): Promise<ExecResult> {
+    const { processId, result, output } = await this.capture(sandboxId, input, options)
+    return { processId, ...result, ...output.texts(input.encoding ?? 'utf8') }
+  }
+
+  /** As `exec`, for callers that want the output in another form, or know the id beforehand. */
+  async capture(
+    sandboxId: string,
+    input: ExecParsed,
+    options: { processId?: string; signal?: AbortSignal } = {},
+  ): Promise<{ processId: string; result: ProcessResult; output: CollectedOutput }> {
     const sandbox = await this.#tracker.running(sandboxId)
     options.signal?.throwIfAborted()
-    const tracked = this.#tracker.prepare(sandbox, input, { terminal: false })
+    const { processId } = options
+    const tracked = this.#tracker.prepare(sandbox, input, { id: processId, terminal: false })
     const output = collectOutput(input.maxOutputBytes ?? DEFAULTS.execOutputBytes)
     tracked.listeners.add(output)
     const process = await this.#tracker.spawn(sandbox, tracked, input, { stdin: input.stdin !== undefined })
@@ -53,7 +64,7 @@ export class Processes implements ProcessService {
       const { result, id } = await tracked.ended
       options.signal?.throwIfAborted()
       if (!result) throw new IsletError('sandbox_lost')
-      return { processId: id, ...result, ...output.texts(input.encoding ?? 'utf8') }
+      return { processId: id, result, output }
     } finally {
       options.signal?.removeEventListener('abort', kill)
     }

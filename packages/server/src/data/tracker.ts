@@ -32,6 +32,8 @@ export interface TrackerOptions {
 export type StartInput = Pick<ExecParsed, 'command' | 'cwd' | 'env' | 'user' | 'timeout'>
 
 export interface PrepareOptions {
+  /** Default: a new one. */
+  id?: string
   terminal: boolean
   /** The terminal it belongs to. */
   terminalId?: string
@@ -61,7 +63,7 @@ export class ProcessTracker implements SandboxObserver {
   prepare(sandbox: RunningSandbox, input: StartInput, options: PrepareOptions): TrackedProcess {
     const { cwd, user } = toSpawn('', input, sandbox)
     const record: ProcessRecord = {
-      id: newId('process'),
+      id: options.id ?? newId('process'),
       sandboxId: sandbox.record.id,
       command: input.command,
       status: 'running',

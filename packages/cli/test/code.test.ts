@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import type { CodeResult, Sandbox } from '@islet/contract'
+import { startTestApi, type TestApi } from '../../server/src/api/testing.ts'
+import { islet } from './islet.ts'
+
+let api: TestApi
+let sandbox: Sandbox
+before(async () => {
+  api = await startTestApi()
+  sandbox = await api.createSandbox({ name: 'dev' })
+})
+after(() => api[Symbol.asyncDispose]())
+
+test('code from stdin runs in its language, with its output and exit code', async () => {
+  const stdin = 'import sys\nprint("out")\nprint("err", file=sys.stderr)\nsys.exit(3)\n'
+  const ran = await islet(['code', 'dev'], { ...api, stdin })
+  assert.deepEqual([ran.stdout, ran.stderr, ran.exitCode], ['out\n', 'err\n', 3])
+  const told = await islet(['code', 'dev', '-', '-l', 'shell', '-e', 'A=b'], { ...api, stdin: 'echo $A' })
+  assert.equal(told.stdout, 'b\n')
+})
+
+test('code from a file runs in the language its name says', async () => {
+  const file = join(api.dataDir, 'script.sh')
+  writeFileSync(file, 'print() { echo "shell $1"; }; print 1\n')
+  const ran = await islet(['code', 'dev', file, '--json'], api)
+  const { language, output, exitCode } = JSON.parse(ran.stdout) as CodeResult
+  assert.deepEqual([language, output, exitCode], ['shell', 'shell 1\n', 0])
+})
+
+test('what cannot run says why', async () => {
+  const missing = await islet(['code', 'dev', '/no/such/file.py'], api)
+  assert.equal(missing.exitCode, 125)
+  assert.match(missing.stderr, /cannot be read[\s\S]*hint: /)
+  const path = `PATH=${sandbox.workdir}`
+  const none = await islet(['code', 'dev', '-l', 'bun', '-e', path], { ...api, stdin: '1' })
+  assert.equal(none.exitCode, 127)
+  assert.match(none.stderr, /has no bun[\s\S]*hint: /)
+  assert.equal((await islet(['code', 'dev', '-l', 'cobol'], { ...api, stdin: '1' })).exitCode, 2)
+  assert.match((await islet(['code', 'dev'], { ...api, stdin: '' })).stderr, /code is empty/)
+})

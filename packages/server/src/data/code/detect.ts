@@ -1,0 +1,93 @@
+// Which language a piece of code is written in: by its first line if that says so, else by what speaks for each.
+import type { Language } from '@islet/contract'
+import { JAVASCRIPT, PYTHON, type Rule, SHELL } from './rules.ts'
+
+/** What is looked at; an honest piece of code shows what it is within this. */
+const MAX_CHARACTERS = 16 * 1024
+const MAX_LINE = 500
+/** A rule that matches more often than this says no more. */
+const MAX_MATCHES = 3
+
+const SHEBANGS: readonly [RegExp, Language][] = [
+  [/\bdeno\b/, 'deno'],
+  [/\bbun\b/, 'bun'],
+  [/\b(?:node|nodejs)\b/, 'node'],
+  [/\bpython[\d.]*\b/, 'python'],
+  [/\b(?:ba|da|z|k|a)?sh\b/, 'shell'],
+]
+
+export function detectLanguage(code: string): Language {
+  const text = beginning(code)
+  const shebang = /^#!.*/.exec(text)?.[0]
+  if (shebang) {
+    const found = SHEBANGS.find(([pattern]) => pattern.test(shebang))
+    if (found) return found[1]
+  }
+  const plain = withoutText(text)
+  const python = score(PYTHON, plain)
+  const javascript = score(JAVASCRIPT, plain)
+  const shell = score(SHELL, plain)
+  if (javascript > python && javascript >= shell) return javascriptRuntime(text, plain.bare)
+  if (shell > python) return 'shell'
+  if (python > 0) return 'python'
+  return looksLikeWords(plain.bare) ? 'shell' : 'python'
+}
+
+/** The same code as different rules want to see it. */
+export interface Plain {
+  /** Strings are empty, comments are only their mark, heredocs have no body. */
+  bare: string
+  /** As `bare`, but with what is between double quotes: a shell expands it. */
+  quoted: string
+}
+
+function beginning(code: string): string {
+  return code
+    .slice(0, MAX_CHARACTERS)
+    .replace(/^\uFEFF/, '')
+    .replace(/\r\n?/g, '\n')
+    .split('\n')
+    .map((line) => line.slice(0, MAX_LINE))
+    .join('\n')
+}
+
+const HEREDOC = /(<<[-~]?\s*(['"]?)([A-Za-z_]\w*)\2[^\n]*)\n[\s\S]*?\n[ \t]*\3[ \t]*(?=\n|$)/g
+
+function withoutText(text: string): Plain {
+  const quoted = text
+    .replace(HEREDOC, '$1')
+    .replace(/("""|''')[\s\S]*?(?:\1|$)/g, '$1$1')
+    .replace(/^([ \t]*(?:#(?!!)|\/\/)).*/gm, '$1')
+    .replace(/^([ \t]*\/\*)[\s\S]*?(?:\*\/|$(?![\s\S]))/gm, '$1*/')
+    .replace(/'(?:\\.|[^'\\\n])*'/g, "''")
+    .replace(/`(?:\\.|[^`\\])*`/g, (template) => (/\$\{/.test(template) ? '`$`' : '``'))
+  const bare = quoted.replace(/"(?:\\.|[^"\\\n])*"/g, '""').replace(/[ \t](#|\/\/)[ \t].*/g, ' $1')
+  return { bare, quoted }
+}
+
+function score(rules: readonly Rule[], plain: Plain): number {
+  let sum = 0
+  for (const { weight, pattern, sees = 'bare' } of rules) {
+    const matches = plain[sees].match(pattern)?.length ?? 0
+    sum += weight * Math.min(matches, MAX_MATCHES)
+  }
+  return sum
+}
+
+/** Imports have their names in strings, so the whole text is looked at for those. */
+function javascriptRuntime(text: string, bare: string): Language {
+  if (/\b(?:from|import)\s*\(?\s*["'](?:jsr:|npm:|https?:\/\/)/.test(text)) return 'deno'
+  if (/\b(?:from|import|require)\s*\(?\s*["']bun(?::\w+)?["']/.test(text)) return 'bun'
+  // Code that asks whether it is there runs elsewhere too.
+  if (/\bDeno\.\w/.test(bare) && !/typeof\s+Deno|globalThis\.Deno/.test(bare)) return 'deno'
+  if (/\bBun\.\w/.test(bare) && !/typeof\s+Bun|globalThis\.Bun/.test(bare)) return 'bun'
+  return 'node'
+}
+
+/** A command nobody here has heard of, and its arguments. */
+function looksLikeWords(bare: string): boolean {
+  return bare
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !/^\s*#/.test(line))
+    .every((line) => /^\s*[a-z][\w.+-]*(?:\s+[^\s=()]+)*\s*$/.test(line))
+}
