@@ -1,6 +1,6 @@
-import { IsletError, type StoreKeyOperationParsed, storeKey } from '@islet/contract'
+import { type StoreKeyOperationParsed, storeKey } from '@islet/contract'
 import type { StoredValue } from '../data/store.ts'
-import { type Caller, ownSandbox } from './caller.ts'
+import { ownSandbox } from './caller.ts'
 import { type ApiDeps, type Handlers, JsonText } from './route.ts'
 import { validate } from './validate.ts'
 
@@ -12,12 +12,12 @@ export function storeRoutes({ store }: ApiDeps) {
     getStore: ({ params }) => entry(store.get(params.id, keyOf(params))),
     setStore: ({ params, body }) => store.set(params.id, keyOf(params), body),
     deleteStore: ({ params }) => store.delete(params.id, keyOf(params)),
-    listOwnStore: ({ caller, query }) => store.list(ownStore(caller), query),
-    batchOwnStore: ({ caller, body }) => store.batch(ownStore(caller), body.operations),
-    ownStoreOperation: ({ caller, body }) => operate(ownStore(caller), body),
-    getOwnStore: ({ caller, params }) => entry(store.get(ownStore(caller), keyOf(params))),
-    setOwnStore: ({ caller, params, body }) => store.set(ownStore(caller), keyOf(params), body),
-    deleteOwnStore: ({ caller, params }) => store.delete(ownStore(caller), keyOf(params)),
+    listOwnStore: ({ caller, query }) => store.list(ownSandbox(caller), query),
+    batchOwnStore: ({ caller, body }) => store.batch(ownSandbox(caller), body.operations),
+    ownStoreOperation: ({ caller, body }) => operate(ownSandbox(caller), body),
+    getOwnStore: ({ caller, params }) => entry(store.get(ownSandbox(caller), keyOf(params))),
+    setOwnStore: ({ caller, params, body }) => store.set(ownSandbox(caller), keyOf(params), body),
+    deleteOwnStore: ({ caller, params }) => store.delete(ownSandbox(caller), keyOf(params)),
   } satisfies Partial<Handlers>
 
   function operate(sandboxId: string, operation: StoreKeyOperationParsed) {
@@ -34,12 +34,4 @@ function entry({ json, expiresAt }: StoredValue): JsonText {
 
 function keyOf({ key }: { key: string }): string {
   return validate(storeKey, key, 'path')
-}
-
-/** What runs inside a sandbox may be anyone's: only what was given the token is let in. */
-function ownStore(caller: Caller | undefined): string {
-  if (caller?.kind === 'inside' && !caller.hasToken) {
-    throw new IsletError('unauthorized', 'The store wants the token of its sandbox.')
-  }
-  return ownSandbox(caller)
 }

@@ -132,6 +132,22 @@ test('deleting a sandbox removes its keys and no other', async () => {
   assert.throws(() => store.get(sandboxId, 'k1'), { code: 'invalid_state' })
 })
 
+test('a full disk is said to be full, and what was there stays', async () => {
+  await using opened = openStore(temporary(), { keys: 3, bytes: 10_000_000 })
+  const { store, sandboxId, db } = opened
+  store.set(sandboxId, 'a', { value: '1' })
+  const { page_count: pages } = db.get<{ page_count: number }>('PRAGMA page_count')!
+  db.get(`PRAGMA max_page_count = ${pages + 4}`)
+  const large = JSON.stringify('x'.repeat(1_000_000))
+  const isDiskFull = (error: unknown) => error instanceof IsletError && error.code === 'server_disk_full'
+  assert.throws(() => store.set(sandboxId, 'b', { value: large }), isDiskFull)
+  assert.throws(() => store.batch(sandboxId, [set('a', '2'), set('b', large)]), isDiskFull)
+  assert.deepEqual(store.list(sandboxId, {}).keys, ['a'])
+  assert.equal(store.get(sandboxId, 'a').json, '1')
+  store.batch(sandboxId, [set('b', '1'), set('c', '1')])
+  assert.throws(() => store.set(sandboxId, 'd', { value: '1' }), isFull)
+})
+
 test('a sandbox that failed can be read and not written', async () => {
   await using opened = openStore(temporary())
   const { store, sandboxId } = opened

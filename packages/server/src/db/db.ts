@@ -32,7 +32,11 @@ export class Db implements Disposable {
 
   run(sql: string, ...values: SQLInputValue[]): number {
     this.#writes++
-    return Number(this.#prepare(sql).run(...values).changes)
+    try {
+      return Number(this.#prepare(sql).run(...values).changes)
+    } catch (error) {
+      throw explained(error)
+    }
   }
 
   get<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined {
@@ -51,8 +55,9 @@ export class Db implements Disposable {
       this.#sqlite.exec('COMMIT')
       return result
     } catch (error) {
-      this.#sqlite.exec('ROLLBACK')
-      throw error
+      // SQLite has undone it already after some failures, such as a full disk.
+      if (this.#sqlite.isTransaction) this.#sqlite.exec('ROLLBACK')
+      throw explained(error)
     }
   }
 
@@ -69,6 +74,13 @@ export class Db implements Disposable {
     }
     return statement
   }
+}
+
+const SQLITE_FULL = 13
+
+function explained(error: unknown): unknown {
+  const isFull = (error as { errcode?: number }).errcode === SQLITE_FULL
+  return isFull ? new IsletError('server_disk_full', undefined, { cause: error }) : error
 }
 
 export function openDb(dataDir: string): Db {
