@@ -1,6 +1,7 @@
 // Every command, once: the program, its help and the shell completions come from this table.
 import { Command } from 'commander'
 import { completeCommand } from './commands/__complete.ts'
+import { code } from './commands/code.ts'
 import { completion } from './commands/completion.ts'
 import { cp } from './commands/cp.ts'
 import { create } from './commands/create.ts'
@@ -23,6 +24,8 @@ import { serve } from './commands/serve.ts'
 import { service } from './commands/service.ts'
 import { setup } from './commands/setup.ts'
 import { sh } from './commands/sh.ts'
+import { signal } from './commands/signal.ts'
+import { signals } from './commands/signals.ts'
 import { store } from './commands/store.ts'
 import { token } from './commands/token.ts'
 import { update } from './commands/update.ts'
@@ -38,6 +41,7 @@ const COMMANDS: readonly (() => Command)[] = [
   info,
   update,
   exec,
+  code,
   sh,
   cp,
   url,
@@ -45,6 +49,8 @@ const COMMANDS: readonly (() => Command)[] = [
   overlay,
   ps,
   ports,
+  signals,
+  signal,
   preview,
   kill,
   logs,

@@ -1,11 +1,13 @@
 export type {
   BatchResult,
+  CodeResult,
   CreatePreview,
   ErrorCode,
   ExecResult,
   FileChange,
   FileEntry,
   ImageInfo,
+  Language,
   ListeningPort,
   OverlayInfo,
   Preview,
@@ -21,6 +23,7 @@ export type {
   ServerInfo,
   ServiceInfo,
   ServiceLogs,
+  SignalStatus,
   StartService,
   StoreEntry,
   StoreOperation,
@@ -28,6 +31,7 @@ export type {
   WatcherInfo,
 } from '@islet/contract'
 export { IsletError } from '@islet/contract'
+export type { RunCodeOptions } from './code.ts'
 export type { TokenSource } from './credential.ts'
 export { type AnyErrorCode, CLIENT_ERRORS, type ClientErrorCode, hasCode } from './errors.ts'
 export type {
@@ -51,6 +55,14 @@ export type { CreateOptions, ListOptions } from './sandboxes.ts'
 export type { ServiceStatus, Services, WaitForOptions } from './services.ts'
 export type { ProcessResult } from './session.ts'
 export { type ClientOptions, DEFAULT_URL, dataDirectory, resolveSettings } from './settings.ts'
+export type {
+  CustomSignalEvent,
+  ErrorSignalEvent,
+  PortSignalEvent,
+  SignalEvent,
+  SignalEvents,
+  SignalService,
+} from './signal-service.ts'
 export type { TerminalEvents, TerminalInstance } from './terminal.ts'
 export type { TerminalCommand, TerminalCommandOptions } from './terminal-command.ts'
 export type { TerminalOptions } from './terminals.ts'
