@@ -52,9 +52,9 @@ export function signalRows(sandbox: Sandbox): Rows {
       })
       started.on('signal', (event) => void seen.push(event))
       await sandbox.runCommand('exec python3 -m http.server 5000 --bind 127.0.0.1', { background: true })
-      await until(() => seen.some((event) => event.signal === 'port' && event.port === 5000))
+      await until(() => seen.some((event) => 'port' in event && event.port === 5000))
       await run('islet-signal error from inside')
-      await until(() => seen.some((event) => event.signal === 'error' && event.message === 'from inside'))
+      await until(() => seen.some((event) => 'message' in event && event.message === 'from inside'))
       await started.stop()
     },
     'signalService.off(event, handler)': async () => {

@@ -45,7 +45,8 @@ export function watcherRows(sandbox: Sandbox): Rows {
     },
     'watcher.list()': async () => {
       const { opened } = await watching('/tmp/listed', { includeContent: true })
-      const [{ id, path, includeContent, ignored, status, encoding }] = (await watcher.list()) as never
+      const [info] = await watcher.list()
+      const { id, path, includeContent, ignored, status, encoding } = info!
       assert.deepEqual(
         [id, path, includeContent, ignored, status, encoding],
         [opened.getId(), '/tmp/listed', true, [], 'active', 'raw'],
