@@ -71,6 +71,13 @@ const MEANINGS: [Name, number, Fields | string, Name, Fields | string][] = [
     'ERROR',
     { kind: 2, errnoName: 'ENOENT', stage: 'watch', message: '/no/such: No such file or directory' },
   ],
+  [
+    'EXPOSE',
+    8,
+    { socket: '../link.sock' },
+    'ERROR',
+    { kind: 1, errnoName: '', stage: 'request', message: "socket is the name of one beside the guest's own" },
+  ],
 ]
 
 describe('golden bytes', () => {
