@@ -46,7 +46,7 @@ function record(change: Partial<SandboxRecord> = {}): SandboxRecord {
   }
 }
 
-test('records outlive the database object, and its file is closed to others', () => {
+test('records outlive the database object, and its files are closed to others', () => {
   const directory = temporary()
   const saved = record({ name: 'it', env: { A: 'ü\n"' }, metadata: { a: [1, { b: null }] } })
   {
@@ -55,7 +55,9 @@ test('records outlive the database object, and its file is closed to others', ()
   }
   using db = openDb(directory)
   assert.deepEqual(new SandboxTable(db).get(saved.id), saved)
-  assert.equal(statSync(join(directory, 'islet.db')).mode & 0o777, 0o600)
+  new SandboxTable(db).save({ ...saved, name: 'again' })
+  for (const file of ['islet.db', 'islet.db-wal'])
+    assert.equal(statSync(join(directory, file)).mode & 0o777, 0o600, file)
 })
 
 test('a second server on the same data directory is told so', () => {

@@ -1,5 +1,5 @@
 // The server's own records, in one SQLite file. Only this process may have it open: the lock goes with the process, however it ends.
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { IsletError } from '@islet/contract'
@@ -86,6 +86,7 @@ function explained(error: unknown): unknown {
 export function openDb(dataDir: string): Db {
   mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const path = join(dataDir, 'islet.db')
+  closeToOthers(path)
   const sqlite = new DatabaseSync(path, { timeout: 1000 })
   try {
     // Exclusive: a second server on this directory fails here. WAL with NORMAL: a commit is a write to the log, which
@@ -94,7 +95,6 @@ export function openDb(dataDir: string): Db {
       'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON',
     )
     sqlite.exec('BEGIN IMMEDIATE; COMMIT')
-    chmodSync(path, 0o600)
     migrate(sqlite)
   } catch (error) {
     sqlite.close()
@@ -106,6 +106,12 @@ export function openDb(dataDir: string): Db {
     throw error
   }
   return new Db(sqlite)
+}
+
+/** Before SQLite opens it: the log gets the mode that the database has then. */
+function closeToOthers(path: string): void {
+  closeSync(openSync(path, 'a', 0o600))
+  for (const file of [path, `${path}-wal`]) if (existsSync(file)) chmodSync(file, 0o600)
 }
 
 function migrate(sqlite: DatabaseSync): void {
