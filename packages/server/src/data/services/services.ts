@@ -165,7 +165,14 @@ export class Services implements SandboxObserver {
       if (!hasEnded(record.state)) this.#keep(key, { resumes: true })
       return toServiceInfo(record)
     }
-    await this.#halt(key)
+    try {
+      await this.#halt(key)
+    } catch (error) {
+      // It could not be stopped, so it goes on: what was asked for has not been done.
+      this.#records.note(key, { goal: 'up' })
+      this.#keep(key, { resumes: true })
+      throw error
+    }
     if (goal === 'again') return this.#beginAgain(key)
     const stopped = toServiceInfo(this.#records.move(key, 'stop'))
     if (goal === 'gone') this.#records.remove(key)
