@@ -81,7 +81,13 @@ async function ask(link: Link, random: Random): Promise<unknown> {
     case 8:
       return link.ping()
     default:
-      return Promise.all([link.ports(), link.processes(), link.realpath('/a'), link.mkdir('/a')])
+      return Promise.all([
+        link.ports(),
+        link.expose('a'),
+        link.processes(),
+        link.realpath('/a'),
+        link.mkdir('/a'),
+      ])
   }
 }
 

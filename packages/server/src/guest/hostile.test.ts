@@ -157,6 +157,19 @@ const WRONG_ANSWERS: Record<string, { ask: (opened: TestLink) => Promise<unknown
     ask: ({ link }) => link.ports(),
     reply: (guest, stream) => guest.send('OK', stream, { port: [{ port: 80, address: '\x1b[31m' }] }),
   },
+  'PORTS answered with a process that cannot be': {
+    ask: ({ link }) => link.ports(),
+    reply: (guest, stream) =>
+      guest.send('OK', stream, { port: [{ port: 80, address: '::', pid: 2 ** 31, session: 1 }] }),
+  },
+  'EXPOSE answered without a port': {
+    ask: ({ link }) => link.expose('inside.sock'),
+    reply: (guest, stream) => guest.send('OK', stream),
+  },
+  'EXPOSE answered with port 70000': {
+    ask: ({ link }) => link.expose('inside.sock'),
+    reply: (guest, stream) => guest.send('OK', stream, { count: 70_000 }),
+  },
   'PROCESSES answered with an endless id': {
     ask: ({ link }) => link.processes(),
     reply: (guest, stream) => guest.send('OK', stream, { process: [{ id: 'x'.repeat(10_000) }] }),

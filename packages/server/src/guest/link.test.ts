@@ -22,6 +22,16 @@ test('a port inside is dialed, both directions flow and end by themselves', asyn
   assert.match(error.message, /Nothing listens/)
 })
 
+test('a socket beside the link is exposed on the same port again, and elsewhere not at all', async (t) => {
+  const { link } = await openGuest(t)
+  const port = await link.expose('inside.sock')
+  assert.ok(port > 0)
+  link.hangup(0)
+  assert.equal(await link.expose('inside.sock'), port)
+  assert.ok((await link.ports()).some((found) => found.port === port && found.address === '127.0.0.1'))
+  assert.equal((await rejection(link.expose('../link.sock'))).code, 'bad_request')
+})
+
 test('a dial that is destroyed or aborted is given up', async (t) => {
   const { link } = await openGuest(t)
   const port = await listen(t, (data) => data)
