@@ -14,7 +14,7 @@ const directory = mkdtempSync(join(tmpdir(), 'islet-tmux-'))
 const suite = await startSuite()
 after(() => rmSync(directory, { recursive: true }))
 
-test('a shell in a terminal: size, resize, Ctrl-C, a full-screen program, its exit code', async () => {
+test('a shell in a terminal: size, resize, Ctrl-C, full-screen programs, its exit code', async () => {
   await using sandbox = await suite.create()
   const { ISLET_URL, ISLET_API_KEY } = suite.server.clientEnv
   const env = { ...process.env, ISLET_URL, ISLET_API_KEY, TERM: 'xterm-256color' }
@@ -49,6 +49,25 @@ test('a shell in a terminal: size, resize, Ctrl-C, a full-screen program, its ex
     await screen(/Tasks:.*total/)
     tmux('send-keys', '-t', 'it', 'q')
     await screen(/\$\s*$/)
+    type('seq 1 1000 | less')
+    await screen(/^1$[\s\S]*^19$\n:/m)
+    tmux('send-keys', '-t', 'it', 'G')
+    await screen(/^1000$\n\(END\)/m)
+    tmux('send-keys', '-t', 'it', 'q')
+    await screen(/\$\s*$/)
+    type('vim -u NONE note.txt')
+    await screen(/^~$[\s\S]*note\.txt/m)
+    tmux('send-keys', '-t', 'it', 'i', 'first line', 'Enter', 'second', 'Escape')
+    await screen(/^first line$\n^second$/m)
+    // It is told of a new size while it runs.
+    tmux('resize-window', '-t', 'it', '-x', '60', '-y', '15')
+    type(':set columns? lines?')
+    await screen(/columns=60[\s\S]*lines=15/)
+    tmux('send-keys', '-t', 'it', 'Enter')
+    type(':wq')
+    await screen(/\$\s*$/)
+    type('clear; cat note.txt; wc -l < note.txt')
+    await screen(/^first line$\n^second$\n^2$/m)
     type('exit 7')
     await screen(/^left with 7$/m)
     // The terminal is as it was: what is typed is echoed and run.
