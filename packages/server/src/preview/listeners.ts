@@ -68,7 +68,7 @@ export class Listeners {
         headersTimeout,
         requestTimeout: 0,
         keepAliveTimeout: KEEP_ALIVE_MS,
-        connectionsCheckingInterval: Math.max(50, headersTimeout / 3),
+        connectionsCheckingInterval: Math.max(50, Math.floor(headersTimeout / 3)),
         keepAlive: true,
         noDelay: true,
         // Ours is an error with a body.

@@ -52,11 +52,10 @@ function forVisitors(error: unknown, { port }: PreviewRecord): unknown {
         hint: 'Start the program that should, on 127.0.0.1, ::1 or all addresses.',
       })
     case 'invalid_state':
-      return status === 'stopped'
-        ? new IsletError('invalid_state', 'This sandbox is gone.', { details: { status } })
-        : new IsletError('invalid_state', `This sandbox is ${status}.`, { details: { status } })
+      if (status === 'stopped') return gone()
+      return new IsletError('invalid_state', `This sandbox is ${status}.`, { details: { status } })
     case 'sandbox_not_found':
-      return new IsletError('invalid_state', 'This sandbox is gone.', { details: { status: 'stopped' } })
+      return gone()
     case 'sandbox_lost':
       return new IsletError('sandbox_lost', 'This sandbox cannot be reached right now.')
     case 'limit_exceeded':
@@ -66,4 +65,8 @@ function forVisitors(error: unknown, { port }: PreviewRecord): unknown {
     default:
       return error
   }
+}
+
+export function gone(): IsletError {
+  return new IsletError('invalid_state', 'This sandbox is gone.', { details: { status: 'stopped' } })
 }

@@ -7,6 +7,7 @@ import type { Addresses } from './address.ts'
 import type { Handler } from './handler.ts'
 import { endWithPage, sendPage } from './pages.ts'
 import { type ProxyParts, serve } from './proxy.ts'
+import { gone } from './reach.ts'
 import { isUpgrade } from './request.ts'
 import { upgrade } from './upgrade.ts'
 
@@ -46,9 +47,17 @@ export class Visitors {
     if (match === undefined) return undefined
     return this.#handler(() => {
       const found = match === 'unknown' ? undefined : this.#parts.ofPort(match.sandboxId, match.port)
-      if (!found) throw noPreview()
-      return found
+      if (found) return found
+      throw match !== 'unknown' && this.#isGone(match.sandboxId) ? gone() : noPreview()
     })
+  }
+
+  #isGone(sandboxId: string): boolean {
+    try {
+      return this.#parts.sandboxes.record(sandboxId).status === 'stopped'
+    } catch {
+      return false // never was, or long forgotten
+    }
   }
 
   #handler(find: (incoming: IncomingMessage) => PreviewRecord): Handler {

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import { test } from 'node:test'
+import type { Handler } from './handler.ts'
+import { Listeners } from './listeners.ts'
+import { accepts, freePort, listenOn } from './testing.ts'
+
+const HELLO: Handler = {
+  serve: (incoming, outgoing) => {
+    incoming.resume().on('end', () => outgoing.end('hello'))
+  },
+  isUpgrade: () => false,
+  upgrade: (_incoming, socket) => socket.destroy(),
+}
+
+test('the wanted port is taken when it is free, else another; of a range only those in it', async (t) => {
+  const taken = createServer()
+  const port = await listenOn(taken)
+  t.after(() => taken.close())
+  const anywhere = new Listeners({ host: '127.0.0.1', range: undefined })
+  t.after(() => anywhere.closeAll())
+  const free = await freePort()
+  assert.equal(await anywhere.open('a', free, HELLO), free)
+  assert.notEqual(await anywhere.open('b', port, HELLO), port)
+
+  const narrow = new Listeners({ host: '127.0.0.1', range: { from: port, to: port } })
+  await assert.rejects(narrow.open('c', free, HELLO), { code: 'limit_exceeded' })
+  await anywhere.close('a')
+  const one = new Listeners({ host: '127.0.0.1', range: { from: free, to: free } })
+  t.after(() => one.closeAll())
+  assert.equal(await one.open('d', null, HELLO), free)
+  await one.close('d')
+  await one.close('d')
+  assert.equal(await accepts(`http://127.0.0.1:${free}`), false)
+})
+
+test('the head of a request has little time, its body as much as it wants', async (t) => {
+  const listeners = new Listeners({ host: '127.0.0.1', range: undefined, headersTimeoutMs: 200 })
+  t.after(() => listeners.closeAll())
+  const port = await listeners.open('a', null, HELLO)
+  const slow = connect(port, '127.0.0.1')
+  const body = connect(port, '127.0.0.1')
+  body.write('POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 4\r\n\r\n')
+  slow.write('GET / HTTP/1.1\r\n')
+  const drip = setInterval(() => slow.writable && slow.write('X-Slow: x\r\n'), 20)
+  slow.on('error', () => {}).resume()
+  await once(slow, 'close')
+  clearInterval(drip)
+  body.write('body')
+  let answer = ''
+  for await (const chunk of body) answer += chunk
+  assert.match(answer, /^HTTP\/1.1 200 OK[\s\S]*hello/)
+})
