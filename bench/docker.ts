@@ -54,11 +54,19 @@ export class Docker {
     await this.#docker(['run', '--rm', '--network', 'none', IMAGE, ...command])
   }
 
-  /** A container that stays, for docker exec. */
-  async withContainer<T>(use: (exec: (command: string[]) => Promise<void>) => Promise<T>): Promise<T> {
+  /** A container that stays, for docker exec; `stream` answers with the milliseconds to the first byte of the output. */
+  async withContainer<T>(
+    use: (
+      exec: (command: string[]) => Promise<void>,
+      stream: (command: string[]) => Promise<number>,
+    ) => Promise<T>,
+  ): Promise<T> {
     const id = (await this.#docker(['run', '--detach', '--network', 'none', IMAGE, 'sleep', '3600'])).trim()
     try {
-      return await use(async (command) => void (await this.#docker(['exec', id, ...command])))
+      return await use(
+        async (command) => void (await this.#docker(['exec', id, ...command])),
+        (command) => this.#firstByte(['exec', id, ...command]),
+      )
     } finally {
       await this.#docker(['rm', '--force', id])
     }
@@ -82,6 +90,16 @@ export class Docker {
 
   async #docker(args: string[]): Promise<string> {
     return (await execute('docker', ['--host', this.#host, ...args])).stdout
+  }
+
+  async #firstByte(args: string[]): Promise<number> {
+    const started = performance.now()
+    const child = spawn('docker', ['--host', this.#host, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = once(child, 'close')
+    await once(child.stdout, 'data')
+    const ms = performance.now() - started
+    await ended
+    return ms
   }
 
   async #ready(): Promise<void> {

@@ -15,12 +15,14 @@ import { execFigure } from './figures/exec.ts'
 import { filesFigure } from './figures/files.ts'
 import { memoryFigure } from './figures/memory.ts'
 import { storeFigure } from './figures/store.ts'
+import { streamFigure } from './figures/stream.ts'
 import { watchFigure } from './figures/watch.ts'
 import { printTable } from './table.ts'
 
 const FIGURES = {
   create: createFigure,
   exec: execFigure,
+  stream: streamFigure,
   store: storeFigure,
   files: filesFigure,
   memory: memoryFigure,
