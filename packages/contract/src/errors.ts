@@ -65,7 +65,12 @@ export const ERRORS = {
   watcher_not_found: { status: 404, retryable: false, message: 'There is no such watcher.' },
   overlay_not_found: { status: 404, retryable: false, message: 'There is no such overlay.' },
   service_not_found: { status: 404, retryable: false, message: 'There is no such service.' },
-  preview_not_found: { status: 404, retryable: false, message: 'There is no such preview.' },
+  preview_not_found: {
+    status: 404,
+    retryable: false,
+    message: 'There is no such preview.',
+    hint: 'islet preview ls SANDBOX lists them.',
+  },
   key_not_found: { status: 404, retryable: false, message: 'The store has no such key, or it has expired.' },
   file_not_found: { status: 404, retryable: false, message: 'There is no such file or directory.' },
   method_not_allowed: { status: 405, retryable: false, message: 'This route does not take that method.' },

@@ -18,6 +18,8 @@ export function preview(): Command {
     'Print the URL by which a port of a sandbox is reached, made if there is none.',
     'islet preview dev 3000\nislet preview dev 3000 --token\nislet preview ls dev\nislet preview rm dev 3000',
   )
+    // Options behind ls and rm are theirs.
+    .enablePositionalOptions()
     .argument('<sandbox>', 'id, beginning of an id, or name')
     .argument('<port>', 'what the program inside listens on', integer)
     .option('--token', 'ask visitors for a token; prints a new one below the URL')

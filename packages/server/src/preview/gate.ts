@@ -47,7 +47,9 @@ export class Gate {
     const token = tokens.find(isToken)
     if (token === undefined) {
       if (byKey || cookies.ours.some(isToken)) return admission
-      throw new IsletError('unauthorized')
+      throw new IsletError('unauthorized', 'This preview asks for a token.', {
+        hint: `Open it once with ?${QUERY_NAME}=TOKEN, or send Authorization: Bearer TOKEN.`,
+      })
     }
     const setCookie = `${cookieName(record)}=${token}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
     return {
