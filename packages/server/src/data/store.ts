@@ -34,8 +34,8 @@ export interface StoredValue {
 const DEFAULT_LIMITS: StoreTotals = { keys: LIMITS.storeKeys, bytes: LIMITS.storeBytes }
 const DEFAULT_LIST_KEYS = 100
 const SWEEP_EVERY_MS = 10_000
-/** Rows removed without letting anything else run. */
-const SWEEP_ROWS = 200
+/** Rows removed without letting anything else run: each may have a mebibyte. */
+const SWEEP_ROWS = 50
 
 export class Store {
   readonly #db: Db
@@ -156,16 +156,20 @@ export class Store {
 
   /** Expired keys count as gone, so they are removed before anything is refused. */
   #assertWithin(sandboxId: string): void {
-    if (this.#isWithin(sandboxId)) return
     const totals = this.#totalsOf(sandboxId)
-    const found = this.#table.expired({ now: Date.now(), limit: -1, sandboxId })
-    for (const { key, bytes } of found) {
-      this.#table.remove(sandboxId, key)
-      add(totals, { keys: -1, bytes: -bytes })
+    while (!this.#isWithin(sandboxId)) {
+      const found = this.#table.expired({ now: Date.now(), limit: SWEEP_ROWS, sandboxId })
+      if (found.length === 0) throw this.#tooMuch()
+      for (const { key, bytes } of found) {
+        this.#table.remove(sandboxId, key)
+        add(totals, { keys: -1, bytes: -bytes })
+      }
     }
-    if (this.#isWithin(sandboxId)) return
+  }
+
+  #tooMuch(): IsletError {
     const { keys, bytes } = this.#limits
-    throw new IsletError(
+    return new IsletError(
       'limit_exceeded',
       `The store of a sandbox holds at most ${keys} keys and ${bytes} bytes.`,
       { hint: 'Delete keys, or give them a ttl_seconds.', details: { limitKeys: keys, limitBytes: bytes } },

@@ -119,6 +119,7 @@ export const MIGRATIONS: readonly string[] = [
     value TEXT NOT NULL,
     PRIMARY KEY (sandbox_id, key)
   ) STRICT;
-  CREATE INDEX store_by_expiry ON store (expires_at) WHERE expires_at IS NOT NULL
+  CREATE INDEX store_by_expiry ON store (expires_at) WHERE expires_at IS NOT NULL;
+  CREATE INDEX store_of_sandbox_by_expiry ON store (sandbox_id, expires_at) WHERE expires_at IS NOT NULL
   `,
 ]
