@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { codeResult, type ProcessInfo, type Sandbox } from '@islet/contract'
 import { makeGate } from './testing/gate.ts'
@@ -12,7 +12,9 @@ describe('code', () => {
   let sandbox: Sandbox
   before(async () => {
     api = await startTestApi()
-    sandbox = await api.createSandbox({ env: { GREETING: 'hello' } })
+    // The Node that runs this is there for sure.
+    const PATH = `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`
+    sandbox = await api.createSandbox({ env: { GREETING: 'hello', PATH } })
   })
   after(() => api[Symbol.asyncDispose]())
 
@@ -23,6 +25,10 @@ describe('code', () => {
     const text = await response.text()
     assert.equal(response.status, 200, text)
     return codeResult.parse(JSON.parse(text))
+  }
+  const newest = async () => {
+    const list = await api.call('GET', `/v1/sandboxes/${sandbox.id}/processes?limit=1`)
+    return ((await list.json()) as { processes: [ProcessInfo] }).processes[0]
   }
   const leftovers = () => readdirSync(sandbox.workdir).filter((name) => name.startsWith('.islet-'))
   const code = (lines: string) => ({ language: 'node', code: lines })
@@ -49,8 +55,14 @@ describe('code', () => {
       [`one\n${sandbox.workdir}\n`, 'two\n', 3],
     )
     assert.equal(result.output.length, result.stdout.length + result.stderr.length)
-    const order = await run({ language: 'shell', code: 'echo 1; sleep 0.3; echo 2 >&2; sleep 0.3; echo 3' })
-    assert.equal(order.output, '1\n2\n3\n')
+    const gates = [makeGate(sandbox, 'one'), makeGate(sandbox, 'two')]
+    const order = run({ language: 'shell', code: 'echo 1; cat one; echo 2 >&2; cat two; echo 3' })
+    for (const [index, gate] of gates.entries()) {
+      const reached = await gate.reached()
+      await until(async () => (await newest()).outputBytes === 2 * (index + 1))
+      await reached.open()
+    }
+    assert.equal((await order).output, '1\n2\n3\n')
   })
 
   it('finds what lies beside it', async () => {
@@ -153,9 +165,7 @@ describe('code', () => {
     abort.abort()
     await assert.rejects(call, { name: 'AbortError' })
     await until(() => leftovers().length === 0)
-    const list = await api.call('GET', `/v1/sandboxes/${sandbox.id}/processes?limit=1`)
-    const [last] = ((await list.json()) as { processes: ProcessInfo[] }).processes
-    assert.equal(last?.jobStatus, 'cancelled')
+    assert.equal((await newest()).jobStatus, 'cancelled')
   })
 
   it('prints more than is kept', async () => {
