@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { LIMITS, type ProcessInfo } from '@islet/contract'
 import { makeGate } from './testing/gate.ts'
 import { freePort, isAlive, TestServices, takenPort } from './testing/services.ts'
-import { errorOf, startTestApi, type TestApi } from './testing.ts'
+import { errorOf, startTestApi, type TestApi, until } from './testing.ts'
 
 describe('services', () => {
   let api: TestApi
@@ -145,12 +145,19 @@ describe('services', () => {
     await services.delete('env')
   })
 
-  it('without their env file, or as nobody, fail with the reason', async () => {
+  it('without their env file, or as nobody, fail with the reason; install may make the file', async () => {
     await services.start({ name: 'bare', start: 'sleep 600', envFile: 'no.env', restartPolicy: 'always' })
     const { reason } = await services.reach('bare', 'failed')
     assert.match(reason!, /env file .*\/no\.env/)
     await services.start({ name: 'bare', start: 'sleep 600', user: 'nobody-of-that-name' })
     assert.match((await services.reach('bare', 'failed')).reason!, /nobody-of-that-name/)
+    await services.start({
+      name: 'bare',
+      install: 'echo A=made > own.env',
+      start: 'echo $A > own; sleep 600',
+      envFile: 'own.env',
+    })
+    await until(() => services.read('own') === 'made\n')
     await services.delete('bare')
   })
 
@@ -206,6 +213,7 @@ describe('services', () => {
 
   it('are waited for no longer than asked, and not when they have gone', async () => {
     await services.start({ name: 'slow', start: 'sleep 600' })
+    await services.reach('slow', 'running')
     assert.equal((await services.get('slow', '?wait=20')).status, 'running')
     const waiting = api.call('GET', `${services.url}/slow?wait=60000`)
     await services.delete('slow')
@@ -224,9 +232,21 @@ describe('services', () => {
     ).json()) as { processes: ProcessInfo[] }
     assert.equal(processes.length, LIMITS.services)
     await api.call('DELETE', `/v1/sandboxes/${other.sandbox.id}`)
-    assert.ok(processes.every(({ pid }) => !isAlive(pid!)))
+    await until(() => processes.every(({ pid }) => !isAlive(pid!)))
     assert.deepEqual(await other.list(), [])
     assert.equal((await errorOf(await other.post({ name: 'late', start: 'true' }))).code, 'invalid_state')
     assert.doesNotMatch(api.logged.join(''), /"level":"error"/)
+  })
+
+  it('do not hold a server up that is told to stop, nor do those who wait for them', async () => {
+    const other = await startTestApi({ drainTimeoutMs: 600_000 })
+    const theirs = await TestServices.open(other)
+    await theirs.start({ name: 'slow', start: 'sleep 600' })
+    await theirs.reach('slow', 'running')
+    const waiting = theirs.get('slow', '?wait=60000')
+    // Asked after it on the same server, and answered: the first one is there.
+    await theirs.list()
+    await other[Symbol.asyncDispose]()
+    assert.equal((await waiting).status, 'running')
   })
 })

@@ -40,7 +40,7 @@ export class Keeper {
     this.#parts = parts
     this.#key = key
     this.#isResuming = options.resumes
-    this.done = this.#keep()
+    this.done = this.#keep().catch((error) => parts.log.error({ error, ...key }, 'service not kept'))
   }
 
   /** Stops looking after it and leaves its processes as they are. They are all in the record then. */
@@ -90,7 +90,7 @@ export class Keeper {
     const { state, spec } = this.#record
     let id = state.installId ?? (await this.#begun())?.id
     if (id === undefined) {
-      const env = await this.#environment(null)
+      const env = await this.#environment()
       this.#released.signal.throwIfAborted()
       id = (await this.#spawn(spec.install!, env)).id
     }
@@ -152,17 +152,28 @@ export class Keeper {
   }
 
   /** What the env file and the environment of the service say, and PORT. The sandbox's own lies under it. */
-  async #environment(port: number | null): Promise<Record<string, string>> {
-    const { spec, state } = this.#record
-    const { envFiles } = this.#parts
-    const signal = this.#released.signal
-    const file = spec.envFile && posix.resolve(state.path, spec.envFile)
-    const fromFile = file ? await envFiles.read(this.#key.sandboxId, file, { signal }).catch(named(file)) : {}
-    const all = { ...fromFile, ...spec.environment, ...(port !== null && { PORT: String(port) }) }
+  async #environment(port: number | null = null): Promise<Record<string, string>> {
+    const { environment } = this.#record.spec
+    const all = { ...(await this.#envFile()), ...environment, ...(port !== null && { PORT: String(port) }) }
     const { error } = envSchema.safeParse(all)
     if (error)
       throw new IsletError('bad_request', `The environment does not fit: ${error.issues[0]?.message}.`)
     return all
+  }
+
+  /** An install may be what makes it: only the command needs it. */
+  async #envFile(): Promise<Record<string, string>> {
+    const { spec, state } = this.#record
+    if (!spec.envFile) return {}
+    const path = posix.resolve(state.path, spec.envFile)
+    const { signal } = this.#released
+    try {
+      return await this.#parts.envFiles.read(this.#key.sandboxId, path, { signal })
+    } catch (error) {
+      if (!(error instanceof IsletError)) throw error
+      if (error.code === 'file_not_found' && state.status === 'installing') return {}
+      throw new IsletError(error.code, `The env file ${path} could not be read: ${error.message}`)
+    }
   }
 
   #spawn(command: string, env: Record<string, string>): Promise<ProcessInfo> {
@@ -191,13 +202,5 @@ export class Keeper {
     const process = await this.#parts.processes.waitEnd(sandboxId, processId, this.#released.signal)
     if (process.status === 'running') throw new Error('The process could not be followed.')
     return process
-  }
-}
-
-/** Says which file it is about. */
-function named(file: string): (error: unknown) => never {
-  return (error) => {
-    if (!(error instanceof IsletError)) throw error
-    throw new IsletError(error.code, `The env file ${file} could not be read: ${error.message}`)
   }
 }

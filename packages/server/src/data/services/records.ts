@@ -13,6 +13,7 @@ export interface ServiceKey {
 export class ServiceRecords {
   readonly #table: ServiceTable
   readonly #changes = new EventEmitter<Record<string, []>>().setMaxListeners(0)
+  #isLeaving = false
   #closed = false
 
   constructor(db: Db) {
@@ -72,7 +73,7 @@ export class ServiceRecords {
     options.signal?.throwIfAborted()
     const { promise, resolve } = Promise.withResolvers<void>()
     const look = () => {
-      const record = this.#closed ? undefined : this.find(key)
+      const record = this.#isLeaving ? undefined : this.find(key)
       if (!record || isSo(record)) resolve()
     }
     const timer = setTimeout(resolve, options.waitMs)
@@ -88,14 +89,18 @@ export class ServiceRecords {
       this.#changes.off(nameOf(key), look)
     }
     options.signal?.throwIfAborted()
-    this.#assertOpen()
     return this.get(key)
+  }
+
+  /** Nobody waits any more. */
+  leave(): void {
+    this.#isLeaving = true
+    for (const name of this.#changes.eventNames()) this.#changes.emit(name)
   }
 
   /** Nothing is written any more; the next server goes on from what is there. */
   close(): void {
     this.#closed = true
-    for (const name of this.#changes.eventNames()) this.#changes.emit(name)
   }
 
   #save(record: ServiceRecord): ServiceRecord {

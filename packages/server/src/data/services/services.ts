@@ -21,7 +21,7 @@ import type { Signals } from '../signals.ts'
 import { toServiceInfo } from './info.ts'
 import { Keeper, type KeeperParts } from './keeper.ts'
 import { begin, hasEnded, newState, type ServiceStatus } from './moves.ts'
-import { choosePort } from './ports.ts'
+import { PortGiver } from './port-giver.ts'
 import { type ServiceKey, ServiceRecords } from './records.ts'
 import { endProcess } from './stop.ts'
 
@@ -43,6 +43,7 @@ export interface ServicesOptions {
 export class Services implements SandboxObserver {
   readonly #options: ServicesOptions
   readonly #records: ServiceRecords
+  readonly #ports: PortGiver
   readonly #parts: KeeperParts
   readonly #keepers = new Map<string, Keeper>()
   /** One thing at a time is done to a service. */
@@ -51,7 +52,8 @@ export class Services implements SandboxObserver {
   constructor(options: ServicesOptions) {
     this.#options = options
     this.#records = new ServiceRecords(options.db)
-    this.#parts = { ...options, records: this.#records, assignPort: (key) => this.#assignPort(key) }
+    this.#ports = new PortGiver(this.#records, options.sandboxes)
+    this.#parts = { ...options, records: this.#records, assignPort: (key) => this.#ports.assign(key) }
     options.sandboxes.observe(this)
   }
 
@@ -62,10 +64,10 @@ export class Services implements SandboxObserver {
     const path = posix.resolve(sandbox.workdir, spec.path ?? '')
     return this.#alone(key, async () => {
       await this.#assertDirectory(sandboxId, path)
-      const open = spec.port === undefined ? new Set<number>() : await this.#openPorts(key)
+      const open = await this.#ports.open(key, spec)
       // From here on nothing is waited for: what is checked holds when it is written down.
       this.#assertRoom(key)
-      const assignedPort = this.#choosePort(key, spec, open)
+      const assignedPort = this.#ports.choose(key, spec, open)
       const fresh = newState(path, { installed: spec.install === undefined })
       const now = Date.now()
       const state = begin(fresh, { assignedPort })
@@ -143,6 +145,11 @@ export class Services implements SandboxObserver {
     }
   }
 
+  /** The server is about to drop its clients: those who wait for a status are answered with how it is. */
+  leave(): void {
+    this.#records.leave()
+  }
+
   /** Services go on; the next server keeps them. */
   close(): void {
     this.#records.close()
@@ -216,37 +223,6 @@ export class Services implements SandboxObserver {
     await Promise.all(
       running.map(({ id }) => endProcess(this.#options.processes, sandboxId, id, { timeoutMs })),
     )
-  }
-
-  async #assignPort(key: ServiceKey): Promise<number | null> {
-    if (this.#records.get(key).spec.port === undefined) return null
-    const open = await this.#openPorts(key)
-    const { spec, state } = this.#records.get(key)
-    if (state.assignedPort !== null && !this.#takenPorts(key, open).has(state.assignedPort))
-      return state.assignedPort
-    const assignedPort = this.#choosePort(key, spec, open)
-    if (assignedPort !== state.assignedPort) this.#records.note(key, { assignedPort })
-    return assignedPort
-  }
-
-  #choosePort(key: ServiceKey, spec: StartServiceParsed, open: ReadonlySet<number>): number | null {
-    const { port, strictPort = false } = spec
-    if (port === undefined) return null
-    return choosePort(port, { taken: this.#takenPorts(key, open), strict: strictPort })
-  }
-
-  /** All that listens where the sandbox does, whosever it is. */
-  async #openPorts({ sandboxId }: ServiceKey): Promise<Set<number>> {
-    const { machine } = await this.#options.sandboxes.running(sandboxId)
-    return new Set((await machine.guest.ports()).map(({ port }) => port))
-  }
-
-  /** The open ones, and those that other services of the sandbox were given and may not have opened yet. */
-  #takenPorts({ sandboxId, name }: ServiceKey, open: ReadonlySet<number>): Set<number> {
-    const others = this.#records
-      .list(sandboxId)
-      .filter((other) => other.name !== name && !hasEnded(other.state))
-    return new Set([...open, ...others.flatMap(({ state }) => state.assignedPort ?? [])])
   }
 
   async #assertDirectory(sandboxId: string, path: string): Promise<void> {
