@@ -9,15 +9,22 @@ export type Caller =
   /** Through the socket that a sandbox has to this server. `hasToken`: with the one it was given. */
   | { kind: 'inside'; sandboxId: string; hasToken: boolean }
 
-const insideSockets = new WeakMap<object, string>()
+/** A sandbox, as the sockets that lead out of it know it. */
+export interface Origin {
+  sandboxId: string
+  /** The last one found valid, so that the same is not checked again with every request. */
+  knownToken?: string
+}
+
+const insideSockets = new WeakMap<object, Origin>()
 
 /** Whatever comes through this socket comes from inside that sandbox, whatever it says of itself. */
-export function markInside(socket: object, sandboxId: string): void {
-  insideSockets.set(socket, sandboxId)
+export function markInside(socket: object, origin: Origin): void {
+  insideSockets.set(socket, origin)
 }
 
 /** The sandbox inside of which this request was made. */
-export function insideOf(incoming: IncomingMessage): string | undefined {
+export function insideOf(incoming: IncomingMessage): Origin | undefined {
   return insideSockets.get(incoming.socket)
 }
 

@@ -6,7 +6,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { Slots } from '../control/slots.ts'
 import { Rate } from '../data/rate.ts'
 import type { Log } from '../log.ts'
-import { markInside } from './caller.ts'
+import { markInside, type Origin } from './caller.ts'
 
 const MAX_CONNECTIONS = 64
 /** New connections; a sandbox that makes more finds nobody listening for a while. */
@@ -41,6 +41,7 @@ const visitors = new WeakMap<Socket, Visitor>()
 
 export class Door {
   readonly #options: DoorOptions
+  readonly #origin: Origin
   readonly #sockets = new Set<Socket>()
   readonly #large = new Slots(LARGE_BODIES)
   readonly #connections = new Rate(CONNECTIONS_PER_SECOND)
@@ -55,6 +56,7 @@ export class Door {
 
   constructor(options: DoorOptions) {
     this.#options = options
+    this.#origin = { sandboxId: options.sandboxId }
   }
 
   /** Everybody inside may connect; the directory keeps everybody else away. */
@@ -106,7 +108,7 @@ export class Door {
 
   #enter(socket: Socket): void {
     if (!this.#count()) return void socket.destroy()
-    markInside(socket, this.#options.sandboxId)
+    markInside(socket, this.#origin)
     this.#sockets.add(socket)
     const visitor: Visitor = { door: this, deadline: setTimeout(() => {}, 0), isBusy: false }
     visitors.set(socket, visitor)

@@ -25,8 +25,8 @@ const OPEN_PATHS = new Set([
 export function keyGate(key: Pick<AdminKey, 'keyMatches'>, tokens: Tokens): Gate {
   const fromInside = insideGate(tokens)
   return async (incoming) => {
-    const sandboxId = insideOf(incoming)
-    if (sandboxId !== undefined) return fromInside(incoming, sandboxId)
+    const origin = insideOf(incoming)
+    if (origin) return fromInside(incoming, origin)
     if (OPEN_PATHS.has(pathOf(incoming))) return
     const candidate = bearerOf(incoming.headers.authorization) ?? protocolKeyOf(incoming)
     if (candidate === undefined) throw new IsletError('unauthorized')
