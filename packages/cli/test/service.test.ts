@@ -71,5 +71,10 @@ test('what goes wrong is told with what to do next', async () => {
   const failed = await run('start', 'dev', 'short', '--wait', '--', 'exit 3')
   assert.match(failed.stderr, /failed, not ready\. It ended with exit code 3[\s\S]*hint: islet service logs/)
   assert.match((await run('start', 'dev', 'x', '--health-delay', '1s', '--', 'true')).stderr, /--health/)
+  assert.match((await run('start', 'dev', 'x', '--port', '80', 'true')).stderr, /hint: Put --/)
+  assert.match(
+    (await run('start', 'dev', 'x', '--dotenv', 'no.env', '--wait', '--', 'true')).stderr,
+    /no\.env/,
+  )
   assert.equal((await run('start', 'dev', 'x', '--restart', 'maybe', '--', 'true')).exitCode, 2)
 })

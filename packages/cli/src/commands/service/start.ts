@@ -13,7 +13,7 @@ interface StartFlags extends JsonFlag {
   cwd?: string
   user?: string
   env?: Record<string, string>
-  envFile?: string
+  dotenv?: string
   port?: number
   strictPort?: true
   autostart: boolean
@@ -40,7 +40,7 @@ export function start(): Command {
     .option('-w, --cwd <path>', 'where it runs; default: the working directory of the sandbox')
     .option('-u, --user <name>', 'who it runs as')
     .option('-e, --env <name[=value]>', 'set a variable; without a value: as it is here (repeat)', variable)
-    .option('--env-file <path>', 'a .env file of the sandbox, read at every start')
+    .option('--dotenv <path>', 'a .env file of the sandbox, read at every start')
     .option('-p, --port <port>', 'given to it as PORT; taken: the next free one', integer)
     .option('--strict-port', 'fail when the port is taken')
     .option('--no-autostart', 'do not start it again when the sandbox starts again')
@@ -67,6 +67,8 @@ export function start(): Command {
 
 function toSpec(name: string, words: readonly string[], flags: StartFlags): StartService {
   const { health, healthInterval: interval, healthTimeout: timeout, healthDelay: delay } = flags
+  if (words[0]!.startsWith('-'))
+    throw new UsageError(`${words[0]} is not a command.`, 'Put -- between the options and the command.')
   if (health === undefined && [interval, timeout, delay].some((value) => value !== undefined))
     throw new UsageError('There is no health check to time.', 'Add --health /path.')
   return {
@@ -76,7 +78,7 @@ function toSpec(name: string, words: readonly string[], flags: StartFlags): Star
     path: flags.cwd,
     user: flags.user,
     environment: flags.env,
-    envFile: flags.envFile,
+    envFile: flags.dotenv,
     port: flags.port,
     strictPort: flags.strictPort,
     autostart: flags.autostart ? undefined : false,
