@@ -155,11 +155,10 @@ static void rebuild(struct watching *watching) {
 
 static void take_root_event(struct watching *watching, const struct inotify_event *event) {
   char path[PATH_MAX];
-  struct stat st;
   if (!watch_tree_path(watching->tree.root, NULL, path)) return;
   if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) watching->gone = true;
-  /* A watched file that is unlinked while open only shows a change of its link count. */
-  else if (event->mask & IN_ATTRIB && lstat(path, &st) < 0) watching->gone = true;
+  /* A watched file that is unlinked or replaced while open only shows a change of its link count. */
+  else if (event->mask & IN_ATTRIB && !watch_tree_root_stays(&watching->tree)) watching->gone = true;
   else if (event->mask & (IN_MODIFY | IN_ATTRIB)) watch_queue_add(&watching->queue, EVENT_CHANGED, path, event->mask & IN_ISDIR);
 }
 

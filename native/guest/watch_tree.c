@@ -112,6 +112,11 @@ static int open_pending(struct watch_tree *tree) {
   }
   /* It was renamed, and the event about its old name is still to come: the watch is the new name's. */
   if (!set_wd(tree, node, wd)) return ENOMEM;
+  struct stat st;
+  if (root && stat(path, &st) == 0) {
+    tree->root_device = st.st_dev;
+    tree->root_inode = st.st_ino;
+  }
   if (root && !tree->recursive) return 0;
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (root ? 0 : O_NOFOLLOW));
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -204,6 +209,13 @@ void watch_tree_remove(struct watch_tree *tree, struct watch_node *node) {
     if (last) return;
     at = parent;
   }
+}
+
+bool watch_tree_root_stays(const struct watch_tree *tree) {
+  char path[PATH_MAX];
+  struct stat st;
+  return watch_tree_path(tree->root, NULL, path) && stat(path, &st) == 0 && st.st_dev == tree->root_device &&
+         st.st_ino == tree->root_inode;
 }
 
 bool watch_tree_path(const struct watch_node *node, const char *name, char path[PATH_MAX]) {

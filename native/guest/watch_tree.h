@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "watch_ignore.h"
 
@@ -28,6 +29,8 @@ struct watch_tree {
   bool recursive;
   const struct watch_ignore *ignore;
   struct watch_node *root;
+  dev_t root_device; /* and inode: what was at the root's path */
+  ino_t root_inode;
   struct watch_node **by_wd;
   size_t bucket_count, node_count;
   struct watch_node *pending, *last_pending;
@@ -48,6 +51,8 @@ struct watch_node *watch_tree_find(struct watch_tree *tree, int wd);
 struct watch_node *watch_tree_child(struct watch_node *parent, const char *name);
 /* Forgets a directory and all below it, and their watches. */
 void watch_tree_remove(struct watch_tree *tree, struct watch_node *node);
+/* Whether what is at the root's path still is what is watched. */
+bool watch_tree_root_stays(const struct watch_tree *tree);
 /* False when the path is too long. name may be NULL. */
 bool watch_tree_path(const struct watch_node *node, const char *name, char path[PATH_MAX]);
 void watch_tree_free(struct watch_tree *tree);

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import {
   appendFileSync,
   chmodSync,
+  closeSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -240,6 +242,19 @@ describe('watch', () => {
     await watch.until('changed .')
     unlinkSync(file)
     await assert.rejects(watch.until('never'), (error: GuestError) => error.kind === 'NOT_FOUND')
+  })
+
+  test('a watched file that is replaced is gone, also while it is open', async () => {
+    for (const isOpen of [false, true]) {
+      const file = guest.path(`replaced-${isOpen}`)
+      writeFileSync(file, 'old')
+      const watch = await Watch.open(file)
+      const fd = isOpen ? openSync(file, 'r') : undefined
+      writeFileSync(`${file}.new`, 'new')
+      renameSync(`${file}.new`, file)
+      await assert.rejects(watch.until('never'), (error: GuestError) => error.kind === 'NOT_FOUND')
+      if (fd !== undefined) closeSync(fd)
+    }
   })
 
   test('the stream ends when the watched path goes away or was never there', async () => {

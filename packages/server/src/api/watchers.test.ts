@@ -118,6 +118,25 @@ describe('a watcher', () => {
     await until(() => client.changes.some(({ event, path }) => event === 'change' && path === file))
   })
 
+  it('follows a file that is replaced by a rename, as programs save it, until it is removed', async () => {
+    const file = join(fresh('replaced'), 'file')
+    writeFileSync(file, 'first')
+    const watcher = await create({ path: file, includeContent: true })
+    const client = await follow(watcher)
+    for (const content of ['second', 'third']) {
+      assert.equal(
+        (await api.call('PUT', `/v1/sandboxes/${sandbox.id}/files?path=${file}`, content)).status,
+        200,
+      )
+      await until(() =>
+        client.changes.some((change) => change.event === 'change' && change.content === content),
+      )
+    }
+    rmSync(file)
+    assert.equal(await client.closed, 4404)
+    assert.deepEqual(client.changes.at(-1), { type: 'change', event: 'unlink', path: file })
+  })
+
   it('holds what happens before the first client comes, and only that', async () => {
     const directory = fresh('held')
     const watcher = await create({ path: directory })

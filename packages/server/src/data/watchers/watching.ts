@@ -3,7 +3,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { type FileChange, IsletError, type WatcherMessage } from '@islet/contract'
 import type { WatcherRecord } from '../../db/watchers.ts'
-import type { Guest, WatchEvent } from '../../guest/guest.ts'
+import type { EntryType, Guest, WatchEvent } from '../../guest/guest.ts'
 import { createIgnore, plainNames } from '../globs.ts'
 import { InOrder, readContent } from './content.ts'
 import { MessageQueue } from './message-queue.ts'
@@ -11,8 +11,9 @@ import { MessageQueue } from './message-queue.ts'
 /** Files of one watcher whose content is read at the same time, each up to LIMITS.watchContentBytes. */
 const READS_AT_ONCE = 4
 const MAX_CLIENTS = 64
-/** Between two attempts to watch again. */
-const AGAIN_MS = 100
+/** Between two attempts to watch again: while the guest is away, and after what was watched was replaced. */
+const AWAY_MS = 100
+const REPLACED_MS = 20
 
 export interface WatchingOptions {
   guest: Guest
@@ -32,6 +33,9 @@ export class Watching {
   readonly #clients = new Set<MessageQueue>()
   #held: MessageQueue | undefined = new MessageQueue()
   #end: { error?: IsletError } | undefined
+  /** What is watched; unknown before it was looked at. */
+  #type: EntryType | undefined
+  #isReplaced = false
 
   constructor(record: WatcherRecord, options: WatchingOptions) {
     this.record = record
@@ -100,8 +104,9 @@ export class Watching {
       } catch (error) {
         if (this.#end) return
         if (!(error instanceof IsletError)) throw error
-        if (!isAway(error)) return this.#stop(error)
-        await setTimeout(AGAIN_MS, undefined, { ref: false })
+        this.#isReplaced = await this.#looksReplaced(error)
+        if (!this.#isReplaced && !isAway(error)) return this.#stop(error)
+        await setTimeout(this.#isReplaced ? REPLACED_MS : AWAY_MS, undefined, { ref: false })
       }
     }
   }
@@ -114,14 +119,31 @@ export class Watching {
       return undefined
     }
     const events = await this.#watch()
-    await this.#order.add({ type: 'overflow' })
+    if (this.#isReplaced && this.#type !== 'directory') await this.#takeRoot('changed')
+    else await this.#order.add({ type: 'overflow' })
     this.#opened.resolve()
     return events
   }
 
-  #watch(): Promise<AsyncIterable<WatchEvent>> {
+  async #watch(): Promise<AsyncIterable<WatchEvent>> {
+    const { guest } = this.#options
     const options = { recursive: true, ignore: this.#names, signal: this.#closing.signal }
-    return this.#options.guest.watch(this.record.path, options)
+    const events = await guest.watch(this.record.path, options)
+    this.#type = (await guest.stat(this.record.path).catch(() => undefined))?.type ?? this.#type
+    return events
+  }
+
+  /** Programs save a file by renaming another over it: then it is gone, and something is there. */
+  async #looksReplaced(error: IsletError): Promise<boolean> {
+    if (error.code !== 'file_not_found' || this.#type === undefined) return false
+    return this.#options.guest.stat(this.record.path).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  #takeRoot(kind: 'changed' | 'removed'): Promise<void> {
+    return this.#take({ kind, path: this.record.path, directory: this.#type === 'directory' })
   }
 
   async #take(event: WatchEvent): Promise<void> {
@@ -144,8 +166,9 @@ export class Watching {
   }
 
   async #stop(error: IsletError): Promise<void> {
-    await this.#order.finished()
     const isGone = error.code === 'file_not_found'
+    if (isGone && this.#type !== undefined) await this.#takeRoot('removed')
+    await this.#order.finished()
     const reason = isGone ? `The watched path ${this.record.path} is gone.` : error.message
     this.record.reason = reason
     this.#options.onStopped(reason)
