@@ -14,6 +14,7 @@ import { createFigure } from './figures/create.ts'
 import { execFigure } from './figures/exec.ts'
 import { filesFigure } from './figures/files.ts'
 import { memoryFigure } from './figures/memory.ts'
+import { previewFigure } from './figures/preview.ts'
 import { storeFigure } from './figures/store.ts'
 import { streamFigure } from './figures/stream.ts'
 import { watchFigure } from './figures/watch.ts'
@@ -25,6 +26,7 @@ const FIGURES = {
   stream: streamFigure,
   store: storeFigure,
   files: filesFigure,
+  preview: previewFigure,
   memory: memoryFigure,
   watch: watchFigure,
 }
