@@ -70,6 +70,9 @@ test('a kernel that allows no more watches is a limit that names its setting', a
   const { status, reason } = await sandbox.watcher.retrieve(watcher.getId())
   assert.equal(status, 'stopped')
   assert.match(reason ?? '', /max_user_watches/)
+  execFileSync('nsenter', [...enter, 'echo 1 > /proc/sys/user/max_inotify_instances'])
+  const refused = Promise.all([sandbox.watcher.create('/tmp'), sandbox.watcher.create('/tmp')])
+  await assert.rejects(refused, { code: 'limit_exceeded', message: /max_user_instances/ })
 })
 
 test('links lead nowhere: neither events nor content of what is outside', async () => {

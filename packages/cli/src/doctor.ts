@@ -1,5 +1,5 @@
 // What `islet doctor` looks at. The engine's own needs are the server's knowledge; the rest is here.
-import { statfs } from 'node:fs/promises'
+import { readFile, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Finding } from '@islet/server/probe'
 import { dataDirectory, hasCode, resolveSettings } from 'islet'
@@ -8,6 +8,8 @@ import { formatBytes } from './format.ts'
 
 const OLDEST_NODE = 24
 const LEAST_DISK_BYTES = 2 * 1024 ** 3
+/** Each watcher of each sandbox takes one. */
+const LEAST_INOTIFY_INSTANCES = 1024
 
 export async function checkClient(): Promise<Finding[]> {
   return [node(), await server(), await disk()]
@@ -16,7 +18,7 @@ export async function checkClient(): Promise<Finding[]> {
 /** Only where a server could run. */
 export async function checkServerSide(): Promise<Finding[]> {
   const { probeOci } = await import('@islet/server/probe')
-  return [...(await probeOci()), await nativeProgram('guest'), await nativeProgram('warden')]
+  return [...(await probeOci()), await nativeProgram('guest'), await nativeProgram('warden'), await inotify()]
 }
 
 function node(): Finding {
@@ -62,6 +64,19 @@ async function freeBytes(directory: string): Promise<number> {
     return bavail * bsize
   } catch {
     return directory === dirname(directory) ? 0 : freeBytes(dirname(directory))
+  }
+}
+
+async function inotify(): Promise<Finding> {
+  const setting = (name: string) => readFile(`/proc/sys/fs/inotify/${name}`, 'utf8').then(Number, () => 0)
+  const instances = await setting('max_user_instances')
+  const watches = await setting('max_user_watches')
+  return {
+    name: 'inotify',
+    ok: instances >= LEAST_INOTIFY_INSTANCES,
+    optional: true,
+    detail: `${instances} watchers and ${watches} watched directories in all sandboxes together.`,
+    mend: `sysctl fs.inotify.max_user_instances=${LEAST_INOTIFY_INSTANCES * 8}`,
   }
 }
 
