@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PortSignalEvent, Sandbox, SignalEvent } from 'islet'
 import { until } from '../coming-from/until.ts'
+import { killShells } from '../faults/crash.ts'
+import { slotOf } from '../support/leftovers.ts'
 import { refused, say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
 
@@ -117,4 +119,16 @@ for line in sys.stdin:
   const curl = `curl -sf -H "Authorization: Bearer $ISLET_STORE_TOKEN" ${url}/after`
   assert.equal(JSON.parse(await say(sandbox, curl, PLAIN)).value, 'after')
   await session.kill()
+})
+
+test('a sandbox that is started again over its files is given its store anew', async () => {
+  await using sandbox = await suite.create({ storeAccess: true })
+  await sandbox.store.set('kept', { value: 1 })
+  await suite.server.kill()
+  killShells(slotOf(suite.server.dataDir)!)
+  await suite.server.start()
+  await until(async () => (await sandbox.getInfo()).status === 'running')
+  const curl = 'curl -sf -H "Authorization: Bearer $ISLET_STORE_TOKEN" $ISLET_STORE_URL/kept'
+  assert.equal(JSON.parse(await say(sandbox, curl)).value, 1)
+  assert.equal(await say(sandbox, 'islet-signal again && echo sent'), 'sent')
 })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { it } from 'node:test'
 import { UIDS_PER_SHELL } from '../../instance.ts'
@@ -84,6 +85,16 @@ export function wall(harness: () => Harness, gaps: Gaps): void {
       }
     },
   )
+
+  it('keeps other users of the machine away from its sockets', walled, async () => {
+    await using box = await openBox(harness())
+    const { linkDir } = box.shell
+    const asNobody = (path: string) => spawnSync('/usr/bin/stat', [path], { uid: 65_534, gid: 65_534 }).status
+    assert.equal(asNobody('/'), 0)
+    for (const path of [linkDir, `${linkDir}/link.sock`, `${linkDir}/islet-signal`]) {
+      assert.notEqual(asNobody(path), 0, path)
+    }
+  })
 
   it('refuses the system calls that reach past a sandbox', walled, async (test) => {
     if (process.arch !== 'x64') return test.skip('the numbers below are those of x86-64')
