@@ -137,7 +137,10 @@ export class ProcessTracker implements SandboxObserver {
 
   /** Undefined once it has ended. Waits while processes of before a restart are being found again. */
   async followed(sandboxId: string, processId: string): Promise<TrackedProcess | undefined> {
-    this.record(sandboxId, processId)
+    const { status } = this.record(sandboxId, processId)
+    // A sandbox that is still being brought back has not begun to find them.
+    if (status === 'running' && !this.#tracked.has(processId))
+      await this.#options.sandboxes.running(sandboxId).catch(() => {})
     await this.#adopting.get(sandboxId)
     return this.#tracked.get(processId)
   }
