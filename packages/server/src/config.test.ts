@@ -47,6 +47,33 @@ describe('loadConfig', () => {
     })
   })
 
+  it('reads where previews are', () => {
+    const read = (env: Record<string, string>) => loadConfig({ env, isRoot: true })
+    assert.deepEqual(read({ ISLET_PREVIEW_PORTS: '20000-20999' }).previewPorts, { from: 20_000, to: 20_999 })
+    const domain = (ISLET_PREVIEW_DOMAIN: string) => read({ ISLET_PREVIEW_DOMAIN }).previewDomain
+    assert.deepEqual(domain('Preview.example.com'), {
+      scheme: 'https',
+      name: 'preview.example.com',
+      port: undefined,
+    })
+    assert.deepEqual(domain('http://preview.localhost:7400/'), {
+      scheme: 'http',
+      name: 'preview.localhost',
+      port: 7400,
+    })
+    for (const ISLET_PREVIEW_PORTS of ['20', '0-5', '5-4', '1-65536', 'a-b'])
+      assert.equal(problemsOf({ env: { ISLET_PREVIEW_PORTS } }).length, 1, ISLET_PREVIEW_PORTS)
+    for (const ISLET_PREVIEW_DOMAIN of [
+      'a_b',
+      'ftp://a.b',
+      'https://a.b/path',
+      '127.0.0.1',
+      'a.b:0',
+      '*.a.b',
+    ])
+      assert.equal(problemsOf({ env: { ISLET_PREVIEW_DOMAIN } }).length, 1, ISLET_PREVIEW_DOMAIN)
+  })
+
   it("keeps a user's data where users keep data", () => {
     const dataDir = (env: Record<string, string>) => loadConfig({ env, isRoot: false }).dataDir
     assert.equal(dataDir({ HOME: '/home/ann' }), '/home/ann/.local/share/islet')
