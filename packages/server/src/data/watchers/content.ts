@@ -44,6 +44,7 @@ export class InOrder<T> {
   /** Resolves when there is room for more. */
   async add(work: T | Promise<T>): Promise<void> {
     this.#last = Promise.all([work, this.#last]).then(([result]) => this.#handOn(result))
+    this.#last.catch(() => {}) // whoever waits hears of it
     this.#unfinished.push(this.#last)
     if (this.#unfinished.length >= this.#atOnce) await this.#unfinished.shift()
   }

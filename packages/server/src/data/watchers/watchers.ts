@@ -79,7 +79,7 @@ export class Watchers implements SandboxObserver {
   get(sandboxId: string, id: string): WatcherInfo {
     this.#options.sandboxes.record(sandboxId)
     const record = this.#table.get(sandboxId, id)
-    if (!record) throw new IsletError('watcher_not_found', `There is no watcher ${id} in ${sandboxId}.`)
+    if (!record) throw notFound(sandboxId, id)
     return toInfo(record)
   }
 
@@ -98,7 +98,7 @@ export class Watchers implements SandboxObserver {
     this.get(sandboxId, id)
     await this.#options.sandboxes.running(sandboxId)
     const watching = this.#watching.get(id)
-    if (!watching) throw new IsletError('sandbox_lost', `Sandbox ${sandboxId} is being brought back.`)
+    if (!watching) throw notFound(sandboxId, id)
     const { messages, close } = await watching.connect()
     const start = { type: 'start', watcher: toInfo(watching.record) } as const
     return { messages: framed(start, messages), close }
@@ -149,6 +149,10 @@ export class Watchers implements SandboxObserver {
       else this.#creating.delete(sandboxId)
     }
   }
+}
+
+function notFound(sandboxId: string, id: string): IsletError {
+  return new IsletError('watcher_not_found', `There is no watcher ${id} in ${sandboxId}.`)
 }
 
 function toInfo(record: WatcherRecord): WatcherInfo {

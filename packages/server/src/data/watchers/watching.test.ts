@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { newId, type WatcherMessage } from '@islet/contract'
+import type { WatcherRecord } from '../../db/watchers.ts'
 import { openGuest } from '../../guest/testing.ts'
 import { MessageQueue } from './message-queue.ts'
 import { Watching } from './watching.ts'
 
-async function watch(t: TestContext, reason: string | null = null) {
+interface Given {
+  reason: string | null
+  ignored: string[]
+}
+
+async function watch(t: TestContext, { reason = null, ignored = [] }: Partial<Given> = {}) {
   const { link, directory, child } = await openGuest(t)
   const path = join(directory, 'watched')
   mkdirSync(path)
@@ -18,15 +24,16 @@ async function watch(t: TestContext, reason: string | null = null) {
     sandboxId: newId('sandbox'),
     path,
     includeContent: false,
-    ignored: [],
+    ignored,
     encoding: 'raw',
     reason,
     createdAt: 0,
-  } as const
-  const watching = new Watching(
-    { ...record, ignored: [] },
-    { guest: link, onStopped: (why) => void stopped.push(why), onBug: (error) => assert.fail(`${error}`) },
-  )
+  } satisfies WatcherRecord
+  const watching = new Watching(record, {
+    guest: link,
+    onStopped: (why) => void stopped.push(why),
+    onBug: (error) => assert.fail(`${error}`),
+  })
   t.after(() => watching.close())
   return { link, child, path, watching, stopped }
 }
@@ -76,7 +83,7 @@ test('one of before a restart begins with an overflow; one that had stopped stay
   const taken = await take(messages, isAdd('file'))
   assert.equal(taken[0]?.type, 'overflow')
 
-  const old = await watch(t, 'It was too much.')
+  const old = await watch(t, { reason: 'It was too much.' })
   old.watching.resume()
   const { messages: none } = await old.watching.connect()
   await assert.rejects(
@@ -93,6 +100,16 @@ test('what was held is not lost with a client that never read', async (t) => {
   close()
   const { messages } = await watching.connect()
   await take(messages, isAdd('early'))
+})
+
+test('a directory left out by its name is not even watched', async (t) => {
+  const { path, watching, child } = await watch(t, { ignored: ['{node_modules,.git}', 'src/skipped'] })
+  for (const name of ['node_modules/a/b', '.git/objects', 'src/kept'])
+    mkdirSync(join(path, name), { recursive: true })
+  await watching.open(undefined)
+  const files = readdirSync(`/proc/${child.pid}/fdinfo`)
+  const infos = files.map((fd) => readFileSync(`/proc/${child.pid}/fdinfo/${fd}`, 'utf8'))
+  assert.equal(infos.join('').match(/^inotify wd:/gm)?.length, 3)
 })
 
 test('opening is given up when the caller goes away', async (t) => {
