@@ -10,7 +10,7 @@ import { markInside, type Origin } from './caller.ts'
 
 const MAX_CONNECTIONS = 64
 /** New connections; a sandbox that makes more finds nobody listening for a while. */
-const CONNECTIONS_PER_SECOND = 200
+const CONNECTIONS_PER_SECOND = 500
 const REST_MS = 1000
 /** Requests; more wait. */
 const REQUESTS_PER_SECOND = 500
@@ -33,8 +33,8 @@ type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void
 
 interface Visitor {
   door: Door
-  deadline: NodeJS.Timeout
   isBusy: boolean
+  deadline?: NodeJS.Timeout
 }
 
 const visitors = new WeakMap<Socket, Visitor>()
@@ -64,8 +64,6 @@ export class Door {
     const { path } = this.#options
     await rm(path, { force: true })
     const server = createServer((socket) => this.#enter(socket))
-    server.maxConnections = MAX_CONNECTIONS
-    server.on('drop', () => this.#count())
     this.#server = server
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
@@ -107,10 +105,10 @@ export class Door {
   }
 
   #enter(socket: Socket): void {
-    if (!this.#count()) return void socket.destroy()
+    if (!this.#isWelcome()) return void socket.destroy()
     markInside(socket, this.#origin)
     this.#sockets.add(socket)
-    const visitor: Visitor = { door: this, deadline: setTimeout(() => {}, 0), isBusy: false }
+    const visitor: Visitor = { door: this, isBusy: false }
     visitors.set(socket, visitor)
     this.#expect(socket, visitor, HEAD_MS)
     socket.once('close', () => {
@@ -125,17 +123,20 @@ export class Door {
     if (!socket.destroyed) visitor.deadline = setTimeout(() => socket.destroy(), withinMs).unref()
   }
 
-  /** False: too many come too fast. Connecting again and again costs nothing while nobody listens. */
-  #count(): boolean {
-    if (this.#connections.tryNow()) return true
-    if (!this.#isClosed && !this.#rest) {
-      void this.#shut()
-      this.#rest = setTimeout(() => {
-        this.#rest = undefined
-        this.open().catch((error) => this.#options.log.error({ err: error }, 'a socket is gone'))
-      }, REST_MS).unref()
-    }
+  #isWelcome(): boolean {
+    if (this.#connections.tryNow()) return this.#sockets.size < MAX_CONNECTIONS
+    this.#takeRest()
     return false
+  }
+
+  /** Connecting again and again costs us nothing while nobody listens. */
+  #takeRest(): void {
+    if (this.#isClosed || this.#rest) return
+    this.#shut().catch((error) => this.#options.log.error({ err: error }, 'a socket is not removed'))
+    this.#rest = setTimeout(() => {
+      this.#rest = undefined
+      this.open().catch((error) => this.#options.log.error({ err: error }, 'a socket is gone'))
+    }, REST_MS).unref()
   }
 
   /** Connections that are there go on. */

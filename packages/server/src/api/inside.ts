@@ -56,7 +56,7 @@ export class InsideSockets {
     await Promise.all([...this.#doors.keys()].map((id) => this.#close(id)))
   }
 
-  async #began({ record, machine }: RunningSandbox, how: Beginning): Promise<void> {
+  #began({ record, machine }: RunningSandbox, how: Beginning): void | Promise<void> {
     const { log } = this.#options
     const door = new Door({
       sandboxId: record.id,
@@ -66,13 +66,13 @@ export class InsideSockets {
     })
     this.#doors.set(record.id, door)
     const opened = door.open()
-    if (!record.storeAccess) return opened
-    const given = Promise.all([opened, this.#giveStore(record.id, machine)]).then(() => {})
-    if (how === 'created') return given
-    machine.envReady = given.catch((error) => {
-      log.warn({ err: error, sandbox: record.id }, 'the store is not reachable inside')
+    const given = record.storeAccess && this.#giveStore(record.id, machine)
+    const ready = Promise.all([opened, given]).then(() => {})
+    if (how === 'created') return ready
+    // The sandbox runs on without it; nobody waits for this.
+    machine.envReady = ready.catch((error) => {
+      log.error({ err: error, sandbox: record.id }, 'a sandbox cannot reach this server')
     })
-    await opened
   }
 
   /** What programs inside need to know: see docs/guide/inside.md. */
