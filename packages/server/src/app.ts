@@ -162,6 +162,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const insideSockets = new InsideSockets({ api, sandboxes, tokens, log })
   cleanup.add(() => insideSockets.close())
   await sandboxes.start()
+  cleanup.add(() => previews.close({ timeoutMs: 0 }))
   await previews.start()
   if (engine.capabilities.wall === true) {
     const collects = config.imageDir === join(instance.dataDir, 'images')

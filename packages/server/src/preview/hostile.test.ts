@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import { until } from '../api/testing.ts'
 import { get, type Lab, openLab, raw } from './testing.ts'
 
 const HEAD = 'Host: localhost\r\nConnection: close\r\n'
@@ -113,6 +114,22 @@ describe('a preview among strangers', () => {
     for (const socket of sockets) socket.destroy()
     let status = 0
     while (status !== 200) status = (await get(other.url)).status
+  })
+
+  it('forgets the requests of a visitor who sent many behind each other and left', async () => {
+    let reached = 0
+    const { url } = await lab.show((incoming, outgoing) => {
+      if (incoming.url === '/free') return void outgoing.end('free')
+      reached++
+      outgoing.write('x')
+    })
+    const sockets = Array.from({ length: 30 }, () => connect(Number(new URL(url).port), '127.0.0.1'))
+    for (const socket of sockets)
+      socket.resume().write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(20))
+    await until(() => reached >= 512)
+    for (const socket of sockets) socket.destroy()
+    let status = 0
+    while (status !== 200) status = (await get(`${url}/free`)).status
   })
 
   it('answers only to names of this machine, since it listens on loopback', async () => {

@@ -16,6 +16,7 @@ import type { Exchanges } from './exchanges.ts'
 import type { Admission, Gate } from './gate.ts'
 import { requestHeaders, responseHeaders, trailers } from './headers.ts'
 import { MAX_HEADER_BYTES } from './listeners.ts'
+import { whenOver } from './over.ts'
 import { sendPage } from './pages.ts'
 import { reach } from './reach.ts'
 import { checkRequest, isPlainlyFramed } from './request.ts'
@@ -40,20 +41,20 @@ export async function serve(
   outgoing: ServerResponse,
 ): Promise<void> {
   const left = new AbortController()
-  outgoing.once('close', () => left.abort())
+  whenOver(incoming, outgoing, () => left.abort())
   incoming.on('error', () => {})
   outgoing.on('error', () => {})
   try {
-    const leave = parts.exchanges.enter(record, () => outgoing.destroy(), { isTunnel: false })
-    outgoing.once('close', leave)
+    const leave = parts.exchanges.enter(record, () => incoming.socket.destroy(), { isTunnel: false })
+    whenOver(incoming, outgoing, leave)
     incoming.url = checkRequest(incoming)
     const secure = parts.scheme === 'https'
     const admission = await parts.gate.admit(record, incoming, { secure, mayRedirect: true })
     if (admission.redirect !== undefined) return sendOn(admission, incoming, outgoing)
     const connection = await reach(parts.sandboxes, record, left.signal)
     const upstream = ask(parts, record, incoming, { ...admission, upgrade: undefined }, connection)
-    outgoing.once('close', () => upstream.destroy())
-    passInformation(upstream, outgoing)
+    whenOver(incoming, outgoing, () => upstream.destroy())
+    passInformation(incoming, upstream, outgoing)
     passBody(incoming, upstream)
     const answer = await answerOf(upstream)
     relay(answer, outgoing, admission.setCookie)
@@ -139,8 +140,9 @@ function passBody(incoming: IncomingMessage, upstream: ClientRequest): void {
   flushSoon(upstream, incoming)
 }
 
-function passInformation(upstream: ClientRequest, outgoing: ServerResponse): void {
-  upstream.on('continue', () => !outgoing.headersSent && outgoing.writeContinue())
+function passInformation(incoming: IncomingMessage, upstream: ClientRequest, outgoing: ServerResponse): void {
+  if (incoming.headers.expect !== undefined)
+    upstream.on('continue', () => !outgoing.headersSent && outgoing.writeContinue())
   upstream.on('information', ({ statusCode, headers }) => {
     if (statusCode !== 103 || headers.link === undefined || outgoing.headersSent) return
     try {
