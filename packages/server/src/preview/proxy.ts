@@ -16,7 +16,6 @@ import type { Exchanges } from './exchanges.ts'
 import type { Admission, Gate } from './gate.ts'
 import { requestHeaders, responseHeaders, trailers } from './headers.ts'
 import { MAX_HEADER_BYTES } from './listeners.ts'
-import { whenOver } from './over.ts'
 import { sendPage } from './pages.ts'
 import { reach } from './reach.ts'
 import { checkRequest, isPlainlyFramed } from './request.ts'
@@ -41,19 +40,19 @@ export async function serve(
   outgoing: ServerResponse,
 ): Promise<void> {
   const left = new AbortController()
-  whenOver(incoming, outgoing, () => left.abort())
+  outgoing.once('close', () => left.abort())
   incoming.on('error', () => {})
   outgoing.on('error', () => {})
   try {
     const leave = parts.exchanges.enter(record, () => incoming.socket.destroy(), { isTunnel: false })
-    whenOver(incoming, outgoing, leave)
+    outgoing.once('close', leave)
     incoming.url = checkRequest(incoming)
     const secure = parts.scheme === 'https'
     const admission = await parts.gate.admit(record, incoming, { secure, mayRedirect: true })
     if (admission.redirect !== undefined) return sendOn(admission, incoming, outgoing)
     const connection = await reach(parts.sandboxes, record, left.signal)
     const upstream = ask(parts, record, incoming, { ...admission, upgrade: undefined }, connection)
-    whenOver(incoming, outgoing, () => upstream.destroy())
+    outgoing.once('close', () => upstream.destroy())
     passInformation(incoming, upstream, outgoing)
     passBody(incoming, upstream)
     const answer = await answerOf(upstream)
