@@ -25,7 +25,11 @@ struct joined {
   struct side sides[2];
   struct loop_timer linger;
   void (*over)(void);
+  struct joined *next, **at;
 };
+
+/* All of them: nothing else but the kernel knows where they are. */
+static struct joined *all;
 
 static void ready(struct loop_source *source, uint32_t events);
 
@@ -45,6 +49,8 @@ static void update_interest(struct side *side) {
 static void release(struct joined *joined) {
   void (*over)(void) = joined->over;
   loop_timer_clear(&joined->linger);
+  *joined->at = joined->next;
+  if (joined->next != NULL) joined->next->at = joined->at;
   for (int i = 0; i < 2; i++) {
     loop_close(&joined->sides[i].source);
     ring_free(&joined->sides[i].out);
@@ -65,6 +71,10 @@ bool join_start(int one, int other, void (*over)(void)) {
     return false;
   }
   joined->over = over;
+  joined->at = &all;
+  joined->next = all;
+  if (all != NULL) all->at = &joined->next;
+  all = joined;
   const int fds[2] = {one, other};
   for (int i = 0; i < 2; i++) {
     joined->sides[i].joined = joined;
