@@ -31,6 +31,7 @@ describe('a preview among strangers', () => {
       `POST / HTTP/1.1\r\n${HEAD}Content-Length: +5\r\n\r\n${smuggled}`,
       `GET / HTTP/1.1\r\n${HEAD}Host: other\r\n\r\n`,
       'GET / HTTP/1.1\r\nConnection: close\r\n\r\n',
+      `GET / HTTP/1.1\r\n${HEAD}Authorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n`,
       `GET http://elsewhere/ HTTP/1.1\r\n${HEAD}\r\n`,
       `GET / HTTP/1.1\r\n${HEAD}X-A: b\rX-B: c\r\n\r\n`,
       `GET / HTTP/1.1\r\n${HEAD}X-A\0: b\r\n\r\n`,
