@@ -1,67 +1,53 @@
-import type { IsletError, SignalEvent, SignalMessage } from '@islet/contract'
+import type { SignalEvent, SignalMessage } from '@islet/contract'
+import { BoundedQueue } from './bounded-queue.ts'
 
-/** What may wait for a client; a slower one loses it all and is told so. */
-const MAX_MESSAGES = 1000
-const MAX_BYTES = 1024 * 1024
-
-interface Waiting {
+/** A signal and what it takes in memory, counted once for all who hear it. */
+interface Told {
   message: SignalMessage
   bytes: number
 }
 
-/** One client: what it is to hear, in order, at its own pace. */
-export class SignalListener implements AsyncIterable<SignalMessage> {
-  readonly #onClose: () => void
-  #waiting: Waiting[] = [{ message: { type: 'start' }, bytes: 0 }]
-  #bytes = 0
-  #end: { error: IsletError | undefined } | undefined
-  #isClosed = false
-  #wake: (() => void) | undefined
+const OPTIONS = {
+  maxMessages: 1000,
+  maxBytes: 1024 * 1024,
+  sizeOf: ({ bytes }: Told) => bytes,
+  overflow: { message: { type: 'overflow' }, bytes: 0 } as Told,
+}
 
-  constructor(onClose: () => void) {
-    this.#onClose = onClose
+/** In memory a character takes up to two bytes. */
+export function toTold(event: SignalEvent): Told {
+  return { message: { type: 'signal', event }, bytes: 64 + 2 * JSON.stringify(event).length }
+}
+
+/** One client: what it is to hear, from `start` to `exit`, at its own pace. */
+export class SignalListener implements AsyncIterable<SignalMessage> {
+  readonly #queue = new BoundedQueue<Told>(OPTIONS)
+  readonly #onLeave: () => void
+
+  /** `onLeave`: it hears no more. */
+  constructor(onLeave: () => void) {
+    this.#onLeave = onLeave
   }
 
-  push(event: SignalEvent, bytes: number): void {
-    if (this.#isClosed || this.#end) return
-    if (this.#waiting.length < MAX_MESSAGES && this.#bytes + bytes <= MAX_BYTES) {
-      this.#waiting.push({ message: { type: 'signal', event }, bytes })
-      this.#bytes += bytes
-    } else {
-      this.#waiting = [{ message: { type: 'overflow' }, bytes: 0 }]
-      this.#bytes = 0
-    }
-    this.#wake?.()
+  push(told: Told): void {
+    this.#queue.push(told)
   }
 
   /** After what waits comes an `exit`, or this error. */
-  end(error?: IsletError): void {
-    this.#end ??= { error }
-    this.#onClose()
-    this.#wake?.()
+  end(error?: unknown): void {
+    this.#queue.end(error)
+    this.#onLeave()
   }
 
   /** The client is gone. Twice is fine. */
   close(): void {
-    this.#isClosed = true
-    this.#waiting = []
-    this.#onClose()
-    this.#wake?.()
+    this.#queue.close()
+    this.#onLeave()
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<SignalMessage> {
-    for (;;) {
-      for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
-        this.#bytes -= next.bytes
-        yield next.message
-      }
-      if (this.#isClosed) return
-      if (this.#end) break
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
-    if (this.#end.error) throw this.#end.error
-    yield { type: 'exit' }
+    yield { type: 'start' }
+    for await (const { message } of this.#queue) yield message
+    if (!this.#queue.isClosed) yield { type: 'exit' }
   }
 }

@@ -6,7 +6,7 @@ import type { Log } from '../log.ts'
 import { PortSignals } from './port-signals.ts'
 import type { Ports } from './ports.ts'
 import { Rate } from './rate.ts'
-import { SignalListener } from './signal-listener.ts'
+import { SignalListener, toTold } from './signal-listener.ts'
 
 const MAX_LISTENERS = 64
 /** Signals that programs inside may send. */
@@ -134,9 +134,9 @@ class Channel {
   }
 
   emit(event: SignalEvent): void {
-    // Close enough to what it takes in memory.
-    const bytes = 64 + 2 * JSON.stringify(event).length
-    for (const listener of this.listeners) listener.push(event, bytes)
+    if (this.listeners.size === 0) return
+    const told = toTold(event)
+    for (const listener of this.listeners) listener.push(told)
   }
 
   leave(listener: SignalListener): void {
