@@ -167,7 +167,8 @@ export class Services implements SandboxObserver {
   /** From whatever the record says to what was asked for. */
   async #carryOut(key: ServiceKey): Promise<ServiceInfo> {
     const record = this.#records.get(key)
-    const { goal } = record.state
+    const { goal, status } = record.state
+    if (goal === 'down' && status === 'stopped') return toServiceInfo(record)
     if (goal === 'up') {
       if (!hasEnded(record.state)) this.#keep(key, { resumes: true })
       return toServiceInfo(record)
