@@ -23,6 +23,7 @@ export interface ListenersOptions {
 export class Listeners {
   readonly #options: ListenersOptions
   readonly #servers = new Map<string, Server>()
+  readonly #sockets = new Map<Server, Set<Socket>>()
   #connections = 0
 
   constructor(options: ListenersOptions) {
@@ -36,19 +37,26 @@ export class Listeners {
   /** Answers with the port: the wanted one if it is free. */
   async open(key: string, wanted: number | null, handler: Handler): Promise<number> {
     const server = this.#create(handler)
-    const port = await this.#listen(server, wanted)
-    this.#servers.set(key, server)
-    return port
+    try {
+      const port = await this.#listen(server, wanted)
+      this.#servers.set(key, server)
+      return port
+    } catch (error) {
+      this.#sockets.delete(server)
+      throw error
+    }
   }
 
-  /** Breaks the connections that are open, but for those that changed their protocol. */
+  /** Breaks the connections that are open. */
   async close(key: string): Promise<void> {
     const server = this.#servers.get(key)
     if (!server) return
     this.#servers.delete(key)
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    server.closeAllConnections()
+    // Also those that changed their protocol, which Node no longer counts.
+    for (const socket of this.#sockets.get(server)!) socket.destroy()
     await closed
+    this.#sockets.delete(server)
   }
 
   /** Takes no more connections; those that are open go on until `closeAll`. */
@@ -81,13 +89,19 @@ export class Listeners {
     server.on('checkContinue', handler.serve)
     server.on('checkExpectation', handler.serve)
     server.on('upgrade', handler.upgrade)
+    const sockets = new Set<Socket>()
+    this.#sockets.set(server, sockets)
     server.on('connection', (socket: Socket) => {
       if (this.#connections >= MAX_ALL_CONNECTIONS) {
         socket.destroy()
         return
       }
       this.#connections++
-      socket.once('close', () => this.#connections--)
+      sockets.add(socket)
+      socket.once('close', () => {
+        this.#connections--
+        sockets.delete(socket)
+      })
     })
     return server
   }

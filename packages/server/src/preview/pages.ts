@@ -12,6 +12,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
 }
 /** How often the page of something that may come tries again. */
 const RETRY_SECONDS = 2
+const END_MS = 2000
 
 interface Page {
   status: number
@@ -31,7 +32,16 @@ export function endWithPage(error: IsletError, incoming: IncomingMessage, socket
   const lines = Object.entries({ ...headers, Connection: 'close' }).map(
     ([name, value]) => `${name}: ${value}`,
   )
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
+  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
+  endSoon(socket)
+}
+
+/** Ends our side, and drops what still comes for a moment, so that what was written arrives; then the connection is gone. */
+export function endSoon(socket: Duplex): void {
+  socket.end()
+  socket.resume()
+  const timer = setTimeout(() => socket.destroy(), END_MS)
+  socket.once('close', () => clearTimeout(timer))
 }
 
 function pageOf(error: IsletError, incoming: IncomingMessage): Page {

@@ -105,7 +105,8 @@ export class Previews {
       if (this.#closed) throw new IsletError('draining')
       this.#assertUsable(sandboxId)
       const old = this.#records.get(keyOf(sandboxId, input.port))
-      if (old && input.keep) return this.#view(old, options.via)
+      // Saved as it is, one that could not be opened at the start has another chance.
+      if (old && input.keep) return this.#view(await this.#save(old, old), options.via)
       if (!old && this.#of(sandboxId).length >= LIMITS.previews)
         throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.previews} previews.`)
       if (input.domain) this.#assertFree(input.domain, old)

@@ -102,6 +102,16 @@ describe('another protocol through a preview', () => {
     )
     await once(third, 'close')
     const nothing = await lab.preview({ port: await freePort() })
-    assert.match(await raw(nothing.url, `${ASK}\r\n`), /^HTTP\/1.1 502 [\s\S]*port_not_listening/)
+    // The visitor does not end its side: the preview can be deleted nevertheless.
+    const lingering = connect({
+      port: Number(new URL(nothing.url).port),
+      host: '127.0.0.1',
+      allowHalfOpen: true,
+    })
+    lingering.write(`${ASK}\r\n`)
+    lingering.on('error', () => {})
+    assert.match(String((await once(lingering, 'data'))[0]), /^HTTP\/1.1 502 [\s\S]*port_not_listening/)
+    await lab.api.call('DELETE', `/v1/sandboxes/${lab.sandboxId}/previews/${nothing.port}`)
+    lingering.destroy()
   })
 })

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { IsletError } from '@islet/contract'
 import type { PreviewRecord } from '../db/previews.ts'
 import { upgradeHead } from './headers.ts'
-import { endWithPage } from './pages.ts'
+import { endSoon, endWithPage } from './pages.ts'
 import { answerOf, ask, asVisible, type ProxyParts, relay } from './proxy.ts'
 import { reach } from './reach.ts'
 import { checkRequest, hasBody } from './request.ts'
@@ -83,8 +83,7 @@ function decline(
   outgoing.on('error', () => {})
   outgoing.once('finish', () => {
     outgoing.detachSocket(socket as Socket)
-    socket.end()
-    socket.resume()
+    endSoon(socket)
   })
   relay(answer, outgoing, setCookie)
 }
