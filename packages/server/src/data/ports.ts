@@ -37,6 +37,8 @@ export class Ports {
   /** What listens now, without what is ours. */
   async list(sandboxId: string): Promise<OpenPort[]> {
     const { machine } = await this.#options.sandboxes.running(sandboxId)
+    // Which are ours is known by then.
+    await machine.envReady
     const ports = await machine.guest.ports()
     return ports
       .filter(({ port, pid }) => !machine.ownPorts.has(port) && (this.#hasNetwork || pid !== undefined))
