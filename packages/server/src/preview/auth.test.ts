@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { after, before, describe, it } from 'node:test'
 import type { Preview } from '@islet/contract'
 import { WebSocket } from 'ws'
@@ -130,6 +131,30 @@ describe('a preview that asks for a token', () => {
     assert.equal(await statusOf(url, { Cookie: `${cookie}=${TOKEN}` }), 200)
     assert.equal(await statusOf(`${url}/?islet_token=${TOKEN}`, {}), 200)
     assert.equal(await statusOf(url, { Authorization: `Bearer ${TOKEN}` }), 200)
+  })
+
+  it('takes a cookie from its own pages alone: browsers send it along from those of its neighbours', async () => {
+    const { host, port } = new URL(shown.url)
+    const Cookie = `${cookie}=${TOKEN}`
+    for (const Origin of [
+      'null',
+      'http://127.0.0.1:1',
+      `http://localhost:${port}`,
+      'https://evil.example',
+      'x',
+    ])
+      assert.equal((await get(shown.url, { headers: { Cookie, Origin } })).status, 401, Origin)
+    assert.equal((await get(shown.url, { headers: { Cookie, Origin: `http://${host}` } })).status, 200)
+    const Authorization = `Bearer ${TOKEN}`
+    assert.equal(
+      (await get(shown.url, { headers: { Authorization, Origin: 'https://own.example' } })).status,
+      200,
+    )
+    const stranger = new WebSocket(shown.url.replace('http', 'ws'), {
+      headers: { Cookie },
+      origin: 'http://127.0.0.1:1',
+    })
+    assert.match(String((await once(stranger, 'error'))[0]), /401/)
   })
 
   it('keeps the key away from a program whose preview is open', async () => {

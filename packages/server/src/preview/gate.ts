@@ -46,7 +46,7 @@ export class Gate {
     if (record.auth === null) return admission
     const token = tokens.find(isToken)
     if (token === undefined) {
-      if (byKey || cookies.ours.some(isToken)) return admission
+      if (byKey || (isOfSameOrigin(incoming) && cookies.ours.some(isToken))) return admission
       throw new IsletError('unauthorized', 'This preview asks for a token.', {
         hint: `Open it once with ?${QUERY_NAME}=TOKEN, or send Authorization: Bearer TOKEN.`,
       })
@@ -110,6 +110,16 @@ function takeCookies(
     .map((cookie) => cookie.slice(name.length + 1))
   const others = all.filter((cookie) => cookie !== '' && !cookie.startsWith(COOKIE_PREFIX)).join('; ')
   return { ours, others: others || undefined }
+}
+
+/**
+ * Previews are neighbours: ports of one host, or names below one domain, where browsers send a cookie along with what the page of
+ * one asks of another. Such a page may be a stranger's, so a cookie counts only for the preview's own pages.
+ */
+function isOfSameOrigin({ headers }: IncomingMessage): boolean {
+  if (headers.origin === undefined) return true
+  const origin = URL.parse(headers.origin)
+  return origin !== null && origin.host === URL.parse(`${origin.protocol}//${headers.host}`)?.host
 }
 
 /** Programs that fetch have nowhere to keep a cookie: only a page that is opened is sent on. */
