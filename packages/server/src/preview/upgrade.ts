@@ -10,6 +10,8 @@ import { answerOf, ask, asVisible, type ProxyParts, relay } from './proxy.ts'
 import { reach } from './reach.ts'
 import { checkRequest, hasBody } from './request.ts'
 
+const ANSWER_MS = 30_000
+
 interface Agreed {
   answer: IncomingMessage
   connection: Duplex
@@ -42,9 +44,7 @@ export async function upgrade(
       { ...admission, upgrade: incoming.headers.upgrade },
       connection,
     )
-    const outcome = Promise.race([agreed(upstream), answerOf(upstream)])
-    upstream.end()
-    const result = await outcome
+    const result = await outcome(upstream)
     if ('first' in result) {
       socket.write(upgradeHead(result.answer, admission.setCookie), 'latin1')
       join(socket, head, result)
@@ -52,6 +52,18 @@ export async function upgrade(
   } catch (error) {
     if (socket.writable) endWithPage(asVisible(error, parts, record), incoming, socket)
     else socket.destroy()
+  }
+}
+
+/** Whoever asks is not heard until it is answered, not even its leaving: so that must not take for ever. */
+async function outcome(upstream: ClientRequest): Promise<Agreed | IncomingMessage> {
+  const timer = setTimeout(() => upstream.destroy(), ANSWER_MS)
+  try {
+    const result = Promise.race([agreed(upstream), answerOf(upstream)])
+    upstream.end()
+    return await result
+  } finally {
+    clearTimeout(timer)
   }
 }
 
