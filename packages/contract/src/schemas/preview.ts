@@ -36,12 +36,9 @@ export const createPreview = z.strictObject({
   authConfig: previewAuth.optional().meta({
     description: 'Ask for a token: as bearer, as ?islet_token= (which becomes a cookie), or as that cookie.',
   }),
-  keep: z
-    .boolean()
-    .optional()
-    .meta({
-      description: 'Leave one that is there as it is. Default: false, which changes it to what is asked.',
-    }),
+  keep: z.boolean().optional().meta({
+    description: 'Leave one that is there as it is. Default: false, which changes it to what is asked.',
+  }),
 })
 export type CreatePreview = z.input<typeof createPreview>
 export type CreatePreviewParsed = z.output<typeof createPreview>
