@@ -48,7 +48,6 @@ describe('the API', () => {
       'SBX-1',
       '%00',
       'a%2Fb',
-      '%zz',
       '..%2f..',
     ]
     for (const id of ids) {
@@ -61,6 +60,8 @@ describe('the API', () => {
       const response = await api.call('GET', `/v1/sandboxes/${id}/processes/${pid}`)
       assert.equal((await errorOf(response)).code, 'process_not_found', pid)
     }
+    const malformed = await errorOf(await api.call('GET', '/v1/sandboxes/%zz'))
+    assert.deepEqual([malformed.status, malformed.code], [400, 'bad_request'])
   })
 
   it('tells no such route from not with that method', async () => {
