@@ -153,8 +153,11 @@ test('a terminal has its size, is typed into and resized', async () => {
 })
 
 test('a terminal without a command is a login shell, and closing it ends it', async () => {
+  // An empty home: what root's own profile does on this machine is not what is tried here.
+  const env = { HOME: (await sandbox.getInfo()).workdir }
   let seen = ''
   const pty = await sandbox.pty.create({
+    env,
     onOutput: (data) => {
       seen += text(data)
     },
@@ -162,9 +165,23 @@ test('a terminal without a command is a login shell, and closing it ends it', as
   await pty.send('shopt -q login_shell && echo "is a $((1)) login shell"; exit 6\r')
   assert.equal(await pty.done, 6)
   assert.match(seen, /is a 1 login shell/)
-  const other = await sandbox.pty.create()
+  const other = await sandbox.pty.create({ env })
   await other.close()
   await sandbox.exec.attach(other.processId).then((session) => session.done)
+})
+
+test('a command and a terminal end when their client has left for too long', async () => {
+  const maxRunAfterDisconnect = '50ms'
+  const session = await sandbox.exec.start('sleep 600', { maxRunAfterDisconnect })
+  const pty = await sandbox.pty.create({ command: 'sleep 600', maxRunAfterDisconnect })
+  const alone = await sandbox.exec.spawn('sleep 600', { maxRunAfterDisconnect })
+  session.close()
+  pty.detach()
+  for (const id of [session.processId, pty.processId]) {
+    await until(async () => (await sandbox.exec.get(id)).jobStatus === 'cancelled')
+  }
+  assert.equal((await sandbox.exec.get(alone.id)).jobStatus, 'running')
+  await sandbox.exec.kill(alone.id)
 })
 
 /** Breaks the connection; the next one waits at the door. */
