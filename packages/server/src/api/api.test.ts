@@ -40,16 +40,7 @@ describe('the API', () => {
   })
 
   it('answers an id that cannot exist like one that does not', async () => {
-    const ids = [
-      newId('sandbox'),
-      'x',
-      'sbx-',
-      `${newId('sandbox')}x`,
-      'SBX-1',
-      '%00',
-      'a%2Fb',
-      '..%2f..',
-    ]
+    const ids = [newId('sandbox'), 'x', 'sbx-', `${newId('sandbox')}x`, 'SBX-1', '%00', 'a%2Fb', '..%2f..']
     for (const id of ids) {
       const response = await api.call('GET', `/v1/sandboxes/${id}`)
       assert.equal(response.status, 404, id)
