@@ -54,7 +54,7 @@ test('a pty is typed into, resized, and tells all its clients when it is destroy
 
 test('a pty goes on without its client, and the next one sees what happened meanwhile', async () => {
   const gate = makeGate(await sandbox.getInfo())
-  const pty = await sandbox.terminal.create({ pty: true })
+  const pty = await sandbox.terminal.create({ pty: true, shell: '/bin/sh' })
   const gone = follow(pty)
   await pty.write('cat gate; echo "meanwhile $((1+1))"\n')
   const reached = await gate.reached()
@@ -100,7 +100,7 @@ test('output comes as base64 when asked for, and what came before the first hand
 })
 
 test('the end of the shell, and the end of the sandbox, are told', async () => {
-  const pty = await sandbox.terminal.create({ pty: true })
+  const pty = await sandbox.terminal.create({ pty: true, shell: '/bin/sh' })
   const seen = follow(pty)
   await pty.write('exit\n')
   await until(() => seen.events.length > 0)
@@ -108,7 +108,7 @@ test('the end of the shell, and the end of the sandbox, are told', async () => {
   assert.equal((await sandbox.terminal.retrieve(pty.id)).status, 'stopped')
   assert.deepEqual(await sandbox.terminal.list(), [])
   const other = await Sandbox.create({ url: api.url, apiKey })
-  const lost = follow(await other.terminal.create({ pty: true }))
+  const lost = follow(await other.terminal.create({ pty: true, shell: '/bin/sh' }))
   await other.kill()
   await until(() => lost.events.length > 1)
   assert.deepEqual(lost.events, ['error sandbox_lost', 'destroyed'])
@@ -163,7 +163,7 @@ test('aborting kills a command in the foreground, and aborting a wait does not',
 
 test('each kind of terminal refuses what only the other can', async () => {
   const isMisuse = (error: unknown) => hasCode(error, 'invalid_state')
-  await using pty = await sandbox.terminal.create({ pty: true })
+  await using pty = await sandbox.terminal.create({ pty: true, shell: '/bin/sh' })
   assert.throws(() => pty.command, isMisuse)
   await using plain = await sandbox.terminal.create()
   assert.throws(() => plain.write('x'), isMisuse)

@@ -83,7 +83,8 @@ describe('terminals', () => {
   })
 
   it('list a pty until its shell ends, and know it until it is destroyed', async () => {
-    const terminal = await create({ pty: true })
+    // The login shell, with an empty home instead of this machine's.
+    const terminal = await create({ pty: true, env: { HOME: sandbox.workdir } })
     assert.deepEqual(await list(), [terminal])
     const client = await attach(terminal)
     client.socket.send(Buffer.from('exit 5\n'))
@@ -122,7 +123,7 @@ describe('terminals', () => {
   })
 
   it('say what is wrong', async () => {
-    const pty = await create({ pty: true })
+    const pty = await create({ pty: true, shell: '/bin/sh' })
     const plain = await create()
     const other = await run(await create(), { command: 'true' })
     const cases: [string, string, object | undefined, string][] = [
