@@ -155,7 +155,7 @@ test('aborting kills a command in the foreground, and aborting a wait does not',
   await until(async () => (await terminal.command.list()).length === 1)
   abort.abort()
   await assert.rejects(running, { name: 'AbortError' })
-  assert.equal((await terminal.command.list())[0]!.exitCode, 137)
+  await until(async () => (await terminal.command.list())[0]!.exitCode === 137)
   const other = await terminal.command.run('sleep 600', { background: true })
   await assert.rejects(other.wait(0, { signal: AbortSignal.abort() }), { name: 'AbortError' })
   assert.equal((await other.refresh()).status, 'running')

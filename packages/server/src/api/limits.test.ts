@@ -147,7 +147,8 @@ describe('a head that takes too long', () => {
   const serveImpatient = () => {
     const key = { keyMatches: (candidate: string) => candidate === TEST_KEY }
     const config = { host: '127.0.0.1' }
-    const api = createApi({ config, key, log: createLog({ level: 'silent' }) } as never)
+    const previews = { handlerOf: () => undefined }
+    const api = createApi({ config, key, previews, log: createLog({ level: 'silent' }) } as never)
     return serveApi(api, { ...config, port: 0, headersTimeoutMs: 300 })
   }
 
