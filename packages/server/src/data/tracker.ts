@@ -147,7 +147,7 @@ export class ProcessTracker implements SandboxObserver {
 
   /** The same for one that has ended: all it still says is how. */
   ended(record: ProcessRecord): TrackedProcess {
-    const tracked = this.#track({ ...record }, this.#recoverLog(record))
+    const tracked = new TrackedProcess({ ...record }, this.#recoverLog(record), new Pace(), () => {})
     tracked.end(record.status === 'exited' ? 'exited' : 'lost', record.result)
     return tracked
   }

@@ -79,6 +79,17 @@ export class OverlayTable {
       sandboxId,
     )!.count
   }
+
+  removeOf(sandboxId: string): void {
+    this.#db.run('DELETE FROM overlays WHERE sandbox_id = ?', sandboxId)
+  }
+
+  /** Those that a crash left of sandboxes that are gone. */
+  sweep(): void {
+    this.#db.run(
+      `DELETE FROM overlays WHERE sandbox_id IN (SELECT id FROM sandboxes WHERE status = 'stopped')`,
+    )
+  }
 }
 
 function fromRow(row: Row): OverlayRecord {

@@ -82,6 +82,13 @@ export class ServiceTable {
   remove(sandboxId: string, name: string): void {
     this.#db.run('DELETE FROM services WHERE sandbox_id = ? AND name = ?', sandboxId, name)
   }
+
+  /** Those that a crash left of sandboxes that are gone. */
+  sweep(): void {
+    this.#db.run(
+      `DELETE FROM services WHERE sandbox_id IN (SELECT id FROM sandboxes WHERE status = 'stopped')`,
+    )
+  }
 }
 
 function fromRow(row: Row): ServiceRecord {

@@ -75,6 +75,13 @@ export class WatcherTable {
   removeAll(sandboxId: string): void {
     this.#db.run('DELETE FROM watchers WHERE sandbox_id = ?', sandboxId)
   }
+
+  /** Those that a crash left of sandboxes that are gone. */
+  sweep(): void {
+    this.#db.run(
+      `DELETE FROM watchers WHERE sandbox_id IN (SELECT id FROM sandboxes WHERE status = 'stopped')`,
+    )
+  }
 }
 
 function fromRow(row: Row): WatcherRecord {

@@ -38,13 +38,15 @@ export class Overlays {
   constructor(options: OverlaysOptions) {
     this.#options = options
     this.#table = new OverlayTable(options.db)
+    this.#table.sweep()
     options.sandboxes.observe({
       began: ({ record }) => {
         for (const overlay of this.#table.list(record.id)) if (!hasEnded(overlay)) this.#begin(overlay)
       },
-      gone: async (sandboxId) => {
+      gone: async (sandboxId, { removed }) => {
         for (const overlay of this.#all(sandboxId))
           if (!hasEnded(overlay)) this.#stop(overlay, 'The sandbox is gone.')
+        if (removed) this.#table.removeOf(sandboxId)
       },
     })
   }
@@ -57,6 +59,8 @@ export class Overlays {
     const spec = { source, target, root: posix.resolve(sandbox.workdir, target), ignore, strategy }
     rulesOf(spec)
     await checkEnds(guest, spec)
+    // The sandbox may have gone meanwhile, and what goes with it has gone already.
+    await this.#options.sandboxes.running(sandboxId)
     if (this.#table.count(sandboxId) >= LIMITS.overlays) {
       throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.overlays} overlays.`, {
         hint: 'Delete one; what it copied goes with it.',

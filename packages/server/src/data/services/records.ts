@@ -18,6 +18,7 @@ export class ServiceRecords {
 
   constructor(db: Db) {
     this.#table = new ServiceTable(db)
+    this.#table.sweep()
   }
 
   find({ sandboxId, name }: ServiceKey): ServiceRecord | undefined {

@@ -33,6 +33,7 @@ export class Watchers implements SandboxObserver {
   constructor(options: WatchersOptions) {
     this.#options = options
     this.#table = new WatcherTable(options.db)
+    this.#table.sweep()
     options.sandboxes.observe(this)
   }
 
