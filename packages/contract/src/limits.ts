@@ -3,6 +3,8 @@
 export const LIMITS = {
   /** A JSON body; file content goes through PUT files, which has no limit. */
   jsonBodyBytes: 16 * 1024 * 1024,
+  /** Arrays and objects within each other; readers of JSON in other languages give up at about a thousand. */
+  jsonDepth: 512,
   nameLength: 128,
   descriptionLength: 4096,
   metadataBytes: 16 * 1024,
@@ -33,11 +35,11 @@ export const LIMITS = {
   /** What a watcher gives of a file. */
   watchContentBytes: 1024 * 1024,
   signalBytes: 64 * 1024,
+  /** The body that holds it: escapes and spaces make it longer. */
+  signalBodyBytes: 512 * 1024,
   batchFiles: 1000,
   storeKeyBytes: 512,
   storeValueBytes: 1024 * 1024,
-  /** Arrays and objects within each other; readers of JSON in other languages give up at about a thousand. */
-  storeValueDepth: 512,
   storeBatch: 1000,
   storeListKeys: 1000,
   storeKeys: 100_000,

@@ -19,6 +19,8 @@ export interface Route {
   query?: z.ZodType
   /** JSON; 'bytes' is a raw body of any size. */
   body?: z.ZodType | 'bytes'
+  /** Of a JSON body. Default: LIMITS.jsonBodyBytes. */
+  bodyBytes?: number
   /** JSON; 'bytes' a raw body, 'lines' one JSON value per line, null no body. */
   response: z.ZodType | 'bytes' | 'lines' | null
   status: number

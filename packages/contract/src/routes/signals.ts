@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits.ts'
 import * as signal from '../schemas/signal.ts'
 import { type Route, SANDBOX } from './route.ts'
 
@@ -17,6 +18,7 @@ export const signalRoutes = {
     summary: 'Tell everybody who listens',
     tag: 'signals',
     body: signal.signalEvent,
+    bodyBytes: LIMITS.signalBodyBytes,
     response: null,
     status: 204,
   },
@@ -52,6 +54,7 @@ export const signalRoutes = {
     ofCaller: true,
     tokenless: true,
     body: signal.signalEvent,
+    bodyBytes: LIMITS.signalBodyBytes,
     response: null,
     status: 204,
   },

@@ -47,8 +47,35 @@ export const env = z.record(envName, envValue).refine(envFits, envMessage)
 /** A change of an environment: null takes a variable away. */
 export const envPatch = z.record(envName, envValue.nullable()).refine(envFits, envMessage)
 
+/** What JSON text cannot hold, or other readers could not read again. */
+export function jsonProblem(value: unknown, depth: number = LIMITS.jsonDepth): string | undefined {
+  switch (typeof value) {
+    case 'undefined':
+      return 'there is no value'
+    case 'number':
+      return Number.isFinite(value) ? undefined : 'a number is too large'
+    case 'object':
+      break
+    default:
+      return undefined
+  }
+  if (value === null) return undefined
+  if (depth === 0) return `a value has at most ${LIMITS.jsonDepth} arrays and objects within each other`
+  for (const item of Array.isArray(value) ? value : Object.values(value)) {
+    const problem = jsonProblem(item, depth - 1)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+/** Any JSON, seen once. (z.json() tries one type after the other at every level: a hostile megabyte would take seconds.) */
+export const json = z.unknown().superRefine((value, context) => {
+  const message = jsonProblem(value)
+  if (message !== undefined) context.addIssue({ code: 'custom', message, input: value, continue: false })
+}) as unknown as z.ZodType<z.core.util.JSONType, z.core.util.JSONType>
+
 export const metadata = z
-  .record(z.string().min(1).max(LIMITS.nameLength), z.json())
+  .record(z.string().min(1).max(LIMITS.nameLength), json)
   .refine(
     (value) => byteLength(JSON.stringify(value)) <= LIMITS.metadataBytes,
     `metadata has at most ${LIMITS.metadataBytes} bytes of JSON`,

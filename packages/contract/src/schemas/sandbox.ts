@@ -7,6 +7,7 @@ import {
   env,
   envPatch,
   fileMode,
+  json,
   metadata,
   noNul,
   queryInteger,
@@ -132,7 +133,7 @@ export const sandbox = z.object({
   image: z.string().nullable(),
   engine: z.string(),
   isolation: z.string(),
-  metadata: z.record(z.string(), z.json()),
+  metadata: z.record(z.string(), json),
   project: z.string().nullable(),
   env: z.record(z.string(), z.string()),
   resources: z.object({

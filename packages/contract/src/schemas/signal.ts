@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { byteLength } from './common.ts'
+import { byteLength, json } from './common.ts'
 import { portNumber } from './service.ts'
 
 const url = z.string().max(2048)
@@ -21,8 +21,7 @@ export const signalEvent = z.union([
   z.strictObject({ signal: z.literal('error'), message: z.string().max(LIMITS.signalBytes) }),
   z.strictObject({
     signal: custom,
-    data: z
-      .json()
+    data: json
       .optional()
       .refine(
         (data) => data === undefined || byteLength(JSON.stringify(data)) <= LIMITS.signalBytes,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { byteLength, queryInteger, timestamp } from './common.ts'
+import { byteLength, jsonProblem, queryInteger, timestamp } from './common.ts'
 
 // Field names of the store are those of its published interface, hence ttl_seconds and expires_at.
 
@@ -14,7 +14,7 @@ export const storeKey = z
 const jsonText = z
   .unknown()
   .transform((value, context): string => {
-    const problem = problemOf(value, LIMITS.storeValueDepth)
+    const problem = jsonProblem(value)
     const text = problem === undefined ? JSON.stringify(value) : ''
     if (problem === undefined && fits(text, LIMITS.storeValueBytes)) return text
     const message = problem ?? `a value has at most ${LIMITS.storeValueBytes} bytes of JSON`
@@ -66,7 +66,13 @@ const getOperation = z.strictObject({ op: z.literal('get'), key: storeKey })
 export const storeOperation = z.discriminatedUnion('op', [setOperation, deleteOperation])
 export type StoreOperation = z.input<typeof storeOperation>
 export type StoreOperationParsed = z.output<typeof storeOperation>
-export const storeBatch = z.strictObject({ operations: z.array(storeOperation).max(LIMITS.storeBatch) })
+export const storeBatch = z.strictObject({
+  // Of a list that is too long no more is looked at than shows it.
+  operations: z.preprocess(
+    (value) => (Array.isArray(value) ? value.slice(0, LIMITS.storeBatch + 1) : value),
+    z.array(storeOperation).max(LIMITS.storeBatch),
+  ),
+})
 export const storeBatchResult = z.object({ applied: z.number(), ok: z.literal(true) })
 export type StoreBatchResult = z.infer<typeof storeBatchResult>
 
@@ -75,27 +81,6 @@ export const storeKeyOperation = z.discriminatedUnion('op', [getOperation, setOp
 export type StoreKeyOperation = z.input<typeof storeKeyOperation>
 export type StoreKeyOperationParsed = z.output<typeof storeKeyOperation>
 export const storeKeyResult = z.union([storeEntry, storeSet, storeDeleted])
-
-/** What JSON text cannot hold, or other readers could not read again. */
-function problemOf(value: unknown, depth: number): string | undefined {
-  switch (typeof value) {
-    case 'undefined':
-      return 'there is no value'
-    case 'number':
-      return Number.isFinite(value) ? undefined : 'a number is too large'
-    case 'object':
-      break
-    default:
-      return undefined
-  }
-  if (value === null) return undefined
-  if (depth === 0) return `a value has at most ${LIMITS.storeValueDepth} arrays and objects within each other`
-  for (const item of Array.isArray(value) ? value : Object.values(value)) {
-    const problem = problemOf(item, depth - 1)
-    if (problem !== undefined) return problem
-  }
-  return undefined
-}
 
 /** A character of JavaScript has at most three bytes of UTF-8, so most texts need not be measured. */
 function fits(text: string, bytes: number): boolean {

@@ -8,6 +8,7 @@ import type { Log } from '../log.ts'
 import { archiveRoutes } from './archive.ts'
 import { attachRoute } from './attach.ts'
 import { readCall } from './call.ts'
+import { insideOf } from './caller.ts'
 import { codeRoutes } from './code.ts'
 import { mountDocs } from './docs.ts'
 import { envFileRoutes } from './env-files.ts'
@@ -109,7 +110,8 @@ export function createApi(deps: ApiDeps): Api {
   return {
     app,
     listener: (incoming, outgoing) => {
-      const preview = deps.previews.handlerOf(incoming)
+      // From inside a sandbox no name leads to a preview: those may be another sandbox's.
+      const preview = insideOf(incoming) ? undefined : deps.previews.handlerOf(incoming)
       if (preview) return preview.serve(incoming, outgoing)
       begin(incoming, outgoing, deps.log)
       void listener(incoming, outgoing)

@@ -18,7 +18,11 @@ export function bodyIsOnItsWay(incoming: IncomingMessage): boolean {
 }
 
 /** The parsed body; nothing at all counts as {}. */
-export async function readJson(incoming: IncomingMessage, outgoing: ServerResponse): Promise<unknown> {
+export async function readJson(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  limit: number = LIMITS.jsonBodyBytes,
+): Promise<unknown> {
   if (!hasBody(incoming)) return {}
   const encoding = incoming.headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity') {
@@ -27,7 +31,7 @@ export async function readJson(incoming: IncomingMessage, outgoing: ServerRespon
       `A JSON body is sent as it is, not with Content-Encoding: ${encoding}.`,
     )
   }
-  const bytes = await readAll(incoming, outgoing, LIMITS.jsonBodyBytes)
+  const bytes = await readAll(incoming, outgoing, limit)
   if (bytes.length === 0) return {}
   if (!isJsonType(incoming.headers['content-type'])) {
     throw new IsletError('invalid_json', 'The Content-Type of the body is not application/json.')
@@ -52,7 +56,7 @@ export function byteStream(incoming: IncomingMessage, outgoing: ServerResponse):
 
 function readAll(incoming: IncomingMessage, outgoing: ServerResponse, limit: number): Promise<Buffer> {
   const tooLarge = () =>
-    new IsletError('body_too_large', `A JSON body has at most ${limit} bytes.`, {
+    new IsletError('body_too_large', `The JSON body of this request has at most ${limit} bytes.`, {
       details: { limitBytes: limit },
     })
   if (Number(incoming.headers['content-length']) > limit) return Promise.reject(tooLarge())

@@ -82,7 +82,7 @@ export function readQuery(route: Route, incoming: IncomingMessage): unknown {
 async function readBody(route: Route, incoming: IncomingMessage, outgoing: ServerResponse): Promise<unknown> {
   if (route.body === undefined) return undefined
   if (route.body === 'bytes') return byteStream(incoming, outgoing)
-  return validate(route.body, await readJson(incoming, outgoing), 'body')
+  return validate(route.body, await readJson(incoming, outgoing, route.bodyBytes), 'body')
 }
 
 function idempotencyKey(incoming: IncomingMessage): string | undefined {

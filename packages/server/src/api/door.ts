@@ -14,6 +14,8 @@ const CONNECTIONS_PER_SECOND = 500
 const REST_MS = 1000
 /** Requests; more wait. */
 const REQUESTS_PER_SECOND = 500
+/** Of requests, heads and bodies: reading JSON takes up to a tenth of a second per MiB. More wait until it is made up for. */
+const BYTES_PER_SECOND = 2 * 1024 * 1024
 /** For the head of a request, since the connection or the last answer. */
 const HEAD_MS = 15_000
 /** From the head of a request to the last byte of its answer. */
@@ -34,6 +36,8 @@ type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void
 interface Visitor {
   door: Door
   isBusy: boolean
+  /** What it has sent so far, of requests that were answered. */
+  countedBytes: number
   deadline?: NodeJS.Timeout
 }
 
@@ -46,6 +50,7 @@ export class Door {
   readonly #large = new Slots(LARGE_BODIES)
   readonly #connections = new Rate(CONNECTIONS_PER_SECOND)
   readonly #requests = new Rate(REQUESTS_PER_SECOND)
+  readonly #bytes = new Rate(BYTES_PER_SECOND)
   #server: Server | undefined
   #rest: NodeJS.Timeout | undefined
   #isClosed = false
@@ -91,11 +96,14 @@ export class Door {
     const done = new Promise<void>((resolve) => {
       outgoing.once('close', () => {
         visitor.isBusy = false
+        this.#bytes.take(socket.bytesRead - visitor.countedBytes)
+        visitor.countedBytes = socket.bytesRead
         this.#expect(socket, visitor, HEAD_MS)
         resolve()
       })
     })
     await this.#requests.turn()
+    await this.#bytes.wait()
     if (isSmall(incoming)) return void (socket.destroyed || listener(incoming, outgoing))
     await this.#large.run(async () => {
       if (socket.destroyed) return
@@ -108,7 +116,7 @@ export class Door {
     if (!this.#isWelcome()) return void socket.destroy()
     markInside(socket, this.#origin)
     this.#sockets.add(socket)
-    const visitor: Visitor = { door: this, isBusy: false }
+    const visitor: Visitor = { door: this, isBusy: false, countedBytes: 0 }
     visitors.set(socket, visitor)
     this.#expect(socket, visitor, HEAD_MS)
     socket.once('close', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
-import type { ExecResult, Sandbox } from '@islet/contract'
+import { type ExecResult, LIMITS, type Sandbox } from '@islet/contract'
 import { InsideClient } from './testing/inside.ts'
 import { errorOf, startTestApi, TEST_KEY, type TestApi, until } from './testing.ts'
 
@@ -157,6 +157,27 @@ console.log(batch.status, value)`
     assert.equal((await plain.call('GET', '/v1/sandboxes', { headers })).code, 'forbidden')
   })
 
+  it("no Host leads to a preview, which may be another sandbox's", async () => {
+    const host = 'preview.localhost'
+    await using named = await startTestApi({ previewDomain: `http://${host}` })
+    const victim = await named.createSandbox()
+    const preview = { port: 34567, domain: 'victim.localhost' }
+    assert.equal((await named.call('POST', `/v1/sandboxes/${victim.id}/previews`, preview)).status, 201)
+    const hostile = await InsideClient.of(named, (await named.createSandbox()).id)
+    for (const name of [`34567-${victim.id}.${host}`, 'victim.localhost', `nothing.${host}`]) {
+      for (const more of [
+        [],
+        [
+          ['connection', 'upgrade'],
+          ['upgrade', 'websocket'],
+        ],
+      ]) {
+        const headers: Record<string, string> = Object.fromEntries([['host', name], ...more])
+        assert.equal((await hostile.call('GET', '/', { headers })).code, 'forbidden', name)
+      }
+    }
+  })
+
   it('there is no WebSocket', async () => {
     const upgrade = `Host: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${'x'.repeat(22)}==\r\n\r\n`
     const socket = await plain.connect()
@@ -192,6 +213,31 @@ console.log(batch.status, value)`
       for (let i = 0; i < count; i++) codes.push((await own.call('POST', '/v1/signals', SIGNAL)).code)
       return codes
     }
+  })
+
+  it('a signal that is too large is not taken in, and a deep one not gone into', async () => {
+    const large = { headers: { 'content-length': String(LIMITS.signalBodyBytes + 1) } }
+    assert.equal((await plain.call('POST', '/v1/signals', large)).code, 'body_too_large')
+    const text = `{"signal":"deep","data":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+    const head = `POST /v1/signals HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ${text.length}\r\n\r\n`
+    assert.match(await plain.raw(head + text), /^HTTP\/1\.1 400 /)
+  })
+
+  it('whoever sends a lot waits, and nobody else does', async () => {
+    const busy = await InsideClient.of(api, (await api.createSandbox({ storeAccess: true })).id)
+    const operations = Array.from({ length: 15 }, (_, i) => ({
+      op: 'set',
+      key: `${i}`,
+      value: 'x'.repeat(900_000),
+    }))
+    const sent = await busy.call('POST', '/v1/store/batch', { token: busy.token, body: { operations } })
+    assert.equal(sent.status, 200)
+    const late = busy.call('POST', '/v1/signals', SIGNAL).then(
+      () => 'busy',
+      () => 'busy',
+    )
+    const other = plain.call('POST', '/v1/signals', SIGNAL).then(() => 'other')
+    assert.equal(await Promise.race([late, other]), 'other')
   })
 
   it('no more than so many connections are held', async () => {

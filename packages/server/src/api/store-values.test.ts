@@ -69,9 +69,9 @@ describe('values', () => {
 
   test('a value has a depth', async () => {
     const nested = (depth: number) => `{"value":${'[{"a":'.repeat(depth / 2)}1${'}]'.repeat(depth / 2)}}`
-    assert.equal((await store.setText('deep', nested(LIMITS.storeValueDepth))).status, 200)
+    assert.equal((await store.setText('deep', nested(LIMITS.jsonDepth))).status, 200)
     assert.equal((await store.get('deep')).status, 200)
-    for (const depth of [LIMITS.storeValueDepth + 2, 100_000]) {
+    for (const depth of [LIMITS.jsonDepth + 2, 100_000]) {
       assert.equal((await store.setText('deep', nested(depth))).status, 400)
     }
   })

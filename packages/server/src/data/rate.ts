@@ -18,9 +18,19 @@ export class Rate {
   }
 
   /** Resolves when it is one's turn; those who wait go in the order they came. */
-  async turn(): Promise<void> {
+  turn(): Promise<void> {
+    this.take(1)
+    return this.wait()
+  }
+
+  /** For what has been used already; whoever comes next waits for it. */
+  take(count: number): void {
     this.#refill()
-    this.#left--
+    this.#left -= count
+  }
+
+  async wait(): Promise<void> {
+    this.#refill()
     if (this.#left >= 0) return
     const waitMs = (-this.#left / this.#perSecond) * 1000
     await new Promise<void>((resolve) => void setTimeout(resolve, waitMs).unref())
