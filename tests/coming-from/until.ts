@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Waits for what is about to happen; the test's own limit ends it. */
+const LIMIT_MS = 120_000
+
+/** Waits for what is about to happen. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await sleep(50)
+  const deadline = Date.now() + LIMIT_MS
+  while (!(await isSo())) {
+    if (Date.now() > deadline) throw new Error(`It is not so after ${LIMIT_MS} ms: ${isSo}`)
+    await sleep(50)
+  }
 }

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { heldBy, nothingLeft } from '../support/held.ts'
 import { slotOf } from '../support/leftovers.ts'
-import { TestServer } from '../support/server.ts'
+import { TestServer, type TestServerOptions } from '../support/server.ts'
 
 /** Milliseconds after the start of an operation; dense where most of its steps are. */
 export const MOMENTS = [0, 2, 5, 10, 20, 30, 40, 55, 70, 100]
@@ -38,8 +38,11 @@ export async function assertNoLeak(server: TestServer): Promise<void> {
 }
 
 /** A server for one test, and the proof that it leaves nothing. */
-export async function withServer(use: (server: TestServer) => Promise<void>): Promise<void> {
-  const server = await TestServer.start()
+export async function withServer(
+  use: (server: TestServer) => Promise<void>,
+  options: TestServerOptions = {},
+): Promise<void> {
+  const server = await TestServer.start(options)
   const slot = slotOf(server.dataDir)
   try {
     await use(server)

@@ -116,7 +116,7 @@ export class Terminals implements SandboxObserver {
     const { id } = await processes.startOwned(sandboxId, start, { terminalId })
     try {
       this.#find(sandboxId, terminalId)
-      if (!background) await processes.waitEnd(sandboxId, id, options.signal)
+      if (!background) this.#assertKept(await processes.waitEnd(sandboxId, id, options.signal))
     } catch (error) {
       await processes.kill(sandboxId, id).catch(() => {}) // the sandbox is gone, and it with it
       throw error
@@ -145,6 +145,7 @@ export class Terminals implements SandboxObserver {
   ): Promise<TerminalCommandInfo> {
     this.#forCommands(sandboxId, terminalId)
     const process = await this.#options.processes.get(sandboxId, processId, options)
+    if (options.waitMs) this.#assertKept(process)
     if (process.terminalId === terminalId) return this.#toCommand(process)
     throw new IsletError('process_not_found', `There is no command ${processId} in ${terminalId}.`)
   }
@@ -196,6 +197,12 @@ export class Terminals implements SandboxObserver {
     throw new IsletError('invalid_state', `Terminal ${terminalId} is a pty: it takes input, not commands.`, {
       hint: 'Create a terminal without pty, or write to this one.',
     })
+  }
+
+  /** Who waits for a command must not take the end of the sandbox for one of its results. */
+  #assertKept({ sandboxId, status }: ProcessInfo): void {
+    if (status === 'lost' && this.#options.sandboxes.record(sandboxId).status !== 'running')
+      throw new IsletError('sandbox_lost')
   }
 
   async #killAll(sandboxId: string, terminalId: string): Promise<void> {
