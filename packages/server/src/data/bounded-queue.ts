@@ -7,6 +7,17 @@ export interface QueueOptions<Message> {
   sizeOf(message: Message): number
   /** Takes the place of what was lost. */
   overflow: Message
+  /** For several queues together. */
+  shared?: Budget
+}
+
+/** Bytes that may wait in several queues. */
+export class Budget {
+  left: number
+
+  constructor(bytes: number) {
+    this.left = bytes
+  }
 }
 
 export class BoundedQueue<Message> implements AsyncIterable<Message> {
@@ -27,8 +38,10 @@ export class BoundedQueue<Message> implements AsyncIterable<Message> {
 
   push(message: Message): void {
     if (this.isClosed || this.#end) return
-    const { maxMessages, maxBytes, sizeOf } = this.#options
-    if (this.#count >= maxMessages || this.#bytes + sizeOf(message) > maxBytes) this.#overflow()
+    const { maxMessages, maxBytes, sizeOf, shared } = this.#options
+    const bytes = sizeOf(message)
+    const isFull = this.#count >= maxMessages || this.#bytes + bytes > maxBytes
+    if (isFull || (shared && bytes > shared.left)) this.#overflow()
     else this.#add(message)
     this.#wake?.()
   }
@@ -41,6 +54,7 @@ export class BoundedQueue<Message> implements AsyncIterable<Message> {
 
   /** The reader has gone. */
   close(): void {
+    if (!this.isClosed) this.#take(-this.#bytes)
     this.isClosed = true
     this.#waiting = []
     this.#wake?.()
@@ -79,11 +93,18 @@ export class BoundedQueue<Message> implements AsyncIterable<Message> {
   #add(message: Message): void {
     this.#waiting.push(message)
     this.#count++
-    this.#bytes += this.#options.sizeOf(message)
+    this.#take(this.#options.sizeOf(message))
   }
 
   #remove(message: Message): void {
+    if (this.isClosed) return
     this.#count--
-    this.#bytes -= this.#options.sizeOf(message)
+    this.#take(-this.#options.sizeOf(message))
+  }
+
+  #take(bytes: number): void {
+    const { shared } = this.#options
+    this.#bytes += bytes
+    if (shared) shared.left -= bytes
   }
 }

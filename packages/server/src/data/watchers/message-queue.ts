@@ -1,5 +1,5 @@
 import type { WatcherMessage } from '@islet/contract'
-import { BoundedQueue } from '../bounded-queue.ts'
+import { BoundedQueue, type Budget } from '../bounded-queue.ts'
 
 /** Of a message beside its path and content. */
 const MESSAGE_BYTES = 128
@@ -10,10 +10,14 @@ const OPTIONS = {
   overflow: { type: 'overflow' } as const,
 }
 
+/** For all clients of all watchers of a sandbox. */
+export const MAX_SANDBOX_BYTES = 96 * 1024 * 1024
+
 /** What waits for one client of a watcher. */
 export class MessageQueue extends BoundedQueue<WatcherMessage> {
-  constructor() {
-    super(OPTIONS)
+  /** `shared`: with the other watchers of the sandbox. */
+  constructor(shared?: Budget) {
+    super({ ...OPTIONS, shared })
   }
 }
 

@@ -13,6 +13,8 @@ import type { Beginning, RunningSandbox, Sandboxes, SandboxObserver } from '../.
 import type { Db } from '../../db/db.ts'
 import { type WatcherRecord, WatcherTable } from '../../db/watchers.ts'
 import type { Log } from '../../log.ts'
+import { Budget } from '../bounded-queue.ts'
+import { MAX_SANDBOX_BYTES } from './message-queue.ts'
 import { Watching } from './watching.ts'
 
 export interface WatchersOptions {
@@ -29,6 +31,8 @@ export class Watchers implements SandboxObserver {
   readonly #watching = new Map<string, Watching>()
   /** How many are being made in each sandbox. */
   readonly #creating = new Map<string, number>()
+  /** What may wait for clients, of each sandbox that runs. */
+  readonly #waiting = new WeakMap<RunningSandbox['machine'], Budget>()
 
   constructor(options: WatchersOptions) {
     this.#options = options
@@ -126,8 +130,11 @@ export class Watchers implements SandboxObserver {
 
   #watch(record: WatcherRecord, { machine }: RunningSandbox): Watching {
     const { log } = this.#options
+    const waiting = this.#waiting.get(machine) ?? new Budget(MAX_SANDBOX_BYTES)
+    this.#waiting.set(machine, waiting)
     return new Watching(record, {
       guest: machine.guest,
+      waiting,
       onStopped: (reason) => {
         log.info({ sandbox: record.sandboxId, watcher: record.id, reason }, 'watcher stopped')
         this.#table.stopped(record.id, reason)

@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { type FileChange, IsletError, type WatcherMessage } from '@islet/contract'
 import type { WatcherRecord } from '../../db/watchers.ts'
 import type { EntryType, Guest, WatchEvent } from '../../guest/guest.ts'
+import type { Budget } from '../bounded-queue.ts'
 import { createIgnore, plainNames } from '../globs.ts'
 import { InOrder, readContent } from './content.ts'
 import { MessageQueue } from './message-queue.ts'
@@ -17,6 +18,8 @@ const REPLACED_MS = 20
 
 export interface WatchingOptions {
   guest: Guest
+  /** What may wait for clients in this and the other watchers of the sandbox. */
+  waiting?: Budget
   /** The watched path is gone, or cannot be watched any more. */
   onStopped(reason: string): void
   onBug(error: unknown): void
@@ -31,7 +34,7 @@ export class Watching {
   readonly #closing = new AbortController()
   readonly #opened = Promise.withResolvers<void>()
   readonly #clients = new Set<MessageQueue>()
-  #held: MessageQueue | undefined = new MessageQueue()
+  #held: MessageQueue | undefined
   #end: { error?: IsletError } | undefined
   /** What is watched; unknown before it was looked at. */
   #type: EntryType | undefined
@@ -40,6 +43,7 @@ export class Watching {
   constructor(record: WatcherRecord, options: WatchingOptions) {
     this.record = record
     this.#options = options
+    this.#held = new MessageQueue(options.waiting)
     this.#isIgnored = createIgnore(record.ignored, record.path)
     this.#names = plainNames(record.ignored)
     if (record.reason !== null) this.#finish(new IsletError('invalid_state', stoppedBecause(record.reason)))
@@ -68,7 +72,7 @@ export class Watching {
     await this.#opened.promise
     if (this.#clients.size >= MAX_CLIENTS)
       throw new IsletError('limit_exceeded', `A watcher has at most ${MAX_CLIENTS} clients.`)
-    const queue = this.#held ?? new MessageQueue()
+    const queue = this.#held ?? new MessageQueue(this.#options.waiting)
     const isFirst = this.#held !== undefined
     this.#held = undefined
     this.#clients.add(queue)
@@ -76,7 +80,7 @@ export class Watching {
     const close = () => {
       if (!this.#clients.delete(queue)) return
       // One that went before it had anything was none.
-      if (isFirst && !queue.isRead) this.#held = queue
+      if (isFirst && !queue.isRead && !this.#closing.signal.aborted) this.#held = queue
       else queue.close()
     }
     return { messages: queue, close }
@@ -85,6 +89,8 @@ export class Watching {
   /** The clients hear that it was destroyed, or the error. Twice is fine. */
   close(error?: IsletError): void {
     this.#finish(error)
+    this.#held?.close()
+    this.#held = undefined
     this.#closing.abort()
   }
 
