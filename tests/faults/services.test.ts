@@ -1,8 +1,8 @@
 // Services while the server is killed, at any moment, and when the machine is started again.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { hasCode, type Sandbox, type ServiceInfo } from 'islet'
+import { until } from '../coming-from/until.ts'
 import { slotOf, tracesOf } from '../support/leftovers.ts'
 import type { TestServer } from '../support/server.ts'
 import { assertNoLeak, crashDuring, killShells, MOMENTS, withServer } from './crash.ts'
@@ -20,7 +20,7 @@ test('a service goes on without the server, and the next one keeps it', async ()
     const again = await sandbox.service.waitFor('web')
     assert.deepEqual([again.pid, again.restartCount, again.url], [pid, 0, url])
     await sandbox.exec.run(`kill -9 ${pid}`)
-    const restarted = await until(
+    const restarted = await serviceUntil(
       sandbox,
       'web',
       ({ status, restartCount }) => restartCount === 1 && status === 'ready',
@@ -44,7 +44,7 @@ test('one that ended while there was no server gets what its policy says', async
     await server.start()
     assert.match((await service.waitFor('once', 'failed')).reason!, /exit code 4/)
     assert.equal((await service.waitFor('fine', 'stopped')).reason, undefined)
-    const { restartCount } = await until(sandbox, 'again', ({ restartCount }) => restartCount > 0)
+    const { restartCount } = await serviceUntil(sandbox, 'again', ({ restartCount }) => restartCount > 0)
     assert.equal(restartCount, 1)
     while ((await sandbox.files.read('runs')) !== '\n\n');
   })
@@ -62,7 +62,7 @@ test('a start that is cut at any moment runs once or is unknown, and what was ac
       if (acknowledged) assert.ok(known)
       if (!known) continue
       await sandbox.service.waitFor(name, 'running')
-      await until(sandbox, name, async () => await sandbox.files.exists(name))
+      await serviceUntil(sandbox, name, async () => await sandbox.files.exists(name))
       assert.equal(await sandbox.files.read(name), '\n')
       const running = await sandbox.exec.list({ status: 'running' })
       assert.equal(running.filter(({ service }) => service === name).length, 1)
@@ -122,17 +122,17 @@ test('after a reboot services start again unless they were stopped or should not
     const { pid } = await service.waitFor('web')
     await service.waitFor('manual', 'running')
     await service.stop('stopped')
-    await until(sandbox, 'making', () => sandbox.files.exists('making'))
+    await serviceUntil(sandbox, 'making', () => sandbox.files.exists('making'))
     await server.kill()
     killShells(slotOf(server.dataDir)!)
     await server.start()
-    await until(sandbox, 'web', ({ status, ...now }) => status === 'ready' && now.pid !== pid)
+    await serviceUntil(sandbox, 'web', ({ status, ...now }) => status === 'ready' && now.pid !== pid)
     assert.equal((await service.waitFor('web')).restartCount, 0)
     assert.equal(await sandbox.files.read('installs'), '\n')
     assert.equal((await service.retrieve('manual')).status, 'stopped')
     assert.equal((await service.retrieve('stopped')).status, 'stopped')
     assert.equal((await service.retrieve('making')).status, 'installing')
-    await until(sandbox, 'making', async () => (await sandbox.files.read('making')) === '\n\n')
+    await serviceUntil(sandbox, 'making', async () => (await sandbox.files.read('making')) === '\n\n')
     await service.restart('manual')
     await service.waitFor('manual', 'running')
     await assertNoLeak(server)
@@ -145,7 +145,7 @@ test('services of a sandbox whose first process is killed have failed with it', 
     await sandbox.service.start({ name: 'web', start: WEB, port: 3000, restartPolicy: 'always' })
     await sandbox.service.waitFor('web')
     killShells(slotOf(server.dataDir)!)
-    const { reason } = await until(sandbox, 'web', ({ status }) => status === 'failed')
+    const { reason } = await serviceUntil(sandbox, 'web', ({ status }) => status === 'failed')
     assert.equal(reason, 'The sandbox ended.')
     await assert.rejects(sandbox.service.restart('web'), { code: 'invalid_state' })
     await sandbox.kill()
@@ -154,31 +154,33 @@ test('services of a sandbox whose first process is killed have failed with it', 
   })
 })
 
-async function until(
+async function serviceUntil(
   sandbox: Sandbox,
   name: string,
   isSo: (service: ServiceInfo) => boolean | Promise<boolean>,
 ): Promise<ServiceInfo> {
-  for (;;) {
-    const service = await sandbox.service.retrieve(name)
-    if (await isSo(service)) return service
-  }
+  let service: ServiceInfo | undefined
+  await until(async () => {
+    service = await sandbox.service.retrieve(name)
+    return isSo(service)
+  })
+  return service!
 }
 
 /** Every service that is there has one process when it runs, and none when it does not. */
 async function settled(sandbox: Sandbox): Promise<void> {
-  for (;;) {
+  await until(async () => {
     const running = await sandbox.exec.list({ status: 'running', limit: 1000 })
     const services = await sandbox.service.list()
     const count = (name: string) => running.filter((process) => process.service === name).length
     const isOwned = running.every(({ service }) => services.some(({ name }) => name === service))
     const isWhole = services.every(({ name, status }) => count(name) === (status === 'running' ? 1 : 0))
-    if (isOwned && isWhole) return
-  }
+    return isOwned && isWhole
+  })
 }
 
 /** There is no server to ask: its processes are seen from outside. */
 async function commandsEnded({ dataDir }: TestServer, text: string): Promise<void> {
   const slot = slotOf(dataDir)
-  while (tracesOf(dataDir, slot).processes.some((process) => process.includes(text))) await sleep(20)
+  await until(() => !tracesOf(dataDir, slot).processes.some((process) => process.includes(text)))
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProcessInfo, Sandbox, TerminalInstance } from 'islet'
+import { until } from '../coming-from/until.ts'
 import { assertNoLeak, crashDuring, MOMENTS, withServer } from './crash.ts'
 
 test('terminals and their clients outlive the server', async () => {
@@ -84,12 +85,9 @@ async function ended(sandbox: Sandbox, processId: string): Promise<ProcessInfo> 
 
 /** Input that crosses a broken connection may be lost, as with any terminal: it is typed again. */
 async function typeUntil(pty: TerminalInstance, text: string, isSo: () => boolean): Promise<void> {
-  while (!isSo()) {
+  await until(async () => {
     await pty.write(text)
     for (let waited = 0; waited < 40 && !isSo(); waited++) await sleep(50)
-  }
-}
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await sleep(20)
+    return isSo()
+  })
 }

@@ -7,6 +7,9 @@ import type { CreatedSandbox, CreateSandbox, ErrorBody, ProcessInfo, StartProces
 import { loadConfig, startServer } from '../app.ts'
 import { createLog } from '../log.ts'
 
+/** However slow the machine is, what takes longer than this does not come. */
+const UNTIL_MS = 120_000
+
 export const TEST_KEY = `islet_${'t'.repeat(43)}`
 
 export interface TestApi extends AsyncDisposable {
@@ -93,9 +96,13 @@ export async function errorOf(response: Response): Promise<ErrorBody['error'] & 
   return { ...((await response.json()) as ErrorBody).error, status: response.status }
 }
 
-/** Waits for what another part of the program is about to do; the test's own timeout ends it. */
+/** Waits for what another part of the program is about to do. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await pause(5)
+  const deadline = Date.now() + UNTIL_MS
+  while (!(await isSo())) {
+    if (Date.now() > deadline) throw new Error(`It is not so after ${UNTIL_MS} ms: ${isSo}`)
+    await pause(5)
+  }
 }
 
 /** Waits until a number that was growing, or shrinking, has stopped to; answers with it. */
