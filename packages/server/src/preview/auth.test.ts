@@ -157,6 +157,25 @@ describe('a preview that asks for a token', () => {
     assert.match(String((await once(stranger, 'error'))[0]), /401/)
   })
 
+  it('takes no cookie along with a script or an image of a neighbour, but lets people follow a link', async () => {
+    const Cookie = `${cookie}=${TOKEN}`
+    const from = (site: string, mode: string) =>
+      get(shown.url, { headers: { Cookie, 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': mode } })
+    for (const site of ['same-site', 'cross-site']) {
+      assert.equal((await from(site, 'no-cors')).status, 401)
+      assert.equal((await from(site, 'navigate')).status, 200)
+    }
+    for (const site of ['same-origin', 'none']) assert.equal((await from(site, 'no-cors')).status, 200)
+  })
+
+  it('tells the program no token by the page that a request came from', async () => {
+    const open = await lab.show((incoming, outgoing) => void outgoing.end(incoming.headers.referer))
+    const { text } = await get(open.url, {
+      headers: { Referer: `${open.url}/a?x=1&islet_token=${TOKEN}&y=2` },
+    })
+    assert.equal(text, `${open.url}/a?x=1&y=2`)
+  })
+
   it('keeps the key away from a program whose preview is open', async () => {
     const open = await lab.show((incoming, outgoing) => void outgoing.end(JSON.stringify(incoming.headers)))
     const { text } = await get(`${open.url}/?islet_token=x`, {

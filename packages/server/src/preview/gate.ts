@@ -80,6 +80,11 @@ function matches({ auth }: PreviewRecord, token: string): boolean {
   return timingSafeEqual(hash('sha256', token, 'buffer'), Buffer.from(auth.hash, 'hex'))
 }
 
+/** Of an address, as of the page that a request came from. */
+export function withoutToken(url: string): string {
+  return takeTokens(url).path
+}
+
 /** The rest of the query stays as it was written. */
 function takeTokens(url: string): { path: string; tokens: string[] } {
   const at = url.indexOf('?')
@@ -114,9 +119,13 @@ function takeCookies(
 
 /**
  * Previews are neighbours: ports of one host, or names below one domain, where browsers send a cookie along with what the page of
- * one asks of another. Such a page may be a stranger's, so a cookie counts only for the preview's own pages.
+ * one asks of another. Such a page may be a stranger's, so a cookie counts only for the preview's own pages. Scripts and images
+ * are asked for without an Origin, and say by Sec-Fetch-Site that they are for another's page; whoever opens a page may come from anywhere.
  */
 function isOfSameOrigin({ headers }: IncomingMessage): boolean {
+  const site = headers['sec-fetch-site']
+  const isOthers = site === 'same-site' || site === 'cross-site'
+  if (isOthers && headers['sec-fetch-mode'] !== 'navigate') return false
   if (headers.origin === undefined) return true
   const origin = URL.parse(headers.origin)
   return origin !== null && origin.host === URL.parse(`${origin.protocol}//${headers.host}`)?.host

@@ -1,6 +1,6 @@
 // What of a message's head goes on to the other side. Names and values come from Node's strict parser, so none holds a line break.
 import type { IncomingMessage } from 'node:http'
-import { type Admission, isOurCookie } from './gate.ts'
+import { type Admission, isOurCookie, withoutToken } from './gate.ts'
 
 /** About one connection, not about the message: each side has its own. */
 const HOP_BY_HOP = new Set([
@@ -36,7 +36,7 @@ export function requestHeaders(
   for (const [name, value, lower] of endToEnd(incoming)) {
     if (lower === 'host' || lower === 'cookie' || FORWARDED.test(lower)) continue
     if (lower === 'authorization' && !admission.keepAuthorization) continue
-    headers.push(name, value)
+    headers.push(name, lower === 'referer' ? withoutToken(value) : value)
   }
   if (admission.cookie !== undefined) headers.push('Cookie', admission.cookie)
   headers.push('X-Forwarded-For', incoming.socket.remoteAddress ?? 'unknown')
