@@ -80,7 +80,7 @@ export const ERRORS = {
     status: 409,
     retryable: false,
     message: 'Something exists at that path already.',
-    hint: 'Pass overwrite to replace it.',
+    hint: 'Remove it first; copies and moves can also overwrite it.',
   },
   invalid_state: {
     status: 409,

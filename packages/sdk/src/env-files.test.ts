@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { startTestApi, TEST_KEY, type TestApi } from '../../server/src/api/testing.ts'
 import { hasCode, Sandbox } from './index.ts'
@@ -36,13 +34,4 @@ test('more keys than fit in an address are removed all the same', async () => {
   await files.write('many', keys.map((key) => `${key}=1\n`).join(''))
   assert.deepEqual(await env.remove('many', keys), keys)
   assert.equal(await files.read('many'), '')
-})
-
-test('whether there is an env file is not asked of a server that is not there', async () => {
-  const { id } = sandbox
-  const lost = await Sandbox.create({ url: api.url, apiKey })
-  await lost.kill()
-  await assert.rejects(lost.env.exists('.env'), (error) => hasCode(error, 'invalid_state'))
-  writeFileSync(join((await sandbox.getInfo()).workdir, 'plain'), '')
-  assert.equal(await (await Sandbox.connect(id, { url: api.url, apiKey })).env.exists('plain'), true)
 })

@@ -53,11 +53,14 @@ test('a part of a file is read, from its beginning or its end', async () => {
   await assert.rejects(files.read('ten', { start: 10 }), (error) => hasCode(error, 'range_not_satisfiable'))
 })
 
-test('exists is false for what is missing and throws for anything else', async () => {
+test('exists is false for what is missing, and throws only when nobody could be asked', async () => {
   const { files } = sandbox
   await files.write('file', '')
   assert.deepEqual([await files.exists('file'), await files.exists('none')], [true, false])
   assert.equal(await files.exists('file/below'), false)
+  const gone = await Sandbox.create({ url: api.url, apiKey })
+  await gone.kill()
+  assert.deepEqual([await gone.files.exists('/'), await gone.env.exists('.env')], [false, false])
   const stranger = new Sandbox(new Client({ url: api.url, apiKey: 'wrong' }), await sandbox.getInfo())
   await assert.rejects(stranger.files.exists('file'), (error) => hasCode(error, 'unauthorized'))
 })

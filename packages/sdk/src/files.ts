@@ -38,8 +38,11 @@ export interface UrlOptions extends Abortable {
   expiresIn?: number | string
 }
 
-/** What a sandbox says of a path at which there is nothing to be seen. */
+/** What is said of a path at which there is nothing to be seen, be it that the sandbox is gone. */
 export const NOT_THERE = [
+  'sandbox_not_found',
+  'sandbox_lost',
+  'invalid_state',
   'file_not_found',
   'not_a_directory',
   'access_denied',

@@ -1,5 +1,6 @@
 import { LOGIN_SHELL } from '@islet/contract'
 import type { Client } from './client.ts'
+import { hasCode } from './errors.ts'
 import type { Command, SpawnOptions } from './exec.ts'
 import { ProcessSession } from './process-session.ts'
 import { Session } from './session.ts'
@@ -84,9 +85,13 @@ export class PtySession extends ProcessSession {
     this.session.close()
   }
 
-  /** Ends the terminal, as closing a terminal window does. */
+  /** Ends the terminal, as closing a terminal window does. Of one that has ended: does nothing. */
   async close(): Promise<void> {
     this.session.close()
-    await this.kill('SIGHUP')
+    try {
+      await this.kill('SIGHUP')
+    } catch (error) {
+      if (!hasCode(error, 'invalid_state', 'process_not_found', 'sandbox_not_found')) throw error
+    }
   }
 }

@@ -53,7 +53,7 @@ export class Services {
     return this.#client.call('stopService', { params: this.#params(name), ...options })
   }
 
-  /** Stops it if it runs, and starts it. Its install command runs again only if it never succeeded. */
+  /** Stops it if it runs, and starts it: answers with its new pid. Its install command runs again only if it never succeeded. */
   async restart(name: string, options: Abortable = {}): Promise<ServiceInfo> {
     return this.#client.call('restartService', { params: this.#params(name), ...options })
   }

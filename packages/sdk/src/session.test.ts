@@ -165,7 +165,9 @@ test('a terminal without a command is a login shell, and closing it ends it', as
   await pty.send('shopt -q login_shell && echo "is a $((1)) login shell"; exit 6\r')
   assert.equal(await pty.done, 6)
   assert.match(seen, /is a 1 login shell/)
+  await pty.close() // it has ended by itself
   const other = await sandbox.pty.create({ env })
+  await other.close()
   await other.close()
   await sandbox.exec.attach(other.processId).then((session) => session.done)
 })

@@ -4,7 +4,13 @@
 //
 // A connection that breaks while the process runs is opened again: the sandbox outlives the server. `start` tells how
 // much the process had printed when the replay was taken, so every byte is given to the caller once.
-import { type AttachServerMessage, attachServerMessage, type ProcessInfo } from '@islet/contract'
+import {
+  type AttachServerMessage,
+  attachClientMessage,
+  attachServerMessage,
+  IsletError,
+  type ProcessInfo,
+} from '@islet/contract'
 import type { Client } from './client.ts'
 import { abortError, ClientError, errorFromBody } from './errors.ts'
 import { OutputCursor, type OutputHandler } from './output-cursor.ts'
@@ -87,8 +93,12 @@ export class Session {
     void this.#send(JSON.stringify({ type: 'stdin-end' }))
   }
 
+  /** The server would end the connection of a client that asks for an impossible size. */
   resize(cols: number, rows: number): void {
-    void this.#send(JSON.stringify({ type: 'resize', cols, rows }))
+    const message = { type: 'resize', cols, rows }
+    if (!attachClientMessage.safeParse(message).success)
+      throw new IsletError('bad_request', `A terminal does not have ${cols} columns and ${rows} rows.`)
+    void this.#send(JSON.stringify(message))
   }
 
   /** Leaves the process running; `result` rejects with an AbortError if it had not ended. */

@@ -14,8 +14,8 @@ interface Abortable {
   signal?: AbortSignal
 }
 
-/** No URL can end in these keys, whichever way they are written, so they travel in the body. */
-const NOT_IN_URLS = new Set(['.', '..'])
+/** No URL can end in these keys, whichever way they are written, so they travel in the body. The empty one is refused there. */
+const NOT_IN_URLS = new Set(['', '.', '..'])
 
 /** The key-value store of one sandbox. Values are any JSON. */
 export class Store {

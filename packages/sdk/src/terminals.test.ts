@@ -35,6 +35,15 @@ test('a pty is typed into, resized, and tells all its clients when it is destroy
   await pty.write('stty size; echo "é$((1+1))"\n')
   await until(() => first.text.includes('é2'))
   assert.match(first.text, /30 100/)
+  for (const [cols, rows] of [
+    [0, 24],
+    [80, -1],
+    [1.5, 24],
+  ] as const)
+    assert.throws(
+      () => pty.resize(cols, rows),
+      (error) => hasCode(error, 'bad_request'),
+    )
   pty.resize(120, 40)
   const other = await sandbox.terminal.connect(pty.id)
   const second = follow(other)

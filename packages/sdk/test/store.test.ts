@@ -37,6 +37,13 @@ test('the documented calls do what is documented', async () => {
   assert.deepEqual(await store.delete('result'), { deleted: false, ok: true })
 })
 
+test('an empty key is refused by every call', async () => {
+  const { store } = sandbox
+  const isRefused = (error: unknown) => hasCode(error, 'bad_request') && /not empty/.test(error.message)
+  for (const call of [() => store.set('', { value: 1 }), () => store.get(''), () => store.delete('')])
+    await assert.rejects(call(), isRefused)
+})
+
 test('what has expired is as if it had never been', async () => {
   await sandbox.store.set('brief', { value: 1, ttl_seconds: 0.05 })
   await until(async () => !(await sandbox.store.list({ prefix: 'brief' })).keys.includes('brief'))

@@ -49,7 +49,7 @@ export const serviceRoutes = {
   restartService: {
     method: 'POST',
     path: `${SERVICE}/restart`,
-    summary: 'Stop a service if it runs, and start it',
+    summary: 'Stop a service if it runs, and start it; answers once its command runs',
     tag: 'services',
     response: service.serviceInfo,
     status: 200,

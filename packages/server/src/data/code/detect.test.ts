@@ -49,6 +49,7 @@ const SNIPPETS: Record<Language, string[]> = {
     'total = 0\nfor n in numbers:\n    total += n',
   ],
   node: [
+    'function f() { return 1 }\nf()',
     'console.log(1)',
     'console.log("Hello from Node.js")',
     "import fs from 'fs'",
@@ -88,6 +89,8 @@ const SNIPPETS: Record<Language, string[]> = {
     'document.title = "x";',
   ],
   shell: [
+    'function greet() { echo hi; }\ngreet',
+    'greet()\n{\n  echo hi\n}\ngreet',
     'echo hi',
     'ls',
     'ls -la | wc -l',

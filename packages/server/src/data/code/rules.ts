@@ -90,7 +90,10 @@ const FOLLOWS =
 
 export const SHELL: readonly Rule[] = [
   rule(4, new RegExp(`^[ \\t]*(?:[A-Za-z_]\\w*=\\S*[ \\t]+)*(?:${COMMANDS})${FOLLOWS}`, 'gm')),
-  rule(4, new RegExp(`(?:[|;&]|\\$\\(|\\b(?:then|do|else))[ \\t]*(?:${COMMANDS})${FOLLOWS}`, 'gm')),
+  rule(
+    4,
+    new RegExp(`(?:[|;&]|\\(\\)[ \\t]*\\{|\\$\\(|\\b(?:then|do|else))[ \\t]*(?:${COMMANDS})${FOLLOWS}`, 'gm'),
+  ),
   rule(6, /^[ \t]*function\s+[\w-]+\s*\{/gm),
   rule(6, /\bfor\s+\w+\s+in\b[^\n:]*(?:;|\n)\s*do\b/g),
   rule(5, /^[ \t]*export\s+[A-Za-z_]\w*(?:=|[ \t]*$)/gm),
@@ -98,7 +101,7 @@ export const SHELL: readonly Rule[] = [
   rule(5, /(?:^|[;\s])(?:fi|done|esac)[ \t]*(?=$|[;|&<>)])/gm),
   rule(4, /(?:^|;)[ \t]*(?:then|do(?![ \t]*\{))(?=\s|$)/gm),
   rule(5, />[ \t]*\/dev\/null|\d?>&\d|&>|<<[-~]?\s*['"]?[A-Za-z_]\w*['"]?|<<</g),
-  rule(4, /^[\w-]+[ \t]*\(\)[ \t]*\{?[ \t]*(?:$|\S)/gm),
+  rule(4, /^[\w-]+[ \t]*\(\)(?:[ \t]*\n?[ \t]*\{|[ \t]+\()/gm),
   rule(4, /^[ \t]*(?:\[{1,2}[ \t].*\]|\(\(.*\)\))/gm),
   rule(4, /;;[ \t]*$|^[ \t]*case[ \t]+\S+[ \t]+in\b|\bfor[ \t]*\(\(/gm),
   rule(4, /^[ \t]*(?:\.{1,2}|~)?\/[\w./-]+(?=[ \t]|$)/gm),

@@ -26,6 +26,8 @@ import { type ServiceKey, ServiceRecords } from './records.ts'
 import { endProcess } from './stop.ts'
 
 const STOP_TIMEOUT_MS = 10_000
+/** A launch takes milliseconds; one that takes longer is told as `starting`. */
+const LAUNCH_WAIT_MS = 5000
 
 export interface ServicesOptions {
   db: Db
@@ -101,8 +103,12 @@ export class Services implements SandboxObserver {
     return this.#ask({ sandboxId, name }, 'down')
   }
 
-  restart(sandboxId: string, name: string): Promise<ServiceInfo> {
-    return this.#ask({ sandboxId, name }, 'again')
+  /** Answers once its command runs again, or with how far it has come after a while. */
+  async restart(sandboxId: string, name: string): Promise<ServiceInfo> {
+    const key = { sandboxId, name }
+    await this.#ask(key, 'again')
+    const isSo = ({ state }: { state: ServiceState }) => state.status !== 'starting'
+    return toServiceInfo(await this.#records.wait(key, isSo, { waitMs: LAUNCH_WAIT_MS }))
   }
 
   async delete(sandboxId: string, name: string): Promise<void> {
