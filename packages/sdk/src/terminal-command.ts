@@ -43,7 +43,10 @@ export class TerminalCommands {
   async run(command: string, options: TerminalCommandOptions = {}): Promise<TerminalCommand> {
     const { background, signal, ...rest } = options
     const body = { command, ...rest, background: true }
-    const info = await this.#client.call('runTerminalCommand', { params: this.#params, body, signal })
+    signal?.throwIfAborted()
+    // Not given up while it is being started: whoever aborts a command in the foreground wants it killed, by its id.
+    const call = { params: this.#params, body, signal: background ? signal : undefined }
+    const info = await this.#client.call('runTerminalCommand', call)
     const running = this.#toCommand(info)
     if (background) return running
     try {
