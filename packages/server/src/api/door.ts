@@ -103,9 +103,13 @@ export class Door {
       })
     })
     await this.#requests.turn()
-    await this.#bytes.wait()
-    if (isSmall(incoming)) return void (socket.destroyed || listener(incoming, outgoing))
+    if (isSmall(incoming)) {
+      await this.#bytes.wait()
+      return void (socket.destroyed || listener(incoming, outgoing))
+    }
     await this.#large.run(async () => {
+      // Each after those before it were counted: what is to be made up for is never more than a few of them.
+      await this.#bytes.wait()
       if (socket.destroyed) return
       listener(incoming, outgoing)
       await done
