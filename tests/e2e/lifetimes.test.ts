@@ -173,7 +173,11 @@ const WAITS: Record<string, Wait> = {
     return { begun: Promise.resolve(), done: sandbox.service.stop('web') }
   },
   'an overlay': async (sandbox) => {
-    const done = sandbox.files.overlay.create({ source: '/usr', target: 'copy', waitForCompletion: true })
+    const { overlay } = sandbox.files
+    const copied = overlay.create({ source: '/usr', target: 'copy', waitForCompletion: true })
+    const done = copied.then(({ copyStatus, copyError }) => {
+      if (copyStatus === 'failed') throw Object.assign(new Error(copyError), { code: 'sandbox_lost' })
+    })
     return { begun: until(() => sandbox.files.exists('copy')), done }
   },
   'many files': async (sandbox) => {

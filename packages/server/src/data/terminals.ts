@@ -79,10 +79,13 @@ export class Terminals implements SandboxObserver {
   /** The open ones: a pty until its shell ends. */
   list(sandboxId: string): TerminalInfo[] {
     this.#options.sandboxes.record(sandboxId)
-    return this.#table
-      .list(sandboxId)
-      .map((record) => this.#toInfo(record))
-      .filter(({ status }) => status !== 'stopped')
+    return (
+      this.#table
+        .list(sandboxId)
+        .map((record) => this.#toInfo(record))
+        // Without a process its shell is being started, and nobody was told of it yet.
+        .filter(({ pty, processId, status }) => status !== 'stopped' && (!pty || processId !== null))
+    )
   }
 
   get(sandboxId: string, terminalId: string): TerminalInfo {
