@@ -159,7 +159,7 @@ describe('restarting a service', () => {
     services.write('steady', '')
     const before = await services.reach('again', 'running')
     const answer = await services.verb('again', 'restart')
-    assert.deepEqual([answer.status, answer.restartCount], ['starting', 0])
+    assert.deepEqual([answer.status, answer.restartCount], ['running', 0])
     const { pid, processId } = await services.reach('again', 'running')
     assert.ok(isAlive(pid!) && !isAlive(before.pid!) && processId !== before.processId)
     await services.delete('again')
