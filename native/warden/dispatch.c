@@ -50,7 +50,7 @@ int dispatch(const struct request *r, struct wire_out *ok, struct fail *fail) {
       wire_put_u64(ok, TAG_OK_duration_us, now_us() - began);
       return result;
     }
-    case MSG_SHELL_START: return runtime_start(r->name, fail);
+    case MSG_SHELL_START: return runtime_start(r->name, r->uid_base, fail);
     case MSG_CGROUP_LIMIT: return cgroup_limit(r->name, &r->limits, fail);
     case MSG_CGROUP_FREEZE: return cgroup_freeze(r->name, r->flag, fail);
     case MSG_CGROUP_STAT: return cgroup_stat(r->name, ok, fail);

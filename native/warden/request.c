@@ -134,6 +134,12 @@ static bool bind_field(const struct wire_field *field, struct bind *bind) {
   }
 }
 
+static int check_uids(uint32_t uid_base, struct fail *fail) {
+  uint64_t start = warden.uid_start, end = start + (uint64_t)warden.uid_count * UIDS_PER_SANDBOX;
+  bool ours = uid_base >= start && (uint64_t)uid_base + UIDS_PER_SANDBOX <= end;
+  return ours ? 0 : bad(fail, "uid_base is outside our range");
+}
+
 static int check_bind(const struct bind *bind, struct fail *fail) {
   if (bind->pid < 2 || bind->pid > INT32_MAX) return bad(fail, "pid is missing or out of range");
   if (bind->layer[0] == 0) return bad(fail, "layer is missing");
@@ -144,11 +150,7 @@ static int check_bind(const struct bind *bind, struct fail *fail) {
       if (strcmp(bind->tree[i].tree, bind->tree[j].tree) == 0) return bad(fail, "two trees have the same name");
     }
   }
-  uint64_t start = warden.uid_start, end = start + (uint64_t)warden.uid_count * UIDS_PER_SANDBOX;
-  if (bind->uid_base < start || (uint64_t)bind->uid_base + UIDS_PER_SANDBOX > end) {
-    return bad(fail, "uid_base is outside our range");
-  }
-  return 0;
+  return check_uids(bind->uid_base, fail);
 }
 
 static bool read_from(const struct wire_field *field, struct request *request) {
@@ -175,6 +177,7 @@ static bool plain_field(const struct wire_field *field, struct request *r) {
       IN(CGROUP_KILL, cgroup) || IN(CGROUP_DELETE, cgroup) || IN(SHELL_START, shell)) {
     return read_name(field, r->name, sizeof r->name);
   }
+  if (IN(SHELL_START, uid_base)) return wire_u32(field, &r->uid_base);
   if (IN(LAYER_CLONE, to) || IN(LAYER_FLATTEN, to)) return read_name(field, r->to, sizeof r->to);
   if (IN(LAYER_FLATTEN, from)) return read_from(field, r);
   if (IN(LAYER_CREATE, limit_bytes) || IN(LAYER_CLONE, limit_bytes) || IN(LAYER_LIMIT, limit_bytes)) {
@@ -202,8 +205,9 @@ static int check_plain(const struct request *r, struct fail *fail) {
     case MSG_CGROUP_STAT:
     case MSG_CGROUP_KILL:
     case MSG_CGROUP_DELETE:
-    case MSG_SHELL_START:
       return r->name[0] ? 0 : bad(fail, "the name is missing");
+    case MSG_SHELL_START:
+      return r->name[0] ? check_uids(r->uid_base, fail) : bad(fail, "the name is missing");
     case MSG_LAYER_CLONE:
       return r->name[0] && r->to[0] ? 0 : bad(fail, "from or to is missing");
     case MSG_LAYER_FLATTEN:

@@ -55,6 +55,7 @@ struct request {
   unsigned froms;
   uint64_t limit_bytes;
   bool flag; /* read_only, frozen */
+  uint32_t uid_base; /* SHELL_START */
   struct limits limits;
   struct network network; /* BRIDGE_CREATE: address and prefix; VETH_DELETE: veth */
   struct bind bind;

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "userns.h"
+
 enum { MAX_PATH = 512 };
 
 static _Noreturn void execute(char *const *argv) {
@@ -33,16 +35,7 @@ static _Noreturn void execute(char *const *argv) {
   _exit(127);
 }
 
-int runtime_start(const char *shell, struct fail *fail) {
-  char bundle[MAX_PATH], pid_file[MAX_PATH + 8], log[MAX_PATH + 16];
-  if (warden.runtime == NULL) return fail_kind(fail, KIND_UNSUPPORTED, "runtime", "this warden was started without one");
-  if (snprintf(bundle, sizeof bundle, "%s/%s", warden.shells, shell) >= (int)sizeof bundle) {
-    return fail_kind(fail, KIND_BAD_REQUEST, "runtime", "the path of the shell is too long");
-  }
-  snprintf(pid_file, sizeof pid_file, "%s/pid", bundle);
-  snprintf(log, sizeof log, "%s/runtime.log", bundle);
-  char *const argv[] = {(char *)warden.runtime, "--root", (char *)warden.runtime_root, "--log", log, "--log-format", "json", "run",
-                        "--detach", "--bundle", bundle, "--pid-file", pid_file, (char *)shell, NULL};
+static int run(char *const *argv, struct fail *fail) {
   pid_t pid = fork();
   if (pid == 0) execute(argv);
   if (pid < 0) return fail_errno(fail, "runtime", "fork");
@@ -53,4 +46,31 @@ int runtime_start(const char *shell, struct fail *fail) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
   return fail_kind(fail, KIND_SYSTEM, "runtime", "it ended with %s %d", WIFEXITED(status) ? "code" : "signal",
                    WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+}
+
+static int link_namespace(const struct userns *userns, const char *path, struct fail *fail) {
+  char target[48];
+  snprintf(target, sizeof target, "/proc/%d/ns/user", (int)userns->holder);
+  unlink(path); /* of a start that was broken off */
+  return symlink(target, path) < 0 ? fail_errno(fail, "userns", "link it") : 0;
+}
+
+int runtime_start(const char *shell, uint32_t uid_base, struct fail *fail) {
+  char bundle[MAX_PATH], pid_file[MAX_PATH + 8], log[MAX_PATH + 16], user[MAX_PATH + 8];
+  if (warden.runtime == NULL) return fail_kind(fail, KIND_UNSUPPORTED, "runtime", "this warden was started without one");
+  if (snprintf(bundle, sizeof bundle, "%s/%s", warden.shells, shell) >= (int)sizeof bundle) {
+    return fail_kind(fail, KIND_BAD_REQUEST, "runtime", "the path of the shell is too long");
+  }
+  snprintf(pid_file, sizeof pid_file, "%s/pid", bundle);
+  snprintf(log, sizeof log, "%s/runtime.log", bundle);
+  char *const argv[] = {(char *)warden.runtime, "--root", (char *)warden.runtime_root, "--log", log, "--log-format", "json", "run",
+                        "--detach", "--bundle", bundle, "--pid-file", pid_file, (char *)shell, NULL};
+  snprintf(user, sizeof user, "%s/user", bundle);
+  struct userns userns;
+  if (userns_make(uid_base, &userns, fail) < 0) return -1;
+  int result = link_namespace(&userns, user, fail);
+  if (result == 0) result = run(argv, fail);
+  unlink(user);
+  userns_leave(&userns);
+  return result;
 }

@@ -48,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       continue;
     }
     if (request.code == MSG_BIND) check_bind_promises(&request.bind);
+    if (request.code == MSG_SHELL_START) need(request.name[0] && request.uid_base >= warden.uid_start);
     if (request.name[0]) need_name(request.name);
     if (request.to[0]) need_name(request.to);
     need(request.froms <= MAX_LOWERS);

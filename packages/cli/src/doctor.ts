@@ -8,8 +8,8 @@ import { formatBytes } from './format.ts'
 
 const OLDEST_NODE = 24
 const LEAST_DISK_BYTES = 2 * 1024 ** 3
-/** Each watcher of each sandbox takes one. */
-const LEAST_INOTIFY_INSTANCES = 1024
+/** Each watcher takes one, and so does each program inside that watches files; a sandbox has at most 64 watchers. */
+const LEAST_INOTIFY_INSTANCES = 128
 
 export async function checkClient(): Promise<Finding[]> {
   return [node(), await server(), await disk()]
@@ -75,7 +75,7 @@ async function inotify(): Promise<Finding> {
     name: 'inotify',
     ok: instances >= LEAST_INOTIFY_INSTANCES,
     optional: true,
-    detail: `${instances} watchers and ${watches} watched directories in all sandboxes together.`,
+    detail: `${instances} watchers and ${watches} watched directories in each sandbox.`,
     mend: `sysctl fs.inotify.max_user_instances=${LEAST_INOTIFY_INSTANCES * 8}`,
   }
 }

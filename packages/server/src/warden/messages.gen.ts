@@ -194,6 +194,7 @@ export type BindFields = {
 
 export type ShellStartFields = {
   shell?: string
+  uidBase?: number
 }
 
 export type CgroupLimitFields = {
@@ -289,6 +290,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
   ],
   SHELL_START: [
     { tag: 1, name: 'shell', kind: 'str' },
+    { tag: 2, name: 'uidBase', kind: 'u32' },
   ],
   CGROUP_LIMIT: [
     { tag: 1, name: 'cgroup', kind: 'str' },

@@ -6,6 +6,8 @@ export interface ShellSpec {
   /** The first host uid and gid of its range. */
   uidBase: number
   uidCount: number
+  /** Made by the warden, with those ids. */
+  userNamespace: string
   /** The directory with the mount points of `SKELETON`. */
   rootDir: string
   /** Mounted read-only at /.islet. */
@@ -125,7 +127,10 @@ export function shellConfig(spec: ShellSpec): string {
       },
     ],
     linux: {
-      namespaces: ['user', 'pid', 'mount', 'ipc', 'uts', 'network', 'cgroup'].map((type) => ({ type })),
+      namespaces: [
+        { type: 'user', path: spec.userNamespace },
+        ...['pid', 'mount', 'ipc', 'uts', 'network', 'cgroup'].map((type) => ({ type })),
+      ],
       uidMappings: range,
       gidMappings: range,
       cgroupsPath: spec.cgroupsPath,

@@ -112,6 +112,7 @@ export class OciEngine implements Engine {
       const config = shellConfig({
         uidBase,
         uidCount: UIDS_PER_SHELL,
+        userNamespace: join(directory, 'user'),
         rootDir: this.#rootDir,
         linkDir: shell.linkDir,
         cgroupsPath: `/${this.#instance.cgroup}/${shell.id}`,
@@ -120,7 +121,7 @@ export class OciEngine implements Engine {
         this.ownSocket(shell),
         writeFile(join(directory, 'config.json'), config, { mode: 0o600 }),
       ])
-      const pid = await this.#runtime.start(shell.id, directory)
+      const pid = await this.#runtime.start(shell.id, directory, uidBase)
       record.process = await identify(pid)
       await this.#shells.write(record)
     })

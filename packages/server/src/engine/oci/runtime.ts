@@ -24,9 +24,9 @@ export class Runtime {
   }
 
   /** Starts the bundle in `directory`; answers with the pid of its first process. */
-  async start(id: string, directory: string): Promise<number> {
+  async start(id: string, directory: string, uidBase: number): Promise<number> {
     try {
-      await this.#warden.request('SHELL_START', { shell: id })
+      await this.#warden.request('SHELL_START', { shell: id, uidBase })
     } catch (error) {
       const reason = (await lastError(join(directory, 'runtime.log'))) ?? (error as Error).message
       throw new IsletError('engine_unavailable', `${this.#name} could not start a sandbox: ${reason}`, {

@@ -57,6 +57,30 @@ export function limits(harness: () => Harness, gaps: Gaps): void {
     assert.equal(await engine.alive(box.shell), true)
   })
 
+  it('lets a sandbox that watches all it can take nothing from another', gaps.unless('wall'), async () => {
+    await using neighbour = await openBox(harness())
+    await using box = await openBox(harness())
+    // As several users: what one may have must not be had again by each.
+    const hog = `import ctypes, os, resource, time
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+init = ctypes.CDLL(None).inotify_init1
+for uid in (0, 1000, 1001):
+    os.seteuid(0)
+    os.seteuid(uid)
+    while init(0) >= 0: pass
+os.seteuid(0)
+open('/tmp/full', 'w')
+while os.path.exists('/tmp/full'): time.sleep(0.02)`
+    const hogging = box.run(['/usr/bin/python3', '-c', hog], { timeoutMs: 60_000 })
+    while ((await box.run('test -e /tmp/full')).code !== 0) await sleep(20)
+    const watch = ['/usr/bin/python3', '-c', 'import ctypes; print(ctypes.CDLL(None).inotify_init1(0) >= 0)']
+    assert.equal(await neighbour.print(watch), 'True')
+    assert.equal(await box.print(watch), 'False')
+    assert.equal((await box.run('rm /tmp/full')).code, 0)
+    await hogging
+  })
+
   it('lowers the CPU time a sandbox gets', gaps.unless('cpuLimit'), async () => {
     const { engine } = harness()
     const burn = { timeoutMs: 1500 }

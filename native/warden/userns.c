@@ -1,0 +1,65 @@
+#include "userns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The effective ids own what is made; the real ones stay root's, by which the kernel takes the limits on processes. */
+static int become(uint32_t id) {
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct data[2];
+  if (setresgid((gid_t)-1, id, (gid_t)-1) < 0 || setresuid((uid_t)-1, id, (uid_t)-1) < 0) return -1;
+  if (syscall(SYS_capget, &header, data) < 0) return -1;
+  for (int i = 0; i < 2; i++) data[i].effective = data[i].permitted;
+  return (int)syscall(SYS_capset, &header, data);
+}
+
+/* Says 0 or an errno, then stays until it is killed. */
+static _Noreturn void hold(uint32_t uid_base, int answer) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  int err = become(uid_base) < 0 || unshare(CLONE_NEWUSER) < 0 ? errno : 0;
+  if (write(answer, &err, sizeof err) != sizeof err) _exit(1);
+  close(answer);
+  for (;;) pause();
+}
+
+static int write_map(pid_t holder, const char *name, uint32_t uid_base) {
+  char path[48], map[48];
+  snprintf(path, sizeof path, "/proc/%d/%s", (int)holder, name);
+  int length = snprintf(map, sizeof map, "0 %u %u", uid_base, UIDS_PER_SANDBOX);
+  AUTO_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
+  return fd >= 0 && write(fd, map, (size_t)length) == length ? 0 : -1;
+}
+
+int userns_make(uint32_t uid_base, struct userns *userns, struct fail *fail) {
+  int answers[2], err = EIO;
+  if (pipe2(answers, O_CLOEXEC) < 0) return fail_errno(fail, "userns", "pipe");
+  userns->holder = fork();
+  if (userns->holder == 0) hold(uid_base, answers[1]);
+  close(answers[1]);
+  ssize_t got = userns->holder < 0 ? -1 : read(answers[0], &err, sizeof err);
+  close(answers[0]);
+  if (userns->holder < 0) return fail_errno(fail, "userns", "fork");
+  if (got == sizeof err && err == 0 && write_map(userns->holder, "uid_map", uid_base) == 0 &&
+      write_map(userns->holder, "gid_map", uid_base) == 0) {
+    return 0;
+  }
+  if (got == sizeof err && err != 0) errno = err;
+  int result = fail_errno(fail, "userns", "make it");
+  userns_leave(userns);
+  return result;
+}
+
+void userns_leave(const struct userns *userns) {
+  kill(userns->holder, SIGKILL);
+  while (waitpid(userns->holder, NULL, 0) < 0 && errno == EINTR) {
+  }
+}
