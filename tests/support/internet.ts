@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const HOST = fileURLToPath(new URL('internet-host.ts', import.meta.url))
-const NETWORKS = 60
+const NETWORKS = 29
 
 export class Internet {
   /** What it serves over HTTP. */
@@ -28,7 +28,8 @@ export class Internet {
 
   constructor() {
     const n = this.#number
-    this.hostAddress = `192.0.2.${4 * n + 1}`
+    // From 8 on: lower ones may be this machine's own, or its gateway's.
+    this.hostAddress = `192.0.2.${8 + 4 * n + 1}`
     this.web = `198.51.100.${n + 1}`
     this.dns = `198.51.100.${n + 101}`
     this.privates = {
@@ -41,7 +42,7 @@ export class Internet {
   }
 
   async start(): Promise<void> {
-    const [name, link, peer] = [this.#name, this.#link, `192.0.2.${4 * this.#number + 2}`]
+    const [name, link, peer] = [this.#name, this.#link, `192.0.2.${8 + 4 * this.#number + 2}`]
     ip('netns', 'add', name)
     ip('link', 'add', link, 'type', 'veth', 'peer', 'name', 'wire', 'netns', name)
     ip('address', 'add', `${this.hostAddress}/30`, 'dev', link)

@@ -26,8 +26,9 @@ export interface Internet extends AsyncDisposable {
 export async function openInternet(slot: number, gateway: string): Promise<Internet> {
   const name = `islet-net-${slot}`
   const [near, far] = [`isn${slot}a`, `isn${slot}b`]
-  const ours = `192.0.2.${slot * 4 + 1}`
-  const host = `192.0.2.${slot * 4 + 2}`
+  // From 128 on: low ones may be this machine's own, or its gateway's, where it is numbered from that range.
+  const ours = `192.0.2.${128 + slot * 4 + 1}`
+  const host = `192.0.2.${128 + slot * 4 + 2}`
   const privateHost = `10.99.${slot}.2`
   const linkLocalHost = `169.254.${100 + slot}.2`
   const ip = (...args: string[]) => run('ip', args)
