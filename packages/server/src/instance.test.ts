@@ -126,6 +126,24 @@ describe('instance', { skip: !isRoot && 'slots are claimed by root only' }, () =
     )
   })
 
+  it('takes away what a dead server left whose data directory is gone, a loop device on its pool too', async () => {
+    const server = await serve('data')
+    const file = join(base, 'data', 'pool.img')
+    execFileSync('truncate', ['-s', '16M', file])
+    execFileSync('losetup', ['--find', file])
+    const sleeper = await plantShell({ runDir: join(runRoot, String(server.answer.slot)) })
+    await kill(server.child)
+    await rm(join(base, 'data'), { recursive: true })
+    assert.deepEqual(await sweepDeadInstances({ runRoot }), [], 'a shell of it lives')
+    await kill(sleeper)
+    assert.deepEqual(await sweepDeadInstances({ runRoot }), [server.answer.slot])
+    assert.deepEqual(await readdir(runRoot), [])
+    assert.doesNotMatch(
+      execFileSync('losetup', ['--list', '--noheadings'], { encoding: 'utf8' }),
+      new RegExp(base),
+    )
+  })
+
   it('leaves the data directory of a dead server that is not ephemeral alone', async () => {
     const server = await serve('data')
     await kill(server.child)

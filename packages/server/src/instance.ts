@@ -182,8 +182,8 @@ async function sweepSlot(runRoot: string, slot: number): Promise<boolean> {
     await removeSlot(runDir)
     return true
   }
-  const readable = claim?.value !== undefined
-  if (readable || (await ageMs(runDir)) < OWNERLESS_MS) return false
+  // A server that may start again finds its slot as it was.
+  if (claim?.value ? !(await isGone(claim.value.dataDir)) : (await ageMs(runDir)) < OWNERLESS_MS) return false
   return seizeSlot(runRoot, slot, claim)
 }
 
@@ -194,9 +194,18 @@ async function seizeSlot(runRoot: string, slot: number, claim: Claim<Owner> | un
   if (!claim && (await ageMs(runDir)) < OWNERLESS_MS) return false
   const owner = claim?.value ?? { dataDir: '', ephemeral: false }
   if (!(await takeClaim(runDir, 'owner', owner, claim))) return false
-  await tearDown({ name: globalName(runDir), runDir })
+  const dataDir = (await isGone(owner.dataDir)) ? owner.dataDir : undefined
+  await tearDown({ name: globalName(runDir), runDir, ...(dataDir && { dataDir }) })
   await removeSlot(runDir)
   return true
+}
+
+/** Nobody can start a server on it again; a loop device may still hold its pool. */
+async function isGone(dataDir: string): Promise<boolean> {
+  return stat(dataDir).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+  )
 }
 
 async function removeEphemeral(dataDir: string): Promise<void> {
