@@ -16,6 +16,8 @@ int cgroup_stat(const char *name, struct wire_out *ok, struct fail *fail);
 int cgroup_freeze(const char *name, bool frozen, struct fail *fail);
 int cgroup_kill(const char *name, struct fail *fail);
 int cgroup_delete(const char *name, struct fail *fail);
+/* What cannot be given back stays: that is no failure. */
+int cgroup_reclaim(const char *name, struct fail *fail);
 int cgroup_list(struct wire_out *ok, struct fail *fail);
 
 /* Shared by the cgroup_*.c files. */

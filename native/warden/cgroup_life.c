@@ -196,6 +196,18 @@ static uint64_t read_number(int dir, const char *file) {
   return cgroup_read(dir, file, text, sizeof text) == 0 ? strtoull(text, NULL, 10) : 0;
 }
 
+int cgroup_reclaim(const char *name, struct fail *fail) {
+  bool v2;
+  AUTO_CLOSE int dir = cgroup_dir(name, CGROUP_MEMORY, &v2, fail);
+  if (dir < 0) return -1;
+  char bytes[32];
+  snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)read_number(dir, "memory.current"));
+  int result = v2 ? cgroup_write(dir, "memory.reclaim", bytes) : cgroup_write(dir, "memory.force_empty", "0");
+  /* EAGAIN, EBUSY: less than all went. ENOENT: a kernel before 5.19 on v2. */
+  if (result == 0 || errno == EAGAIN || errno == EBUSY || errno == EINTR || errno == ENOENT) return 0;
+  return fail_errno(fail, "reclaim", "group %s", name);
+}
+
 /* The working set: what is charged minus file pages that nobody has used lately. */
 static int stat_memory(const char *name, struct wire_out *ok, struct fail *fail) {
   bool v2;

@@ -14,6 +14,7 @@ enum job_class dispatch_class(uint8_t code) {
     case MSG_CGROUP_FREEZE:
     case MSG_CGROUP_KILL:
     case MSG_CGROUP_DELETE:
+    case MSG_CGROUP_RECLAIM:
     case MSG_VETH_DELETE:
       return JOB_CONTROL;
     case MSG_LAYER_CLONE:
@@ -56,6 +57,7 @@ int dispatch(const struct request *r, struct wire_out *ok, struct fail *fail) {
     case MSG_CGROUP_STAT: return cgroup_stat(r->name, ok, fail);
     case MSG_CGROUP_KILL: return cgroup_kill(r->name, fail);
     case MSG_CGROUP_DELETE: return cgroup_delete(r->name, fail);
+    case MSG_CGROUP_RECLAIM: return cgroup_reclaim(r->name, fail);
     case MSG_CGROUP_LIST: return cgroup_list(ok, fail);
     case MSG_BRIDGE_CREATE: return net_bridge_create(r->network.address, r->network.prefix, fail);
     case MSG_BRIDGE_DELETE: return net_bridge_delete(fail);

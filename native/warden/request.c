@@ -174,7 +174,7 @@ static bool plain_field(const struct wire_field *field, struct request *r) {
   if (IN(HELLO, generation)) return wire_u32(field, &r->generation);
   if (IN(LAYER_CREATE, layer) || IN(LAYER_CLONE, from) || IN(LAYER_DELETE, layer) || IN(LAYER_LIMIT, layer) ||
       IN(LAYER_USAGE, layer) || IN(CGROUP_LIMIT, cgroup) || IN(CGROUP_FREEZE, cgroup) || IN(CGROUP_STAT, cgroup) ||
-      IN(CGROUP_KILL, cgroup) || IN(CGROUP_DELETE, cgroup) || IN(SHELL_START, shell)) {
+      IN(CGROUP_KILL, cgroup) || IN(CGROUP_DELETE, cgroup) || IN(CGROUP_RECLAIM, cgroup) || IN(SHELL_START, shell)) {
     return read_name(field, r->name, sizeof r->name);
   }
   if (IN(SHELL_START, uid_base)) return wire_u32(field, &r->uid_base);
@@ -205,6 +205,7 @@ static int check_plain(const struct request *r, struct fail *fail) {
     case MSG_CGROUP_STAT:
     case MSG_CGROUP_KILL:
     case MSG_CGROUP_DELETE:
+    case MSG_CGROUP_RECLAIM:
       return r->name[0] ? 0 : bad(fail, "the name is missing");
     case MSG_SHELL_START:
       return r->name[0] ? check_uids(r->uid_base, fail) : bad(fail, "the name is missing");

@@ -1,5 +1,6 @@
 // An engine makes walls: it starts a guest behind one, gives it a root, limits it, freezes it and takes it away.
 // Everything else happens through the guest. Every engine passes engine.suite.ts.
+import { IsletError } from '@islet/contract'
 import type { Tree } from '../image/image.ts'
 
 export type EngineName = 'oci' | 'process'
@@ -26,6 +27,14 @@ export interface EngineCapabilities {
 
 /** True, or the sentence that says why not. */
 export type Capability = true | { missing: string }
+
+/** The error of an engine that was asked for what it declared as missing. */
+export function notSupported(capability: Capability): IsletError {
+  return new IsletError(
+    'not_supported',
+    capability === true ? 'This engine cannot do that.' : capability.missing,
+  )
+}
 
 /**
  * A shell is a started (or startable) wall that no sandbox has used before. It belongs to at most one sandbox, ever.
@@ -57,6 +66,8 @@ export interface BindOptions {
   hostname: string
   limits: Limits
   network: { enabled: boolean }
+  /** A directory written by `saveMemory`: what ran then goes on. Only with `memoryCheckpoint`. */
+  memory?: string
 }
 
 /** What `bind` found out and the guest's files need. */
@@ -96,6 +107,16 @@ export interface Engine {
   limit(shell: Shell, limits: Limits): Promise<void>
   freeze(shell: Shell): Promise<void>
   thaw(shell: Shell): Promise<void>
+  /**
+   * Gives back what memory of a frozen shell can be given back: page cache, and anonymous pages where there is swap. Engines
+   * that cannot do nothing.
+   */
+  reclaim(shell: Shell): Promise<void>
+  /**
+   * Writes the memory of all that runs in a frozen shell to an empty directory. Its link must be suspended. Only with
+   * `memoryCheckpoint`; the shell stays frozen and can be thawed or destroyed.
+   */
+  saveMemory(shell: Shell, directory: string): Promise<void>
   usage(shell: Shell): Promise<Usage>
   /** Whether its first process lives. */
   alive(shell: Shell): Promise<boolean>

@@ -27,6 +27,7 @@ export const MESSAGE = {
   CGROUP_KILL: 51,
   CGROUP_DELETE: 52,
   CGROUP_LIST: 53,
+  CGROUP_RECLAIM: 54,
   BRIDGE_CREATE: 64,
   BRIDGE_DELETE: 65,
   VETH_DELETE: 66,
@@ -55,6 +56,7 @@ export const SENDER = {
   CGROUP_KILL: 'server',
   CGROUP_DELETE: 'server',
   CGROUP_LIST: 'server',
+  CGROUP_RECLAIM: 'server',
   BRIDGE_CREATE: 'server',
   BRIDGE_DELETE: 'server',
   VETH_DELETE: 'server',
@@ -221,6 +223,10 @@ export type CgroupDeleteFields = {
 
 export type CgroupListFields = Record<never, never>
 
+export type CgroupReclaimFields = {
+  cgroup?: string
+}
+
 export type BridgeCreateFields = {
   address?: string
   prefix?: number
@@ -310,6 +316,9 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 1, name: 'cgroup', kind: 'str' },
   ],
   CGROUP_LIST: [],
+  CGROUP_RECLAIM: [
+    { tag: 1, name: 'cgroup', kind: 'str' },
+  ],
   BRIDGE_CREATE: [
     { tag: 1, name: 'address', kind: 'str' },
     { tag: 2, name: 'prefix', kind: 'u32' },
@@ -340,6 +349,7 @@ export interface FieldsOf {
   CGROUP_KILL: CgroupKillFields
   CGROUP_DELETE: CgroupDeleteFields
   CGROUP_LIST: CgroupListFields
+  CGROUP_RECLAIM: CgroupReclaimFields
   BRIDGE_CREATE: BridgeCreateFields
   BRIDGE_DELETE: BridgeDeleteFields
   VETH_DELETE: VethDeleteFields

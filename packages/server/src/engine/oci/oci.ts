@@ -4,15 +4,16 @@ import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { type Instance, UIDS_PER_SHELL } from '../../instance.ts'
 import type { Warden } from '../../warden/warden.ts'
-import type {
-  BindOptions,
-  Bound,
-  Capability,
-  Engine,
-  EngineCapabilities,
-  Limits,
-  Shell,
-  Usage,
+import {
+  type BindOptions,
+  type Bound,
+  type Capability,
+  type Engine,
+  type EngineCapabilities,
+  type Limits,
+  notSupported,
+  type Shell,
+  type Usage,
 } from '../engine.ts'
 import { identify, isRunning } from '../proc.ts'
 import { type ShellRecord, Shells } from '../shells.ts'
@@ -131,6 +132,7 @@ export class OciEngine implements Engine {
     return this.#alone(shell, async (record, uidBase) => {
       if (!record.process)
         throw new IsletError('internal', `The shell ${shell.id} was bound before it was prepared.`)
+      if (options.memory) throw notSupported(this.capabilities.memoryCheckpoint)
       const request = bindRequest(record.process.pid, uidBase, shell.id, options)
       if (!options.network.enabled) {
         await this.#warden.request('BIND', request)
@@ -177,6 +179,14 @@ export class OciEngine implements Engine {
 
   async thaw(shell: Shell): Promise<void> {
     await this.#warden.request('CGROUP_FREEZE', { cgroup: shell.id, frozen: 0 })
+  }
+
+  async reclaim(shell: Shell): Promise<void> {
+    await this.#warden.request('CGROUP_RECLAIM', { cgroup: shell.id })
+  }
+
+  async saveMemory(): Promise<void> {
+    throw notSupported(this.capabilities.memoryCheckpoint)
   }
 
   async usage(shell: Shell): Promise<Usage> {

@@ -8,7 +8,16 @@ import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import type { Instance } from '../../instance.ts'
-import type { BindOptions, Bound, Capability, Engine, EngineCapabilities, Shell, Usage } from '../engine.ts'
+import {
+  type BindOptions,
+  type Bound,
+  type Capability,
+  type Engine,
+  type EngineCapabilities,
+  notSupported,
+  type Shell,
+  type Usage,
+} from '../engine.ts'
 import { identify, isRunning } from '../proc.ts'
 import { type ShellRecord, Shells } from '../shells.ts'
 import { killTree, treeUsage } from '../tree.ts'
@@ -69,7 +78,8 @@ export class ProcessEngine implements Engine {
     await this.ownSocket(shell)
   }
 
-  async bind(shell: Shell, { root }: BindOptions): Promise<Bound> {
+  async bind(shell: Shell, { root, memory }: BindOptions): Promise<Bound> {
+    if (memory) throw notSupported(this.capabilities.memoryCheckpoint)
     const record = this.#record(shell)
     if (record.process)
       throw new IsletError('not_supported', 'Engine process cannot change the root of a sandbox.')
@@ -99,15 +109,21 @@ export class ProcessEngine implements Engine {
   }
 
   async limit(): Promise<void> {
-    throw new IsletError('not_supported', missing(this.capabilities.memoryLimit))
+    throw notSupported(this.capabilities.memoryLimit)
   }
 
   async freeze(): Promise<void> {
-    throw new IsletError('not_supported', missing(this.capabilities.freeze))
+    throw notSupported(this.capabilities.freeze)
   }
 
   async thaw(): Promise<void> {
-    throw new IsletError('not_supported', missing(this.capabilities.freeze))
+    throw notSupported(this.capabilities.freeze)
+  }
+
+  async reclaim(): Promise<void> {}
+
+  async saveMemory(): Promise<void> {
+    throw notSupported(this.capabilities.memoryCheckpoint)
   }
 
   async usage(shell: Shell): Promise<Usage> {
@@ -160,8 +176,4 @@ export function processCapabilities(): EngineCapabilities {
     memoryCheckpoint: { missing: 'Engine process cannot save memory.' },
     users: { missing: 'Every command runs as the user of the server.' },
   }
-}
-
-function missing(capability: Capability): string {
-  return capability === true ? '' : capability.missing
 }
