@@ -24,6 +24,8 @@ import { Writer } from './writer.ts'
 export interface StreamOwner {
   /** A request, of which there may be `maxRequests` at once. Processes have their own bound. */
   readonly limited: boolean
+  /** Nothing else would answer it if the connection ended now. */
+  readonly awaited?: boolean
   onFrame(frame: Frame): void
   /** The connection ended first; nothing more will come on this stream. */
   onLost(error: IsletError): void
@@ -87,6 +89,11 @@ export class Connection {
 
   get closed(): boolean {
     return this.#closed
+  }
+
+  /** Whether somebody waits for an answer that cannot be asked for again. */
+  get awaited(): boolean {
+    return this.#streams.values().some((owner) => owner.awaited)
   }
 
   open(owner: StreamOwner): number {

@@ -49,6 +49,11 @@ export abstract class Exchange<T> implements StreamOwner {
     this.#again = request.again ?? false
   }
 
+  /** A request that is asked again by itself needs no waiting for. */
+  get awaited(): boolean {
+    return !this.settled && !this.#again
+  }
+
   run(): Promise<T> {
     const { signal } = this.request
     if (signal?.aborted) return Promise.reject(signal.reason)

@@ -2,6 +2,7 @@
 // protocol, and the end when it is gone for good.
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { IsletError } from '@islet/contract'
 import { Connection } from './connection.ts'
 import { clean, sandboxLost } from './errors.ts'
@@ -17,6 +18,10 @@ const AWAY_TIMEOUT_MS = 10_000
 const MAX_REQUESTS = 1024
 /** Breaches of the protocol without a good answer between them, after which the guest is taken for hostile. */
 const MAX_VIOLATIONS = 10
+/** How long `suspend` waits for answers under way, and then for the guest to close its end. */
+const ANSWERS_TIMEOUT_MS = 1000
+const HANGUP_TIMEOUT_MS = 2000
+const ANSWERS_PAUSE_MS = 2
 
 export class LinkHost implements Host {
   /** Set from HELLO to the end of the connection. */
@@ -33,15 +38,20 @@ export class LinkHost implements Host {
   #lost: IsletError | undefined
   #closing: Promise<void> | undefined
   #next: PromiseWithResolvers<void> | undefined
+  /** Settled by `resume` or the end. */
+  #suspended: PromiseWithResolvers<void> | undefined
+  /** The last connection's end. */
+  #gone = Promise.resolve()
+  #onGone = () => {}
 
   constructor(options: LinkOptions) {
     this.#options = options
     this.#log = options.log
   }
 
-  async open(): Promise<void> {
+  async open(socketPath = this.#options.socketPath): Promise<void> {
     this.#gate = await Gate.open({
-      socketPath: this.#options.socketPath,
+      socketPath,
       occupied: () => this.#admitted !== undefined,
       admit: (socket) => this.#admit(socket),
       onFlood: () => this.lose('the sandbox flooded the server with connections'),
@@ -59,17 +69,24 @@ export class LinkHost implements Host {
     this.#next ??= Promise.withResolvers<void>()
     const next = this.#next.promise
     return new Promise<void>((resolve, reject) => {
-      const timer =
-        timeoutMs === undefined
-          ? undefined
-          : setTimeout(() => settle(() => reject(awayTooLong(timeoutMs))), timeoutMs)
+      let timer: NodeJS.Timeout | undefined
+      let settled = false
+      // While suspended nobody is late.
+      const arm = () => {
+        if (timeoutMs === undefined || settled) return
+        if (this.#suspended) void this.#suspended.promise.then(arm)
+        else timer = setTimeout(expire, timeoutMs)
+      }
+      const expire = () => (this.#suspended ? arm() : settle(() => reject(awayTooLong(timeoutMs!))))
       const onAbort = () => settle(() => reject(signal?.reason))
       const settle = (how: () => void) => {
+        settled = true
         clearTimeout(timer)
         signal?.removeEventListener('abort', onAbort)
         how()
       }
       signal?.addEventListener('abort', onAbort, { once: true })
+      arm()
       next.then(
         () => settle(resolve),
         (error) => settle(() => reject(error)),
@@ -94,6 +111,28 @@ export class LinkHost implements Host {
     return this.connection?.ping()
   }
 
+  async suspend(): Promise<void> {
+    if (this.#lost) throw this.#lost
+    this.#suspended ??= Promise.withResolvers<void>()
+    const closing = this.#gate?.close()
+    this.#gate = undefined
+    if (this.#admitted) await this.#hangUp(this.#admitted)
+    await closing
+    if (this.#lost) throw this.#lost
+  }
+
+  async resume(socketPath: string): Promise<void> {
+    if (this.#lost) throw this.#lost
+    if (!this.#suspended) throw new IsletError('internal', 'The link is not suspended.')
+    await this.open(socketPath)
+    if (this.#lost) {
+      await this.#gate?.close()
+      throw this.#lost
+    }
+    this.#suspended?.resolve()
+    this.#suspended = undefined
+  }
+
   /** The sandbox is gone for good. */
   lose(reason: string): void {
     if (this.#lost) return
@@ -102,6 +141,8 @@ export class LinkHost implements Host {
     this.#admitted?.destroy(reason)
     this.#next?.reject(this.#lost)
     this.#next?.promise.catch(() => {})
+    this.#suspended?.resolve()
+    this.#suspended = undefined
     this.processes.onLost(this.#lost)
     this.#emit('lost', { reason: clean(reason, 200) })
   }
@@ -111,11 +152,28 @@ export class LinkHost implements Host {
     await this.#closing
   }
 
+  /** Resolves when the connection is closed at both ends. */
+  async #hangUp(connection: Connection): Promise<void> {
+    // From now on requests wait for the next connection.
+    const greeted = this.connection === connection
+    this.connection = undefined
+    const deadline = performance.now() + ANSWERS_TIMEOUT_MS
+    while (connection.awaited && performance.now() < deadline) await sleep(ANSWERS_PAUSE_MS)
+    if (greeted) connection.out.send('HANGUP', 0, { delayMs: 0 })
+    else connection.destroy('the link was suspended')
+    const timer = setTimeout(() => connection.destroy('the guest did not hang up'), HANGUP_TIMEOUT_MS)
+    await this.#gone
+    clearTimeout(timer)
+  }
+
   #admit(socket: Socket): void {
-    if (this.#lost) {
+    if (this.#lost || this.#suspended) {
       socket.destroy()
       return
     }
+    this.#gone = new Promise((resolve) => {
+      this.#onGone = resolve
+    })
     this.#admitted = new Connection(socket, {
       helloTimeoutMs: this.#options.helloTimeoutMs ?? HELLO_TIMEOUT_MS,
       maxRequests: this.#options.maxRequests ?? MAX_REQUESTS,
@@ -136,9 +194,10 @@ export class LinkHost implements Host {
   }
 
   #onClose(connection: Connection, reason: string, violation: boolean): void {
-    const greeted = this.connection === connection
+    const greeted = connection.bootId !== ''
     this.connection = undefined
     this.#admitted = undefined
+    this.#onGone()
     if (greeted) this.#emit('disconnect', { reason, violation })
     if (!violation || this.#lost) return
     this.#violations++

@@ -17,6 +17,15 @@ export interface Link extends Guest {
   readonly events: EventEmitter<LinkEvents>
   /** The sandbox is gone for good: everything pending, now and later, rejects with `sandbox_lost`. */
   lost(reason: string): void
+  /**
+   * Stops listening and has the guest close the connection; resolves when the guest's end is closed. Nothing is lost: requests
+   * that were not answered are waited for, a little; processes and new requests wait for `resume`, for as long as it
+   * takes. Open streams (downloads, dialed ports, watches) end as with any lost connection. A frozen guest cannot
+   * close its end: suspend first, then freeze.
+   */
+  suspend(): Promise<void>
+  /** Listens again, perhaps elsewhere; the guest redials by itself and everything goes on. */
+  resume(socketPath: string): Promise<void>
   /** Stops listening and drops the connection; what is pending rejects with `sandbox_lost`. Closing twice is fine. */
   close(): Promise<void>
 }
@@ -86,6 +95,8 @@ export async function listenLink(options: LinkOptions): Promise<Link> {
       checkNumber('delayMs', delayMs)
       host.connection?.out.send('HANGUP', 0, { delayMs })
     },
+    suspend: () => host.suspend(),
+    resume: (socketPath) => host.resume(socketPath),
     lost: (reason) => host.lose(reason),
     close: () => host.close(),
   }
