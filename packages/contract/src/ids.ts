@@ -9,6 +9,10 @@ export const ID_PREFIXES = {
   terminal: 'trm',
   watcher: 'wtc',
   overlay: 'ovl',
+  saved: 'sav',
+  checkpoint: 'ckp',
+  snapshot: 'snp',
+  patch: 'pat',
 } as const
 export type IdKind = keyof typeof ID_PREFIXES
 

@@ -25,6 +25,8 @@ export const LIMITS = {
   execOutputBytes: 64 * 1024 * 1024,
   timeoutMs: 24 * 3_600_000,
   tokenMs: 24 * 3_600_000,
+  /** How long a sandbox may be told to stay idle or paused. */
+  lastingMs: 365 * 24 * 3_600_000,
   codeBytes: 4 * 1024 * 1024,
   globs: 100,
   terminals: 256,
@@ -32,6 +34,17 @@ export const LIMITS = {
   overlays: 64,
   services: 64,
   previews: 64,
+  forks: 100,
+  /** Of each sandbox. */
+  checkpoints: 1000,
+  /** Of each checkpoint. */
+  patches: 100,
+  patchScriptBytes: 256 * 1024,
+  /** The end of what a patch printed. */
+  patchOutputBytes: 64 * 1024,
+  /** Kept of each sandbox; the oldest go first. */
+  events: 10_000,
+  eventListeners: 64,
   /** What a watcher gives of a file. */
   watchContentBytes: 1024 * 1024,
   signalBytes: 64 * 1024,
@@ -55,6 +68,7 @@ export const DEFAULTS = {
   cpuMillis: 2000,
   diskBytes: 10 * 1024 * 1024 * 1024,
   pids: 1024,
+  idleMs: 300_000,
   /** What an exec answer holds of stdout and stderr together. */
   execOutputBytes: 4 * 1024 * 1024,
   /** What is kept of a process's output for later readers: its end. */

@@ -1,10 +1,13 @@
 // Every route of the native API, once. The server mounts and validates from this table, the SDK types its calls with
 // it, OpenAPI is printed from it.
 import type { z } from 'zod'
+import { checkpointRoutes } from './routes/checkpoints.ts'
 import { codeRoutes } from './routes/code.ts'
 import { envFileRoutes } from './routes/env-files.ts'
+import { eventRoutes } from './routes/events.ts'
 import { fileRoutes } from './routes/files.ts'
 import { imageRoutes } from './routes/images.ts'
+import { lifecycleRoutes } from './routes/lifecycle.ts'
 import { overlayRoutes } from './routes/overlays.ts'
 import { portRoutes } from './routes/ports.ts'
 import { processRoutes } from './routes/processes.ts'
@@ -13,6 +16,7 @@ import { sandboxRoutes } from './routes/sandboxes.ts'
 import { serverRoutes } from './routes/server.ts'
 import { serviceRoutes } from './routes/services.ts'
 import { signalRoutes } from './routes/signals.ts'
+import { snapshotRoutes } from './routes/snapshots.ts'
 import { storeRoutes } from './routes/store.ts'
 import { terminalRoutes } from './routes/terminals.ts'
 import { tokenRoutes } from './routes/tokens.ts'
@@ -23,6 +27,10 @@ export type { Route } from './routes/route.ts'
 export const ROUTES = {
   ...serverRoutes,
   ...sandboxRoutes,
+  ...lifecycleRoutes,
+  ...checkpointRoutes,
+  ...snapshotRoutes,
+  ...eventRoutes,
   ...tokenRoutes,
   ...processRoutes,
   ...terminalRoutes,

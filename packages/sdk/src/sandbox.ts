@@ -212,4 +212,5 @@ const STARTED = {
   stdout: '',
   stderr: '',
   truncated: false,
+  autoResumed: false,
 }

@@ -7,11 +7,16 @@ import { createApi } from './api/api.ts'
 import { InsideSockets } from './api/inside.ts'
 import { serveApi } from './api/serve.ts'
 import { type Config, loadConfig } from './config.ts'
+import { Checkpoints } from './control/checkpoints.ts'
+import { Fleet } from './control/fleet.ts'
 import { Sandboxes } from './control/sandboxes.ts'
+import { Saves } from './control/saves.ts'
+import { Snapshots } from './control/snapshots.ts'
 import { CodeRunner } from './data/code/code.ts'
 import { EnvFiles } from './data/env-files/env-files.ts'
 import { Files } from './data/files.ts'
 import { Overlays } from './data/overlays/overlays.ts'
+import { Patches } from './data/patches.ts'
 import { Ports } from './data/ports.ts'
 import { Processes } from './data/processes.ts'
 import { Services } from './data/services/services.ts'
@@ -116,7 +121,12 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     log: (line) => log.info(line),
   })
   const { maxSandboxes, defaultRuntime } = config
-  const sandboxes = new Sandboxes({ db, engine, storage, images, log, maxSandboxes, defaultRuntime })
+  const fleet = new Fleet({ db, engine, storage, log })
+  const saves = new Saves(fleet, { memoryDir: join(instance.dataDir, 'memory') })
+  const snapshots = new Snapshots({ fleet, saves })
+  const snapshot = (ref: string) => snapshots.resolve(ref)
+  const sandboxes = new Sandboxes({ fleet, saves, images, maxSandboxes, defaultRuntime, snapshot })
+  const checkpoints = new Checkpoints({ fleet, saves, sandboxes })
   const processes = new Processes({ db, sandboxes, outputDir: join(instance.dataDir, 'output'), log })
   const files = new Files(sandboxes)
   const previews = new Previews({ db, sandboxes, tokens, key, log, config })
@@ -135,6 +145,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     log,
     previewUrl,
   })
+  const patches = new Patches({ fleet, checkpoints, processes, log })
   const inside = {
     code: new CodeRunner({ sandboxes, processes }),
     terminals: new Terminals({ db, sandboxes, processes, log }),
@@ -158,7 +169,9 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     }
     await sandboxes.close(closing)
   })
-  const api = createApi({ control: sandboxes, processes, files, ...inside, images, key, tokens, log, config })
+  const state = { fleet, saves, checkpoints, snapshots, patches }
+  const parts = { control: sandboxes, processes, files, ...inside, ...state }
+  const api = createApi({ ...parts, images, key, tokens, log, config })
   const insideSockets = new InsideSockets({ api, sandboxes, tokens, log })
   cleanup.add(() => insideSockets.close())
   await sandboxes.start()

@@ -7,6 +7,7 @@ export const codeRoutes = {
     path: `${SANDBOX}/code`,
     summary: 'Run a piece of Python, JavaScript, TypeScript or shell',
     tag: 'processes',
+    wakes: true,
     body: code.runCode,
     response: code.codeResult,
     status: 200,

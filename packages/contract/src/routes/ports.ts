@@ -7,6 +7,7 @@ export const portRoutes = {
     path: `${SANDBOX}/ports`,
     summary: 'What listens now',
     tag: 'ports',
+    wakes: true,
     response: preview.portList,
     status: 200,
   },

@@ -12,6 +12,10 @@ export interface Route {
   ofCaller?: true
   /** From inside a sandbox it takes no token: whatever runs there may call it. */
   tokenless?: true
+  /** Wants the sandbox to run: one that stands still is woken first, and none is idle while this is answered. */
+  wakes?: true
+  /** May answer with a stream of another type than `response`. */
+  streams?: true
   /** Takes an Idempotency-Key header. */
   idempotent?: true
   /** Upgrades to a WebSocket. */

@@ -12,7 +12,7 @@ import {
   timestamp,
   userName,
 } from './common.ts'
-import { createSandbox } from './sandbox.ts'
+import { ONE_BASE, oneBase, sandboxFields } from './sandbox.ts'
 
 const argument = z
   .string()
@@ -81,18 +81,25 @@ const resultFields = {
   oom: z.boolean().meta({ description: 'The memory limit of the sandbox killed something while this ran.' }),
   durationMs: z.number(),
 }
+export const autoResumed = z
+  .boolean()
+  .meta({ description: 'The sandbox stood still and was woken for this.' })
 export const execResult = z.object({
   processId,
   ...resultFields,
+  autoResumed,
   stdout: z.string(),
   stderr: z.string(),
   truncated: z.boolean(),
 })
 export type ExecResult = z.infer<typeof execResult>
+/** What is known of a command where it runs. */
+export type CommandResult = Omit<ExecResult, 'autoResumed'>
 
 export const run = z
-  .strictObject({ ...createSandbox.shape, ...commandFields, ...captureFields })
+  .strictObject({ ...sandboxFields, ...commandFields, ...captureFields })
   .superRefine(checkStdin)
+  .refine(oneBase, ONE_BASE)
 export type Run = z.input<typeof run>
 export type RunParsed = z.output<typeof run>
 export const runResult = execResult.extend({ sandboxId: z.string() })
@@ -151,6 +158,8 @@ export const processInfo = z.object({
   result: z.object(resultFields).nullable(),
 })
 export type ProcessInfo = z.infer<typeof processInfo>
+export const startedProcess = processInfo.extend({ autoResumed })
+export type StartedProcess = z.infer<typeof startedProcess>
 export const processList = z.object({ processes: z.array(processInfo) })
 export const listProcesses = z.strictObject({
   status: z.enum(PROCESS_STATUSES).optional(),

@@ -17,6 +17,8 @@ import {
   timestamp,
   userName,
 } from './common.ts'
+import { patchRun } from './patch.ts'
+import { timeouts, timeoutsInfo } from './timeout.ts'
 
 export const SANDBOX_STATUSES = ['creating', 'running', 'paused', 'hibernated', 'stopped', 'failed'] as const
 export const sandboxStatus = z.enum(SANDBOX_STATUSES)
@@ -75,8 +77,14 @@ export const runtimeName = z
   .max(255)
   .regex(/^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/, 'not a runtime name')
 
-export const createSandbox = z.strictObject({
+const snapshotRef = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'not the id or tag of a snapshot')
+
+export const sandboxFields = {
   runtime: runtimeName.optional().meta({ description: 'A name of GET /v1/runtimes. Default: base.' }),
+  snapshot: snapshotRef.optional().meta({
+    description:
+      'The id or tag of a snapshot to begin with, in place of a runtime. What is not given here is as it was there.',
+  }),
   name: label.optional(),
   description: description.optional(),
   metadata: metadata.optional(),
@@ -101,11 +109,17 @@ export const createSandbox = z.strictObject({
   workdir: sandboxPath
     .optional()
     .meta({ description: 'Where commands start; made if missing. Default: that of the image.' }),
+  timeout: timeouts.optional().meta({ description: 'What it does by itself after a while.' }),
   storeAccess: z.boolean().optional().meta({
     description:
       'Give programs inside ISLET_STORE_URL and ISLET_STORE_TOKEN, by which they reach the store. Default: false.',
   }),
-})
+}
+/** Has a meaning only without the other. */
+export const oneBase = (input: { runtime?: unknown; snapshot?: unknown }): boolean =>
+  input.runtime === undefined || input.snapshot === undefined
+export const ONE_BASE = 'a snapshot has its runtime already: leave runtime out'
+export const createSandbox = z.strictObject(sandboxFields).refine(oneBase, ONE_BASE)
 export type CreateSandbox = z.input<typeof createSandbox>
 export type CreateSandboxParsed = z.output<typeof createSandbox>
 
@@ -121,6 +135,12 @@ export const updateSandbox = z.strictObject({
 })
 export type UpdateSandbox = z.input<typeof updateSandbox>
 export type UpdateSandboxParsed = z.output<typeof updateSandbox>
+
+/** For a sandbox that begins as another was: what is not given is as it was there. */
+const { runtime: _runtime, snapshot: _snapshot, ...copyFields } = sandboxFields
+export const copySandbox = z.strictObject(copyFields)
+export type CopySandbox = z.input<typeof copySandbox>
+export type CopySandboxParsed = z.output<typeof copySandbox>
 
 export const sandbox = z.object({
   id: sandboxId,
@@ -146,13 +166,26 @@ export const sandbox = z.object({
   user: z.string(),
   workdir: z.string(),
   storeAccess: z.boolean(),
+  timeouts: timeoutsInfo,
+  origin: z
+    .object({ kind: z.enum(['checkpoint', 'snapshot', 'fork']), id: z.string() })
+    .nullable()
+    .meta({ description: 'What it was made from: a checkpoint, a snapshot, or (fork) another sandbox.' }),
+  terminatesAt: timestamp.nullable().meta({ description: 'Paused with a timeout: when it will be stopped.' }),
   createdAt: timestamp,
   updatedAt: timestamp,
   stoppedAt: timestamp.nullable(),
 })
 export type Sandbox = z.infer<typeof sandbox>
 /** A new sandbox comes with a token that reaches it and nothing else. */
-export const createdSandbox = sandbox.extend({ token: z.string(), tokenExpiresAt: timestamp })
+export const createdSandbox = sandbox.extend({
+  token: z.string(),
+  tokenExpiresAt: timestamp,
+  patches: z
+    .array(patchRun)
+    .optional()
+    .meta({ description: 'Made from a checkpoint with patches: what became of them.' }),
+})
 export type CreatedSandbox = z.infer<typeof createdSandbox>
 
 export const listSandboxes = z.strictObject({
@@ -188,3 +221,31 @@ export const usage = z.object({
   diskBytes: z.number(),
 })
 export type SandboxUsage = z.infer<typeof usage>
+
+export const wakeSandbox = z.strictObject({
+  timeout: timeouts.shape.idle.meta({ description: 'A new idle timeout.' }),
+})
+/** A sandbox that stood still and runs again. */
+export const wokenSandbox = sandbox.extend({ patches: z.array(patchRun).optional() })
+export type WokenSandbox = z.infer<typeof wokenSandbox>
+
+export const forkSandbox = z.strictObject({
+  ...copyFields,
+  count: z.number().int().min(1).max(LIMITS.forks).optional().meta({ description: 'How many. Default: 1.' }),
+})
+export type ForkSandbox = z.input<typeof forkSandbox>
+export type ForkSandboxParsed = z.output<typeof forkSandbox>
+export const forks = z.object({
+  forks: z.array(
+    z.union([
+      z.object({ ok: z.literal(true), sandbox: createdSandbox }),
+      z.object({
+        ok: z.literal(false),
+        error: z.object({ code: z.string(), message: z.string(), hint: z.string().optional() }),
+      }),
+    ]),
+  ),
+  frozenMs: z.number().meta({ description: 'How long the source stood still.' }),
+  memory: z.boolean().meta({ description: 'Whether what ran in the source goes on in the forks.' }),
+})
+export type Forks = z.infer<typeof forks>

@@ -9,7 +9,7 @@ export const serverInfo = z.object({
   engine: z.string(),
   isolation: z.string(),
   capabilities: z.record(z.string(), capability),
-  storage: z.object({ clone: z.string(), diskLimit: z.boolean() }),
+  storage: z.object({ clone: z.string(), diskLimit: z.boolean(), stacks: z.boolean() }),
   sandboxes: z.number().meta({ description: 'Live ones.' }),
   startedAt: z.iso.datetime(),
 })

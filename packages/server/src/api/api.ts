@@ -9,14 +9,17 @@ import { archiveRoutes } from './archive.ts'
 import { attachRoute } from './attach.ts'
 import { readCall } from './call.ts'
 import { insideOf } from './caller.ts'
+import { checkpointRoutes } from './checkpoints.ts'
 import { codeRoutes } from './code.ts'
 import { mountDocs } from './docs.ts'
 import { envFileRoutes } from './env-files.ts'
 import { asIsletError, sendError } from './errors.ts'
+import { eventRoutes } from './events.ts'
 import { type ApiEnv, begin, pathOf } from './exchange.ts'
 import { execRoutes } from './exec.ts'
 import { fileRoutes } from './files.ts'
 import { imageRoutes } from './images.ts'
+import { lifecycleRoutes } from './lifecycle.ts'
 import { keyGate } from './middleware/auth.ts'
 import { createDrain } from './middleware/draining.ts'
 import { hostGate } from './middleware/host.ts'
@@ -31,11 +34,13 @@ import { serverRoutes } from './server.ts'
 import { serviceRoutes } from './services.ts'
 import { signalRoutes, signalsRoute } from './signals.ts'
 import { signedFileRoutes } from './signed-files.ts'
+import { snapshotRoutes } from './snapshots.ts'
 import { storeRoutes } from './store.ts'
 import { noSuchRoute } from './table.ts'
 import { terminalRoutes } from './terminals.ts'
 import { tokenRoutes } from './tokens.ts'
 import { createUpgrade } from './upgrade.ts'
+import { AUTO_RESUMED, useOf } from './use.ts'
 import { watcherEventsRoute, watcherRoutes } from './watchers.ts'
 
 export interface Api {
@@ -55,6 +60,10 @@ export function createApi(deps: ApiDeps): Api {
   const handlers: Handlers = {
     ...serverRoutes(deps),
     ...sandboxRoutes(deps),
+    ...lifecycleRoutes(deps),
+    ...checkpointRoutes(deps),
+    ...snapshotRoutes(deps),
+    ...eventRoutes(deps),
     ...execRoutes(deps),
     ...processRoutes(deps),
     ...fileRoutes(deps),
@@ -77,6 +86,7 @@ export function createApi(deps: ApiDeps): Api {
   const upgrade = createUpgrade({
     gates,
     log: deps.log,
+    sandboxes: deps.control,
     routes: {
       attachProcess: attachRoute(deps),
       signals: signalsRoute(deps),
@@ -90,7 +100,7 @@ export function createApi(deps: ApiDeps): Api {
     await next()
   })
   for (const name of Object.keys(ROUTES) as RouteName[])
-    mount(app, ROUTES[name], handlers[name] as AnyHandler)
+    mount(app, ROUTES[name], handlers[name] as AnyHandler, deps)
   mountOpenApi(app)
   mountDocs(app)
   app.notFound((c) => {
@@ -134,9 +144,12 @@ export function createApi(deps: ApiDeps): Api {
 
 type AnyHandler = (call: unknown) => unknown
 
-function mount(app: Hono<ApiEnv>, route: Route, handler: AnyHandler): void {
+function mount(app: Hono<ApiEnv>, route: Route, handler: AnyHandler, { control }: ApiDeps): void {
   app.on(route.method, route.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
-    const result = await handler(await readCall(route, c))
+    const call = await readCall(route, c)
+    using use = route.wakes && (await useOf(call, control))
+    if (use?.autoResumed) c.env.outgoing.setHeader(AUTO_RESUMED, 'true')
+    const result = await handler(Object.assign(call, { autoResumed: use?.autoResumed ?? false }))
     await send(route, result, c.env.incoming, c.env.outgoing)
     return RESPONSE_ALREADY_SENT
   })

@@ -26,6 +26,7 @@ const IDS: Record<string, { pattern: RegExp; code: ErrorCode }> = {
   pid: { pattern: idPattern('process'), code: 'process_not_found' },
   tid: { pattern: idPattern('terminal'), code: 'terminal_not_found' },
   wid: { pattern: idPattern('watcher'), code: 'watcher_not_found' },
+  cid: { pattern: idPattern('checkpoint'), code: 'checkpoint_not_found' },
   oid: { pattern: idPattern('overlay'), code: 'overlay_not_found' },
 }
 

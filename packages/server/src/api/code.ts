@@ -2,6 +2,9 @@ import type { ApiDeps, Handlers } from './route.ts'
 
 export function codeRoutes({ code }: ApiDeps) {
   return {
-    runCode: ({ params, body, signal }) => code.run(params.id, body, { signal }),
+    runCode: async ({ params, body, signal, autoResumed }) => ({
+      ...(await code.run(params.id, body, { signal })),
+      autoResumed,
+    }),
   } satisfies Partial<Handlers>
 }

@@ -2,6 +2,9 @@ import type { ApiDeps, Handlers } from './route.ts'
 
 export function execRoutes({ processes }: ApiDeps) {
   return {
-    exec: ({ params, body, signal }) => processes.exec(params.id, body, { signal }),
+    exec: async ({ params, body, signal, autoResumed }) => ({
+      ...(await processes.exec(params.id, body, { signal })),
+      autoResumed,
+    }),
   } satisfies Partial<Handlers>
 }

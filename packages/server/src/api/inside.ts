@@ -6,8 +6,9 @@
 // bounded per sandbox, and what is over a bound waits or is cut off without costing this server anything.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { IsletError } from '@islet/contract'
+import type { Beginning, RunningSandbox } from '../control/fleet.ts'
 import type { Machine } from '../control/machine.ts'
-import type { Beginning, RunningSandbox, Sandboxes } from '../control/sandboxes.ts'
+import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Log } from '../log.ts'
 import type { Tokens } from '../tokens.ts'
 import type { Api } from './api.ts'

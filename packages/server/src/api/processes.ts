@@ -6,7 +6,10 @@ const SIGKILL = 9
 
 export function processRoutes({ processes }: ApiDeps) {
   return {
-    startProcess: ({ params, body }) => processes.start(params.id, body),
+    startProcess: async ({ params, body, autoResumed }) => ({
+      ...(await processes.start(params.id, body)),
+      autoResumed,
+    }),
     listProcesses: ({ params, query }) => ({ processes: processes.list(params.id, query) }),
     getProcess: ({ params, query, signal }) =>
       processes.get(params.id, params.pid, query.wait ? { waitMs: query.wait, signal } : {}),

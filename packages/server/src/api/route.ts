@@ -4,11 +4,16 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { RouteName, RouteOf } from '@islet/contract'
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
-import type { Control } from '../control/control.ts'
+import type { Checkpoints } from '../control/checkpoints.ts'
+import type { Fleet } from '../control/fleet.ts'
+import type { Sandboxes } from '../control/sandboxes.ts'
+import type { Saves } from '../control/saves.ts'
+import type { Snapshots } from '../control/snapshots.ts'
 import type { CodeRunner } from '../data/code/code.ts'
 import type { FileService, ProcessService } from '../data/data.ts'
 import type { EnvFiles } from '../data/env-files/env-files.ts'
 import type { Overlays } from '../data/overlays/overlays.ts'
+import type { Patches } from '../data/patches.ts'
 import type { Ports } from '../data/ports.ts'
 import type { Services } from '../data/services/services.ts'
 import type { Signals } from '../data/signals.ts'
@@ -23,7 +28,12 @@ import type { Tokens } from '../tokens.ts'
 import type { Caller } from './caller.ts'
 
 export interface ApiDeps {
-  control: Control
+  control: Sandboxes
+  fleet: Fleet
+  saves: Saves
+  checkpoints: Checkpoints
+  snapshots: Snapshots
+  patches: Patches
   processes: ProcessService
   files: FileService
   code: CodeRunner
@@ -51,6 +61,8 @@ export interface Call<Name extends RouteName> {
   idempotencyKey: string | undefined
   /** Undefined on open routes. */
   caller: Caller | undefined
+  /** The sandbox stood still and was woken for this call. */
+  autoResumed: boolean
   /** HEAD: the headers of the answer to GET, no body. */
   isHead: boolean
   /** Aborts when the client goes away before it was answered. */
@@ -106,6 +118,7 @@ export class Lines<T> {
   }
 }
 
+type Streamed<Name extends RouteName> = RouteOf<Name> extends { streams: true } ? Bytes : never
 type ParamOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
   ? Name | ParamOf<Rest>
   : never
@@ -119,7 +132,7 @@ type BodyOutput<Name extends RouteName> =
     : undefined
 type Result<Name extends RouteName> = RouteOf<Name>['response'] extends infer Response
   ? Response extends z.ZodType
-    ? z.output<Response> | Answer<z.output<Response>> | JsonText
+    ? z.output<Response> | Answer<z.output<Response>> | JsonText | Streamed<Name>
     : Response extends 'bytes'
       ? Bytes
       : Response extends 'lines'

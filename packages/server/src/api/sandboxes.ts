@@ -1,11 +1,11 @@
+import { created } from './lifecycle.ts'
 import type { ApiDeps, Handlers } from './route.ts'
 
-export function sandboxRoutes({ control, processes, tokens }: ApiDeps) {
+export function sandboxRoutes({ control, patches, processes, tokens }: ApiDeps) {
   return {
     createSandbox: async ({ body, idempotencyKey, signal }) => {
       const sandbox = await control.create(body, { idempotencyKey, signal })
-      const { token, expiresAt } = await tokens.issue(sandbox.id)
-      return { ...sandbox, token, tokenExpiresAt: expiresAt }
+      return created(sandbox, { tokens, patches })
     },
     listSandboxes: ({ query }) => control.list(query),
     getSandbox: ({ params }) => control.get(params.id),

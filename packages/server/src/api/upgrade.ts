@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { IsletError } from '@islet/contract'
 import { type WebSocket, WebSocketServer } from 'ws'
+import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Log } from '../log.ts'
 import { checkParams, readQuery } from './call.ts'
 import { authorize, callerOf } from './caller.ts'
@@ -13,6 +14,7 @@ import { linger } from './linger.ts'
 import { chooseProtocol } from './middleware/auth.ts'
 import type { Gate } from './middleware/host.ts'
 import { matchWebSocket, noSuchRoute } from './table.ts'
+import { useOf } from './use.ts'
 
 /** Opens what the socket is for, before the handshake, so that a failure is still an HTTP error. */
 export type WebSocketRoute = (call: {
@@ -42,9 +44,11 @@ export function createUpgrade({
   gates,
   log,
   routes,
+  sandboxes,
 }: {
   gates: readonly Gate[]
   log: Log
+  sandboxes: Pick<Sandboxes, 'use'>
   routes: Record<string, WebSocketRoute>
 }): Upgrade {
   const server = new WebSocketServer({
@@ -90,8 +94,22 @@ export function createUpgrade({
         : new IsletError('bad_request', 'This route is not a WebSocket.')
     }
     const params = checkParams(match.params)
-    authorize(match.route, params, callerOf(incoming))
-    return routes[match.name]!({ params, query: readQuery(match.route, incoming) })
+    const caller = callerOf(incoming)
+    authorize(match.route, params, caller)
+    const query = readQuery(match.route, incoming)
+    // As long as the client is there, the sandbox is not idle.
+    const use = match.route.wakes && (await useOf({ params, caller }, sandboxes))
+    try {
+      const session = await routes[match.name]!({ params, query })
+      const close = () => {
+        session.close()
+        use?.[Symbol.dispose]()
+      }
+      return { serve: session.serve, close }
+    } catch (error) {
+      use?.[Symbol.dispose]()
+      throw error
+    }
   }
 
   function handShake(

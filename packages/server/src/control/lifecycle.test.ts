@@ -6,6 +6,11 @@ import { assertRunning, MOVES, move, type Verb } from './lifecycle.ts'
 
 const ALLOWED: Record<Verb, readonly string[]> = {
   start: ['creating'],
+  pause: ['running'],
+  resume: ['paused'],
+  hibernate: ['running'],
+  wake: ['hibernated'],
+  restore: ['running', 'paused', 'hibernated', 'failed'],
   fail: ['creating', 'running', 'paused', 'hibernated'],
   stop: ['creating', 'running', 'paused', 'hibernated', 'failed'],
 }
@@ -19,6 +24,7 @@ test('every pair of state and verb moves or is refused as the table says', () =>
         assert.equal(moved.status, MOVES[verb].to, `${status} ${verb}`)
         assert.equal(moved.reason, 'because')
         assert.equal(moved.stoppedAt !== null, verb === 'stop')
+        assert.equal(moved.suspendedAt !== null, verb === 'pause' || verb === 'hibernate')
         assert.ok(moved.updatedAt > 0)
       } else {
         assert.throws(

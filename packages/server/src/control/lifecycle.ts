@@ -1,42 +1,55 @@
-// The states of a sandbox and the moves between them, as data. `move` is the one function that changes a status.
-import { IsletError, type SandboxStatus } from '@islet/contract'
+// The states of a sandbox and the moves between them, as data. `move` is the one function that changes a status;
+// fleet.ts writes what it answers, together with the event.
+import { type EventType, IsletError, type SandboxStatus } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 
 interface Move {
   from: readonly SandboxStatus[]
   to: SandboxStatus
+  event: EventType
 }
 
 const ALIVE = ['creating', 'running', 'paused', 'hibernated'] as const
 
 export const MOVES = {
-  start: { from: ['creating'], to: 'running' },
-  fail: { from: ALIVE, to: 'failed' },
-  stop: { from: [...ALIVE, 'failed'], to: 'stopped' },
+  start: { from: ['creating'], to: 'running', event: 'started' },
+  pause: { from: ['running'], to: 'paused', event: 'paused' },
+  resume: { from: ['paused'], to: 'running', event: 'resumed' },
+  hibernate: { from: ['running'], to: 'hibernated', event: 'hibernated' },
+  wake: { from: ['hibernated'], to: 'running', event: 'woken' },
+  /** Back to a checkpoint, from wherever something is left of it. */
+  restore: { from: ['running', 'paused', 'hibernated', 'failed'], to: 'running', event: 'restored' },
+  fail: { from: ALIVE, to: 'failed', event: 'failed' },
+  stop: { from: [...ALIVE, 'failed'], to: 'stopped', event: 'stopped' },
 } as const satisfies Record<string, Move>
 
 export type Verb = keyof typeof MOVES
 
+const STILL: readonly SandboxStatus[] = ['paused', 'hibernated']
+
 /** The record after the move, with its times set. An illegal move is `invalid_state` and changes nothing. */
 export function move(record: SandboxRecord, verb: Verb, reason: string | null = null): SandboxRecord {
-  const { from, to }: Move = MOVES[verb]
-  if (!from.includes(record.status)) {
-    throw new IsletError(
-      'invalid_state',
-      `Sandbox ${record.id} is ${record.status}; ${verb} would make it ${to}.`,
-      {
-        details: { status: record.status, wanted: to },
-      },
-    )
-  }
+  const { to }: Move = MOVES[verb]
+  assertMove(record, verb)
   const now = Date.now()
   return {
     ...record,
     status: to,
     reason,
     updatedAt: now,
+    suspendedAt: STILL.includes(to) ? now : null,
     stoppedAt: to === 'stopped' ? now : record.stoppedAt,
   }
+}
+
+export function assertMove(record: SandboxRecord, verb: Verb): void {
+  const { from, to }: Move = MOVES[verb]
+  if (from.includes(record.status)) return
+  throw new IsletError(
+    'invalid_state',
+    `Sandbox ${record.id} is ${record.status}; ${verb} would make it ${to}.`,
+    { hint: hintFor(record, verb), details: { status: record.status, wanted: to } },
+  )
 }
 
 /** For calls that need a running sandbox. */
@@ -46,4 +59,15 @@ export function assertRunning(record: SandboxRecord): void {
     hint: record.reason ?? undefined,
     details: { status: record.status, wanted: 'running' },
   })
+}
+
+export function isStill({ status }: Pick<SandboxRecord, 'status'>): boolean {
+  return STILL.includes(status)
+}
+
+function hintFor({ status }: SandboxRecord, verb: Verb): string | undefined {
+  if (verb === 'resume' && status === 'hibernated') return 'Wake it: POST /v1/sandboxes/{id}/wake.'
+  if (verb === 'wake' && status === 'paused') return 'Resume it: POST /v1/sandboxes/{id}/resume.'
+  if (verb === 'hibernate' && status === 'paused') return 'Resume it first.'
+  return undefined
 }

@@ -8,14 +8,12 @@ import type { Bound, Engine, Shell } from '../engine/engine.ts'
 import type { SetupFile } from '../guest/guest.ts'
 import { type Link, listenLink } from '../guest/link.ts'
 import type { Log } from '../log.ts'
-import type { Storage } from '../storage/storage.ts'
 
 /** How long a started guest may take to dial. Ordinary is a few milliseconds; a loaded machine may need seconds. */
 const CONNECT_TIMEOUT_MS = 20_000
 
 export interface MachineParts {
   engine: Engine
-  storage: Storage
   log: Log
 }
 
@@ -31,43 +29,65 @@ export interface Machine {
   envReady?: Promise<void>
   /** Ports inside that are ours and not the user's. */
   ownPorts: Set<number>
+  /** It stands still: paused, hibernated, or about to be. */
+  suspended: boolean
+  /** The observers of this server know it. */
+  hasBegun: boolean
 }
 
-/** Starts a shell, makes its layer unless it exists, gives it its root. On an error nothing of it is left. */
+export interface StartOptions {
+  /** Resolves when the layer is there; it is made while the shell starts. */
+  layer?: Promise<unknown>
+  /** What `saveMemory` wrote: what ran then goes on. */
+  memory?: string
+  /** The link that the memory was saved without; everybody who waits on it goes on waiting. */
+  link?: Link
+}
+
+/** Starts a shell and gives it its root. On an error nothing of it is left but the layer. */
 export async function startMachine(
   parts: MachineParts,
   record: SandboxRecord,
-  options: { newLayer: boolean },
+  options: StartOptions = {},
 ): Promise<Machine> {
-  const { engine, storage } = parts
-  const layer = options.newLayer
-    ? storage.create(record.root.layer, { limitBytes: record.resources.diskBytes })
-    : undefined
+  const { engine } = parts
   // Awaited below, after the shell; a rejection in the meantime is not unhandled.
-  layer?.catch(() => {})
-  const shell = await engine.allocate(record.shell)
-  let link: Link | undefined
+  options.layer?.catch(() => {})
+  let shell: Shell | undefined
+  let link = options.link
   try {
-    link = await listen(parts, shell)
+    shell = await engine.allocate(record.shell)
+    if (link) await link.resume(socketOf(shell))
+    else link = await listen(parts, shell)
     await engine.prepare(shell)
-    await layer
+    await options.layer
     const bound = await engine.bind(shell, {
       root: record.root,
       hostname: record.id,
       limits: record.resources,
       network: record.network,
+      memory: options.memory,
     })
     await link.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
     if (engine.capabilities.wall === true) await link.setup(machineFiles(record, bound))
-    return { shell, guest: link, bound, oomKillsSeen: 0, env: {}, ownPorts: new Set() }
+    return newMachine(shell, link, bound)
   } catch (error) {
-    await layer?.catch(() => {})
-    await stopMachine(parts, { shell, guest: link })
-    if (options.newLayer)
-      await storage
-        .delete(record.root.layer)
-        .catch((cause) => parts.log.error({ cause }, 'layer not deleted'))
+    await options.layer?.catch(() => {})
+    if (shell) await stopMachine(parts, { shell, guest: link })
     throw error
+  }
+}
+
+function newMachine(shell: Shell, guest: Link, bound: Bound): Machine {
+  return {
+    shell,
+    guest,
+    bound,
+    oomKillsSeen: 0,
+    env: {},
+    ownPorts: new Set(),
+    suspended: false,
+    hasBegun: false,
   }
 }
 
@@ -77,7 +97,7 @@ export async function adoptMachine(parts: MachineParts, record: SandboxRecord): 
   const link = await listen(parts, shell)
   await parts.engine.ownSocket(shell)
   const { oomKills } = await parts.engine.usage(shell).catch(() => ({ oomKills: 0 }))
-  return { shell, guest: link, bound: {}, oomKillsSeen: oomKills, env: {}, ownPorts: new Set() }
+  return { ...newMachine(shell, link, {}), oomKillsSeen: oomKills }
 }
 
 /** The layer stays. */
@@ -117,10 +137,12 @@ async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {
 }
 
 async function listen(parts: MachineParts, shell: Shell): Promise<Link> {
-  const socketPath = join(shell.linkDir, 'link.sock')
+  const socketPath = socketOf(shell)
   await rm(socketPath, { force: true })
   return listenLink({ socketPath, log: parts.log })
 }
+
+const socketOf = (shell: Shell): string => join(shell.linkDir, 'link.sock')
 
 /** What a root must hold before the first command: who and where it is. */
 function machineFiles(record: SandboxRecord, bound: Bound): SetupFile[] {

@@ -1,14 +1,27 @@
 // A sandbox's record: made from a request, changed by a patch, shown to callers.
 import {
+  type CopySandboxParsed,
   type CreateSandboxParsed,
   DEFAULTS,
   newId,
   type Sandbox,
+  type TimeoutsInfo,
+  type TimeoutsParsed,
   type UpdateSandboxParsed,
 } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
+import type { SavedRecord } from '../db/saved-states.ts'
 import type { EngineCapabilities } from '../engine/engine.ts'
 import type { Image } from '../image/image.ts'
+import type { Storage } from '../storage/storage.ts'
+import { movedPath, rootOver } from './roots.ts'
+
+const DEFAULT_TIMEOUTS: TimeoutsInfo = {
+  idleMs: DEFAULTS.idleMs,
+  executionMs: 0,
+  pausedMs: 0,
+  onIdle: 'hibernate',
+}
 
 /** `image` is absent for engines that run on the machine's own files. */
 export function newRecord(
@@ -20,36 +33,69 @@ export function newRecord(
   },
 ): SandboxRecord {
   const { runtime, image, capabilities } = options
-  const now = Date.now()
   return {
-    id: newId('sandbox'),
-    name: input.name ?? null,
-    description: input.description ?? null,
-    project: input.project ?? null,
-    status: 'creating',
-    reason: null,
+    ...fresh(input),
     runtime,
     image: image?.name ?? null,
     engine: capabilities.engine,
     isolation: capabilities.isolation,
     metadata: input.metadata ?? {},
+    project: input.project ?? null,
     env: { ...image?.defaults.env, ...input.env },
-    resources: {
-      memoryBytes: input.resources?.memory ?? DEFAULTS.memoryBytes,
-      cpuMillis: input.resources?.cpu ?? DEFAULTS.cpuMillis,
-      diskBytes: input.resources?.disk ?? DEFAULTS.diskBytes,
-      pids: input.resources?.pids ?? DEFAULTS.pids,
-    },
+    resources: patchResources(input.resources, DEFAULTS),
     network: input.network ?? { enabled: false },
     user: input.user ?? image?.defaults.user ?? '',
     workdir: input.workdir ?? image?.defaults.workdir ?? '',
     storeAccess: input.storeAccess ?? false,
+    timeouts: patchTimeouts(DEFAULT_TIMEOUTS, input.timeout),
+    origin: null,
+    baseSnapshot: null,
+    patchesOf: null,
     root: { layer: newId('layer'), trees: image?.trees ?? [] },
+  }
+}
+
+/** A sandbox that begins as another was, but for what the caller says. */
+export function copyRecord(
+  saved: SavedRecord,
+  input: CopySandboxParsed,
+  options: Pick<SandboxRecord, 'origin'> & Partial<SandboxRecord> & { storage: Storage },
+): SandboxRecord {
+  const { storage, ...given } = options
+  const { state } = saved
+  const layer = newId('layer')
+  return {
+    ...fresh(input),
+    ...state,
+    metadata: input.metadata ?? {},
+    project: input.project ?? null,
+    env: { ...state.env, ...input.env },
+    resources: patchResources(input.resources, state.resources),
+    network: input.network ?? state.network,
+    user: input.user ?? state.user,
+    workdir: input.workdir ?? movedPath(state.workdir, state.root.layer, layer, storage),
+    storeAccess: input.storeAccess ?? state.storeAccess,
+    timeouts: patchTimeouts(state.timeouts, input.timeout),
+    root: rootOver(state.root, layer, storage),
+    ...given,
+  }
+}
+
+function fresh(input: Pick<CreateSandboxParsed, 'name' | 'description'>) {
+  const now = Date.now()
+  return {
+    id: newId('sandbox'),
+    name: input.name ?? null,
+    description: input.description ?? null,
+    status: 'creating',
+    reason: null,
+    suspendedAt: null,
+    memory: null,
     shell: newId('shell'),
     createdAt: now,
     updatedAt: now,
     stoppedAt: null,
-  }
+  } as const
 }
 
 export function patchRecord(record: SandboxRecord, patch: UpdateSandboxParsed): SandboxRecord {
@@ -58,7 +104,6 @@ export function patchRecord(record: SandboxRecord, patch: UpdateSandboxParsed): 
     if (value === null) delete env[name]
     else env[name] = value
   }
-  const { memory, cpu, disk, pids } = patch.resources ?? {}
   return {
     ...record,
     name: patch.name === undefined ? record.name : patch.name,
@@ -66,22 +111,51 @@ export function patchRecord(record: SandboxRecord, patch: UpdateSandboxParsed): 
     project: patch.project === undefined ? record.project : patch.project,
     metadata: patch.metadata ?? record.metadata,
     env,
-    resources: {
-      memoryBytes: memory ?? record.resources.memoryBytes,
-      cpuMillis: cpu ?? record.resources.cpuMillis,
-      diskBytes: disk ?? record.resources.diskBytes,
-      pids: pids ?? record.resources.pids,
-    },
+    resources: patchResources(patch.resources, record.resources),
     updatedAt: Date.now(),
   }
 }
 
-export function toSandbox(record: SandboxRecord): Sandbox {
-  const { root: _root, shell: _shell, createdAt, updatedAt, stoppedAt, ...seen } = record
+function patchResources(
+  patch: CreateSandboxParsed['resources'],
+  { memoryBytes, cpuMillis, diskBytes, pids }: SandboxRecord['resources'],
+): SandboxRecord['resources'] {
   return {
-    ...seen,
-    createdAt: new Date(createdAt).toISOString(),
-    updatedAt: new Date(updatedAt).toISOString(),
-    stoppedAt: stoppedAt === null ? null : new Date(stoppedAt).toISOString(),
+    memoryBytes: patch?.memory ?? memoryBytes,
+    cpuMillis: patch?.cpu ?? cpuMillis,
+    diskBytes: patch?.disk ?? diskBytes,
+    pids: patch?.pids ?? pids,
   }
 }
+
+export function patchTimeouts(timeouts: TimeoutsInfo, patch: TimeoutsParsed = {}): TimeoutsInfo {
+  return {
+    idleMs: patch.idle ?? timeouts.idleMs,
+    executionMs: patch.execution ?? timeouts.executionMs,
+    pausedMs: patch.paused ?? timeouts.pausedMs,
+    onIdle: patch.onIdle ?? timeouts.onIdle,
+  }
+}
+
+export function toSandbox(record: SandboxRecord): Sandbox {
+  const {
+    root: _root,
+    shell: _shell,
+    memory: _memory,
+    baseSnapshot: _base,
+    patchesOf: _patches,
+    ...rest
+  } = record
+  const { suspendedAt, createdAt, updatedAt, stoppedAt, ...seen } = rest
+  const { status, timeouts } = record
+  const terminates = status === 'paused' && timeouts.pausedMs > 0
+  return {
+    ...seen,
+    terminatesAt: terminates ? toIso((suspendedAt ?? 0) + timeouts.pausedMs) : null,
+    createdAt: toIso(createdAt),
+    updatedAt: toIso(updatedAt),
+    stoppedAt: stoppedAt === null ? null : toIso(stoppedAt),
+  }
+}
+
+const toIso = (ms: number): string => new Date(ms).toISOString()

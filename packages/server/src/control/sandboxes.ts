@@ -1,190 +1,225 @@
-// The sandboxes there are: creates, finds, changes and removes them, and brings them back after a restart.
-import { setTimeout } from 'node:timers/promises'
+// The sandboxes as callers see them: made, found, changed and removed, and brought back after a restart.
 import {
+  type CopySandboxParsed,
   type CreateSandboxParsed,
   IsletError,
-  isId,
   type ListSandboxesParsed,
-  newId,
   type Sandbox,
   type SandboxPage,
   type SandboxUsage,
   type ServerInfo,
+  type TimeoutsParsed,
   type UpdateSandboxParsed,
 } from '@islet/contract'
-import type { Db } from '../db/db.ts'
-import { type SandboxRecord, SandboxTable } from '../db/sandboxes.ts'
-import type { Engine, EngineCapabilities } from '../engine/engine.ts'
+import type { SandboxRecord } from '../db/sandboxes.ts'
+import type { SavedRecord } from '../db/saved-states.ts'
+import type { EngineCapabilities } from '../engine/engine.ts'
 import type { Image, Images } from '../image/image.ts'
-import type { Log } from '../log.ts'
-import type { Storage } from '../storage/storage.ts'
 import { VERSION } from '../version.ts'
 import type { Control } from './control.ts'
+import type { Fleet, RunningSandbox, SandboxObserver } from './fleet.ts'
 import { Idempotency } from './idempotency.ts'
-import { assertRunning, move } from './lifecycle.ts'
-import {
-  adoptMachine,
-  asStartError,
-  type Machine,
-  settleMachine,
-  startMachine,
-  stopMachine,
-} from './machine.ts'
-import { newRecord, patchRecord, toSandbox } from './record.ts'
-import { Slots } from './slots.ts'
+import { asStartError, type Machine, settleMachine, startMachine } from './machine.ts'
+import { copyRecord, newRecord, patchRecord, patchTimeouts, toSandbox } from './record.ts'
+import { bringBack } from './recovery.ts'
+import { makeLayer } from './roots.ts'
+import type { Saves } from './saves.ts'
 import { assertSupported } from './supported.ts'
-
-/** How soon the death of a sandbox's first process is noticed after its connection broke. */
-const AWAY_POLL_MS = 100
-/** After a reboot of the machine: how many sandboxes are started side by side. */
-const RESTARTS_AT_ONCE = 4
+import { Suspension, type Use } from './suspension.ts'
 
 /** Records of stopped sandboxes that are remembered, and how often the others are forgotten. */
 const KEEP_STOPPED = 10_000
 const PRUNE_EVERY = 100
 
 export interface SandboxesOptions {
-  db: Db
-  engine: Engine
-  storage: Storage
+  fleet: Fleet
+  saves: Saves
   images: Images
-  log: Log
   maxSandboxes: number
   defaultRuntime: string
+  /** By id or tag; throws `snapshot_not_found`. */
+  snapshot(ref: string): { id: string; saved: SavedRecord }
 }
 
-/** What the data services need of a running sandbox. */
-export interface RunningSandbox {
-  record: SandboxRecord
-  machine: Machine
+/** What a new sandbox begins with. */
+interface Base {
+  /** It begins as this. */
+  saved?: SavedRecord
+  record(saved: SavedRecord | undefined): SandboxRecord
 }
 
-/** How a sandbox came to run: just made, found running by a new server, or started again over its files. */
-export type Beginning = 'created' | 'adopted' | 'restarted'
+export interface CreateOptions {
+  idempotencyKey?: string
+  signal?: AbortSignal
+}
 
-/** Told when a sandbox becomes usable and when it is gone, so that what runs inside can be followed. */
-export interface SandboxObserver {
-  /** In the order of `observe`. A create answers only after all of them are done. */
-  began(sandbox: RunningSandbox, how: Beginning): void | Promise<void>
-  gone(sandboxId: string, options: { removed: boolean }): Promise<void>
+type CreateInput = CreateSandboxParsed | CopySandboxParsed
+type Given = Pick<SandboxRecord, 'origin'> & Partial<SandboxRecord>
+
+interface MakeOptions {
+  /** In the transaction that acknowledges it. */
+  commit?: (id: string) => void
+  signal?: AbortSignal
 }
 
 export class Sandboxes implements Control {
+  readonly suspension: Suspension
   readonly #options: SandboxesOptions
-  readonly #table: SandboxTable
+  readonly #fleet: Fleet
   readonly #idempotency: Idempotency
-  readonly #machines = new Map<string, Promise<Machine>>()
   readonly #deleting = new Map<string, Promise<Sandbox>>()
-  readonly #failing = new Map<string, Promise<void>>()
-  readonly #observers: SandboxObserver[] = []
   readonly #startedAt = new Date()
   #stops = 0
-  #closed = false
 
   constructor(options: SandboxesOptions) {
     this.#options = options
-    this.#table = new SandboxTable(options.db)
-    this.#idempotency = new Idempotency(options.db)
+    this.#fleet = options.fleet
+    this.#idempotency = new Idempotency(options.fleet.db)
+    this.suspension = new Suspension({
+      fleet: options.fleet,
+      memoryDir: options.saves.memoryDir,
+      kill: (id, isStillMeant) => this.#stop(id, isStillMeant),
+    })
   }
 
   observe(observer: SandboxObserver): void {
-    this.#observers.push(observer)
+    this.#fleet.observe(observer)
   }
 
   /** Adopts what still runs, restarts what the machine's reboot ended, and sweeps what a crash left half made. */
   async start(): Promise<void> {
-    const { engine, storage, log } = this.#options
-    const records = this.#table.live().filter((record) => record.status !== 'creating')
-    for (const record of this.#table.live()) if (record.status === 'creating') this.#table.remove(record.id)
-    this.#table.prune(KEEP_STOPPED)
-    const alive = await engine.start(records.map((record) => record.shell))
-    const layers = new Set(this.#table.holding().map((record) => record.root.layer))
-    for (const layer of await storage.list()) if (!layers.has(layer)) await storage.delete(layer)
-    const slots = new Slots(RESTARTS_AT_ONCE)
-    for (const record of records) {
-      const adopts = alive.has(record.shell)
-      const machine = adopts ? adoptMachine(this.#options, record) : slots.run(() => this.#restart(record))
-      this.#machines.set(record.id, machine)
-      machine.then(
-        (started) => {
-          log.info({ sandbox: record.id, adopted: adopts }, 'sandbox brought back')
-          this.#follow(record.id, started)
-          const how = adopts ? 'adopted' : 'restarted'
-          void this.#tellBegan({ record: this.record(record.id), machine: started }, how)
-        },
-        (error) => this.#fail(record.id, `It could not be brought back: ${error.message}`),
-      )
-    }
+    this.#fleet.table.prune(KEEP_STOPPED)
+    await bringBack(this.#fleet, this.#options.saves, this.suspension)
   }
 
-  async create(
-    input: CreateSandboxParsed,
-    options: { idempotencyKey?: string; signal?: AbortSignal } = {},
+  create(input: CreateSandboxParsed, options: CreateOptions = {}): Promise<Sandbox> {
+    return this.#once(input, options, input, async () => {
+      if (input.snapshot === undefined) {
+        const base = await this.#base(input)
+        return { record: () => newRecord(input, base) }
+      }
+      const { id, saved } = this.#options.snapshot(input.snapshot)
+      return this.#copy(saved, input, { origin: { kind: 'snapshot', id }, baseSnapshot: id, patchesOf: null })
+    })
+  }
+
+  /** A sandbox that begins as another was. `given` says where it comes from. */
+  createFrom(
+    saved: SavedRecord,
+    input: CopySandboxParsed,
+    given: Given,
+    options: CreateOptions = {},
+  ): Promise<Sandbox> {
+    const asked = { from: given.origin?.id, ...input }
+    return this.#once(asked, options, input, async () => this.#copy(saved, input, given))
+  }
+
+  #copy(saved: SavedRecord, input: CopySandboxParsed, given: Given): Base {
+    const { storage } = this.#fleet
+    return { saved, record: (flat = saved) => copyRecord(flat, input, { ...given, storage }) }
+  }
+
+  async #once(
+    asked: object,
+    options: CreateOptions,
+    input: CreateInput,
+    base: () => Promise<Base>,
   ): Promise<Sandbox> {
     const { idempotencyKey } = options
-    if (!idempotencyKey) return this.#create(input, options)
+    if (!idempotencyKey) return this.#create(input, base, options)
     // A client that went away may come back with its key, so only a create without one is undone then.
     return this.#idempotency.once(
       idempotencyKey,
-      input,
-      (commit) => this.#create(input, { commit }),
+      asked,
+      (commit) => this.#create(input, base, { commit }),
       (id) => this.get(id),
     )
   }
 
-  async #create(
-    input: CreateSandboxParsed,
-    options: { commit?: (id: string) => void; signal?: AbortSignal },
-  ): Promise<Sandbox> {
-    if (this.#closed) throw new IsletError('draining')
+  async #create(input: CreateInput, base: () => Promise<Base>, options: MakeOptions): Promise<Sandbox> {
+    if (this.#fleet.closed) throw new IsletError('draining')
     if (this.#isFull()) {
       throw new IsletError('too_many_requests', `${this.unready()}`, {
         hint: 'Delete some, or raise ISLET_MAX_SANDBOXES.',
       })
     }
-    assertSupported(input, this.#options.engine.capabilities)
-    let record = newRecord(input, await this.#base(input))
-    this.#table.save(record)
-    const machine = startMachine(this.#options, record, { newLayer: true })
-    this.#machines.set(record.id, machine)
+    assertSupported(input, this.#fleet.engine.capabilities)
+    const { saved, record } = await base()
+    if (!saved) return this.#make(input, record(undefined), undefined, options)
+    return this.#options.saves.using(saved, (flat) => this.#make(input, record(flat), flat, options))
+  }
+
+  async #make(
+    input: CreateInput,
+    fresh: SandboxRecord,
+    saved: SavedRecord | undefined,
+    options: MakeOptions,
+  ): Promise<Sandbox> {
+    const { db, layers, storage, table } = this.#fleet
+    db.transaction(() => {
+      table.save(fresh)
+      layers.hold(fresh.id, fresh.root)
+      if (saved) this.#options.saves.giveRows(saved, fresh)
+    })
+    const limitBytes = fresh.resources.diskBytes
+    const layer = makeLayer(storage, { layer: fresh.root.layer, over: saved?.state.root, limitBytes })
+    const memory = saved?.memory ? this.#options.saves.memoryPath(saved.id) : undefined
+    const machine = startMachine(this.#fleet, fresh, { layer, memory })
+    this.#fleet.machines.set(fresh.id, machine)
     try {
       const started = await machine
-      const workdir = await settleMachine(started, record, input)
-      await this.#tellBegan({ record: { ...record, workdir }, machine: started }, 'created')
+      const workdir = await settleMachine(started, fresh, input)
+      const settled = { ...fresh, workdir }
+      // One that begins as another was has services and patches, which want it to run.
+      if (!saved) await this.#fleet.tellBegan({ record: settled, machine: started }, 'created')
       options.signal?.throwIfAborted()
-      record = move({ ...record, workdir }, 'start')
-      this.#options.db.transaction(() => {
-        this.#table.save(record)
-        options.commit?.(record.id)
-      })
-      this.#follow(record.id, started)
+      const record = this.#started(settled, options.commit)
+      if (saved)
+        await this.#fleet.tellBegan({ record, machine: started }, saved.memory ? 'adopted' : 'restarted')
+      options.signal?.throwIfAborted()
+      this.#fleet.follow(record.id, started)
       return toSandbox(record)
     } catch (error) {
-      await this.#undo(record, machine)
+      await this.#undo(fresh, machine)
       throw options.signal?.aborted ? options.signal.reason : asStartError(error)
     }
+  }
+
+  #started(record: SandboxRecord, commit?: (id: string) => void): SandboxRecord {
+    const { origin, runtime } = record
+    const also = () => {
+      this.#fleet.events.add(record.id, 'created', { runtime, ...(origin && { origin: { ...origin } }) })
+      commit?.(record.id)
+    }
+    const started = this.#fleet.move(record, 'start', { also })
+    this.suspension.activity.begin(record.id)
+    return started
   }
 
   async #base(
     input: CreateSandboxParsed,
   ): Promise<{ runtime: string; image?: Image; capabilities: EngineCapabilities }> {
-    const { engine, images, defaultRuntime } = this.#options
+    const { images, defaultRuntime } = this.#options
     const runtime = input.runtime ?? defaultRuntime
-    const { capabilities } = engine
+    const { capabilities } = this.#fleet.engine
     // An engine without a wall runs on the machine's own files: there is no other image for it.
     if (capabilities.wall !== true) return { runtime: 'host', capabilities }
     return { runtime, image: await images.resolve(runtime), capabilities }
   }
 
   async #undo(record: SandboxRecord, machine: Promise<Machine>): Promise<void> {
-    const started = await machine.catch(() => undefined)
-    this.#machines.delete(record.id)
-    if (started) {
-      for (const observer of this.#observers) await observer.gone(record.id, { removed: true })
-      await stopMachine(this.#options, started)
-      await this.#options.storage.delete(record.root.layer)
+    const { db, layers, table } = this.#fleet
+    if (await machine.catch(() => undefined)) {
+      await this.#fleet.tellGone(record.id, { removed: true })
+      await this.#fleet.letGo(record.id)
     }
-    this.#table.remove(record.id)
+    this.#fleet.machines.delete(record.id)
+    this.suspension.activity.forget(record.id)
+    const unheld = db.transaction(() => {
+      table.remove(record.id)
+      return layers.holdOnly(record.id, undefined)
+    })
+    await this.#fleet.dropLayers(unheld)
   }
 
   get(id: string): Sandbox {
@@ -192,87 +227,137 @@ export class Sandboxes implements Control {
   }
 
   record(id: string): SandboxRecord {
-    const record = isId('sandbox', id) ? this.#table.get(id) : undefined
-    if (!record) throw new IsletError('sandbox_not_found', `There is no sandbox ${id.slice(0, 64)}.`)
-    return record
+    return this.#fleet.record(id)
+  }
+
+  running(id: string): Promise<RunningSandbox> {
+    return this.#fleet.running(id)
+  }
+
+  /** For whatever somebody does with a sandbox: it is woken if need be, and not idle until the use is over. */
+  use(id: string): Promise<Use> {
+    return this.suspension.use(id)
   }
 
   list(query: ListSandboxesParsed): SandboxPage {
-    const { records, total, cursor } = this.#table.list(query)
+    const { records, total, cursor } = this.#fleet.table.list(query)
     return { sandboxes: records.map(toSandbox), total, ...(cursor && { cursor }) }
   }
 
   async update(id: string, patch: UpdateSandboxParsed): Promise<Sandbox> {
     if (patch.resources) await this.#limit(id, patch)
     const record = patchRecord(this.record(id), patch)
-    this.#table.save(record)
+    this.#fleet.table.save(record)
     return toSandbox(record)
   }
 
   async #limit(id: string, patch: UpdateSandboxParsed): Promise<void> {
-    assertSupported({ resources: patch.resources }, this.#options.engine.capabilities)
+    const { engine, storage } = this.#fleet
+    assertSupported({ resources: patch.resources }, engine.capabilities)
     const { record, machine } = await this.running(id)
     const { resources } = patchRecord(record, patch)
-    await this.#options.engine.limit(machine.shell, resources)
-    if (patch.resources?.disk) await this.#options.storage.setLimit(record.root.layer, resources.diskBytes)
+    await engine.limit(machine.shell, resources)
+    if (patch.resources?.disk) await storage.setLimit(record.root.layer, resources.diskBytes)
+  }
+
+  setTimeouts(id: string, patch: TimeoutsParsed): Sandbox {
+    const record = this.record(id)
+    if (record.status === 'stopped') throw new IsletError('invalid_state', `Sandbox ${id} is stopped.`)
+    const timeouts = patchTimeouts(record.timeouts, patch)
+    const changed = { ...record, timeouts, updatedAt: Date.now() }
+    this.#fleet.db.transaction(() => {
+      this.#fleet.table.save(changed)
+      this.#fleet.events.add(id, 'timeout.changed', { ...timeouts })
+    })
+    this.suspension.activity.begin(id)
+    return toSandbox(changed)
+  }
+
+  async pause(id: string): Promise<Sandbox> {
+    return toSandbox(await this.suspension.pause(id))
+  }
+
+  async resume(id: string): Promise<Sandbox> {
+    return toSandbox(await this.suspension.resume(id))
+  }
+
+  async hibernate(id: string): Promise<Sandbox> {
+    return toSandbox(await this.suspension.hibernate(id))
+  }
+
+  async wake(id: string, options: { idleMs?: number } = {}): Promise<Sandbox> {
+    return toSandbox(await this.suspension.wake(id, options))
   }
 
   delete(id: string): Promise<Sandbox> {
-    const record = this.record(id)
-    if (record.status === 'stopped') return this.#deleting.get(id) ?? Promise.resolve(toSandbox(record))
-    if (record.status === 'creating') {
+    const { status } = this.record(id)
+    if (status === 'creating') {
       return Promise.reject(new IsletError('invalid_state', `Sandbox ${id} is still being made.`))
     }
-    // The record says stopped first: whatever a crash leaves from here on is swept at the next start.
-    const stopped = move(record, 'stop')
-    this.#table.save(stopped)
-    const work = this.#remove(stopped).finally(() => this.#deleting.delete(id))
-    this.#deleting.set(id, work)
+    return this.#stop(id)
+  }
+
+  /** All who ask at once share one. */
+  #stop(id: string, isStillMeant?: () => boolean): Promise<Sandbox> {
+    let work = this.#deleting.get(id)
+    if (!work) {
+      work = this.#fleet
+        .inTurn(id, () => this.#remove(id, isStillMeant))
+        .finally(() => this.#deleting.delete(id))
+      this.#deleting.set(id, work)
+    }
     return work
   }
 
-  async #remove(record: SandboxRecord): Promise<Sandbox> {
-    await this.#failing.get(record.id)
-    await this.#letGo(record.id)
-    for (const observer of this.#observers) await observer.gone(record.id, { removed: true })
-    await this.#options.storage.delete(record.root.layer)
-    if (++this.#stops % PRUNE_EVERY === 0) this.#table.prune(KEEP_STOPPED)
-    return toSandbox(record)
+  async #remove(id: string, isStillMeant: () => boolean = () => true): Promise<Sandbox> {
+    const record = this.record(id)
+    if (record.status === 'stopped' || !isStillMeant()) return toSandbox(record)
+    // The record says stopped first: whatever a crash leaves from here on is swept at the next start.
+    let unheld: string[] = []
+    const also = () => {
+      unheld = this.#fleet.layers.holdOnly(id, undefined)
+    }
+    const stopped = this.#fleet.move(record, 'stop', { change: { memory: null }, also })
+    this.suspension.activity.forget(id)
+    await this.#fleet.settleFailure(id)
+    await this.#fleet.letGo(id)
+    await this.#fleet.tellGone(id, { removed: true })
+    await this.#fleet.dropLayers(unheld)
+    await this.suspension.forgetMemory(record)
+    if (++this.#stops % PRUNE_EVERY === 0) this.#fleet.table.prune(KEEP_STOPPED)
+    return toSandbox(stopped)
   }
 
+  /** Of one that stands still too, without waking it. */
   async usage(id: string): Promise<SandboxUsage> {
-    const { record, machine } = await this.running(id)
+    const record = this.record(id)
+    const { engine, storage } = this.#fleet
+    const isLive = record.status === 'paused' || record.status === 'hibernated'
+    const machine = isLive ? await this.#fleet.machine(id) : (await this.running(id)).machine
+    const nothing = { memoryBytes: 0, memoryPeakBytes: 0, cpuUsec: 0, pids: 0, oomKills: 0 }
     const [usage, diskBytes] = await Promise.all([
-      this.#options.engine.usage(machine.shell),
-      this.#options.storage.usageBytes(record.root.layer),
+      machine && record.memory === null ? engine.usage(machine.shell) : nothing,
+      storage.usageBytes(record.root.layer),
     ])
     return { ...usage, diskBytes }
   }
 
   /** How often the memory limit has killed something in this sandbox. */
   async oomKills(machine: Machine): Promise<number> {
-    return (await this.#options.engine.usage(machine.shell)).oomKills
-  }
-
-  async running(id: string): Promise<RunningSandbox> {
-    const record = this.record(id)
-    assertRunning(record)
-    const machine = await this.#machines.get(id)
-    if (!machine) throw new IsletError('sandbox_lost', `Sandbox ${id} is gone.`)
-    return { record, machine }
+    return (await this.#fleet.engine.usage(machine.shell)).oomKills
   }
 
   unready(): string | undefined {
-    if (this.#closed) return 'The server is shutting down.'
+    if (this.#fleet.closed) return 'The server is shutting down.'
     if (this.#isFull()) return `This server runs at most ${this.#options.maxSandboxes} sandboxes.`
   }
 
   #isFull(): boolean {
-    return this.#table.countLive() >= this.#options.maxSandboxes
+    return this.#fleet.table.countLive() >= this.#options.maxSandboxes
   }
 
   info(): ServerInfo {
-    const { engine, storage } = this.#options
+    const { engine, storage, table } = this.#fleet
     const { engine: name, isolation, ...capabilities } = engine.capabilities
     return {
       version: VERSION,
@@ -280,77 +365,31 @@ export class Sandboxes implements Control {
       isolation,
       capabilities,
       storage: storage.capabilities,
-      sandboxes: this.#table.countLive(),
+      sandboxes: table.countLive(),
       startedAt: this.#startedAt.toISOString(),
     }
   }
 
-  /** Images that sandboxes stand on. */
+  /** Images that sandboxes, checkpoints and snapshots stand on. */
   imagesInUse(): Set<string> {
-    return new Set(this.#table.holding().flatMap((record) => record.image ?? []))
+    const held = this.#fleet.table.holding().flatMap((record) => record.image ?? [])
+    return new Set([...held, ...this.#options.saves.table.images()])
   }
 
   /** No more creates; the sandboxes go on without this server, or with `all` are stopped too. */
   async close(options: { all?: boolean } = {}): Promise<void> {
-    this.#closed = true
+    this.suspension.activity.close()
     if (options.all)
-      await Promise.all(this.#table.live().map((record) => this.delete(record.id).catch(() => {})))
+      await Promise.all(this.#fleet.table.live().map((record) => this.delete(record.id).catch(() => {})))
+    this.#fleet.closed = true
     await Promise.all(this.#deleting.values())
     await Promise.all(
-      [...this.#machines.values()].map((machine) =>
+      [...this.#fleet.machines.values()].map((machine) =>
         machine.then(
           ({ guest }) => guest.close(),
           () => {},
         ),
       ),
     )
-  }
-
-  /** A new shell over the layer that is there: files are kept, processes are not. */
-  async #restart(record: SandboxRecord): Promise<Machine> {
-    const again = { ...record, shell: newId('shell'), updatedAt: Date.now() }
-    this.#table.save(again)
-    return startMachine(this.#options, again, { newLayer: false })
-  }
-
-  async #tellBegan(sandbox: RunningSandbox, how: Beginning): Promise<void> {
-    // Each is called before any is waited for: later ones may rely on what earlier ones have begun.
-    const done = this.#observers.map((observer) => observer.began(sandbox, how))
-    await Promise.all(done)
-  }
-
-  #follow(id: string, machine: Machine): void {
-    machine.guest.events.on('disconnect', () => void this.#watchAway(id, machine))
-    machine.guest.events.once('lost', ({ reason }) => void this.#fail(id, reason))
-    if (!machine.guest.connected) void this.#watchAway(id, machine)
-  }
-
-  /** A guest that is away redials, unless it is dead. */
-  async #watchAway(id: string, machine: Machine): Promise<void> {
-    while (!this.#closed && !machine.guest.connected && this.#machines.has(id)) {
-      if (!(await this.#options.engine.alive(machine.shell).catch(() => true))) {
-        return this.#fail(id, 'Its first process ended.')
-      }
-      await setTimeout(AWAY_POLL_MS, undefined, { ref: false })
-    }
-  }
-
-  async #fail(id: string, reason: string): Promise<void> {
-    const record = this.#table.get(id)
-    if (this.#closed || !record || record.status === 'stopped' || record.status === 'failed') return
-    this.#options.log.warn({ sandbox: id, reason }, 'sandbox failed')
-    this.#table.save(move(record, 'fail', reason))
-    const work = this.#letGo(id)
-      .catch((error) => this.#options.log.error({ error, sandbox: id }, 'not stopped'))
-      .finally(() => this.#failing.delete(id))
-    this.#failing.set(id, work)
-    await work
-    for (const observer of this.#observers) await observer.gone(id, { removed: false })
-  }
-
-  async #letGo(id: string): Promise<void> {
-    const machine = await this.#machines.get(id)?.catch(() => undefined)
-    this.#machines.delete(id)
-    if (machine) await stopMachine(this.#options, machine)
   }
 }

@@ -1,7 +1,7 @@
 // What happens inside a sandbox, as api/ serves it: processes and files.
 import type {
+  CommandResult,
   ExecParsed,
-  ExecResult,
   FileEntry,
   FileList,
   ProcessInfo,
@@ -14,7 +14,7 @@ import type { OutputChannel, TerminalSize } from '../guest/guest.ts'
 
 export interface ProcessService {
   /** Runs to the end. When `signal` aborts (the client went away) the command is killed. */
-  exec(sandboxId: string, input: ExecParsed, options?: { signal?: AbortSignal }): Promise<ExecResult>
+  exec(sandboxId: string, input: ExecParsed, options?: { signal?: AbortSignal }): Promise<CommandResult>
   run(input: RunParsed, options?: { signal?: AbortSignal }): Promise<RunResult>
   start(sandboxId: string, input: StartProcessParsed): Promise<ProcessInfo>
   list(sandboxId: string, query: { status?: ProcessInfo['status']; limit?: number }): ProcessInfo[]

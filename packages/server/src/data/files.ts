@@ -1,12 +1,12 @@
 // Files of a sandbox, through its guest. Paths mean what they mean inside; no path of the host is ever made from them.
 import { posix } from 'node:path'
 import { type FileEntry, type FileList, IsletError } from '@islet/contract'
+import { Locks } from '../control/locks.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import { Slots } from '../control/slots.ts'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { Entry, Guest } from '../guest/guest.ts'
 import type { FileService } from './data.ts'
-import { Locks } from './locks.ts'
 
 const GUEST_WAIT_MS = 10_000
 const LOOKUPS_AT_ONCE = 16

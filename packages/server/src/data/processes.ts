@@ -1,8 +1,8 @@
 // The processes of all sandboxes, as callers see them: run, start, list, wait, signal, write to, read from, attach to.
 import {
+  type CommandResult,
   DEFAULTS,
   type ExecParsed,
-  type ExecResult,
   IsletError,
   type ProcessInfo,
   type ProcessOutput,
@@ -37,7 +37,7 @@ export class Processes implements ProcessService {
     sandboxId: string,
     input: ExecParsed,
     options: { signal?: AbortSignal } = {},
-  ): Promise<ExecResult> {
+  ): Promise<CommandResult> {
     const { processId, result, output } = await this.capture(sandboxId, input, options)
     return { processId, ...result, ...output.texts(input.encoding ?? 'utf8') }
   }

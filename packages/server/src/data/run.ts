@@ -12,8 +12,9 @@ export async function runOnce(
   const { command, cwd, env, timeout, stdin, stdinEncoding, encoding, maxOutputBytes, ...create } = input
   const sandbox = await sandboxes.create({ ...create, env }, options)
   try {
+    using _use = await sandboxes.use(sandbox.id)
     const exec = { command, cwd, timeout, stdin, stdinEncoding, encoding, maxOutputBytes }
-    return { sandboxId: sandbox.id, ...(await processes.exec(sandbox.id, exec, options)) }
+    return { sandboxId: sandbox.id, autoResumed: false, ...(await processes.exec(sandbox.id, exec, options)) }
   } finally {
     await sandboxes.delete(sandbox.id)
   }

@@ -1,7 +1,7 @@
 // What a caller's command means in a given sandbox: program, directory, user, environment.
 import { posix } from 'node:path'
 import type { ExecParsed } from '@islet/contract'
-import type { RunningSandbox } from '../control/sandboxes.ts'
+import type { RunningSandbox } from '../control/fleet.ts'
 import type { SpawnSpec } from '../guest/guest.ts'
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'

@@ -13,7 +13,8 @@ import {
   type TerminalCommandInfo,
   type TerminalInfo,
 } from '@islet/contract'
-import type { Beginning, RunningSandbox, Sandboxes, SandboxObserver } from '../control/sandboxes.ts'
+import type { Beginning, RunningSandbox, SandboxObserver } from '../control/fleet.ts'
+import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Db } from '../db/db.ts'
 import { type TerminalRecord, TerminalTable } from '../db/terminals.ts'
 import type { Log } from '../log.ts'

@@ -122,4 +122,106 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX store_by_expiry ON store (expires_at) WHERE expires_at IS NOT NULL;
   CREATE INDEX store_of_sandbox_by_expiry ON store (sandbox_id, expires_at) WHERE expires_at IS NOT NULL
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN timeouts TEXT NOT NULL
+    DEFAULT '{"idleMs":300000,"executionMs":0,"pausedMs":0,"onIdle":"hibernate"}';
+  ALTER TABLE sandboxes ADD COLUMN suspended_at INTEGER;
+  ALTER TABLE sandboxes ADD COLUMN origin TEXT NOT NULL DEFAULT 'null';
+  ALTER TABLE sandboxes ADD COLUMN base_snapshot TEXT;
+  ALTER TABLE sandboxes ADD COLUMN patches_of TEXT;
+  ALTER TABLE sandboxes ADD COLUMN memory TEXT;
+  ALTER TABLE processes ADD COLUMN foreground INTEGER NOT NULL DEFAULT 0;
+
+  -- Written far more often than the rest of a sandbox.
+  CREATE TABLE activity (
+    sandbox_id TEXT PRIMARY KEY REFERENCES sandboxes (id) ON DELETE CASCADE,
+    at INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE events (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    type TEXT NOT NULL,
+    data TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX events_of_sandbox ON events (sandbox_id, seq);
+
+  -- Which layers a sandbox (its id) or a saved state (its id) stands on; one that nothing holds is deleted.
+  CREATE TABLE layers_held (
+    layer TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    PRIMARY KEY (layer, holder)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX layers_by_holder ON layers_held (holder);
+
+  CREATE TABLE saved_states (
+    id TEXT PRIMARY KEY,
+    sandbox_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    state TEXT NOT NULL,
+    services TEXT NOT NULL,
+    patch_runs TEXT NOT NULL,
+    memory INTEGER NOT NULL,
+    frozen_ms REAL NOT NULL,
+    size_bytes INTEGER,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE saved_store (
+    saved_id TEXT NOT NULL REFERENCES saved_states (id) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    expires_at INTEGER,
+    value TEXT NOT NULL,
+    PRIMARY KEY (saved_id, key)
+  ) STRICT;
+
+  -- A checkpoint outlives its sandbox.
+  CREATE TABLE checkpoints (
+    id TEXT PRIMARY KEY,
+    sandbox_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    saved_id TEXT NOT NULL REFERENCES saved_states (id),
+    created_at INTEGER NOT NULL,
+    UNIQUE (sandbox_id, name)
+  ) STRICT;
+  CREATE INDEX checkpoints_by_saved ON checkpoints (saved_id);
+
+  -- A deleted one that others descend from stays as a name: saved_id is null then.
+  CREATE TABLE snapshots (
+    id TEXT PRIMARY KEY,
+    name TEXT,
+    tag TEXT UNIQUE,
+    description TEXT,
+    saved_id TEXT REFERENCES saved_states (id),
+    sandbox_id TEXT,
+    checkpoint_id TEXT,
+    parent_id TEXT,
+    created_at INTEGER NOT NULL,
+    deleted_at INTEGER
+  ) STRICT;
+  CREATE INDEX snapshots_by_age ON snapshots (created_at DESC, id DESC);
+  CREATE INDEX snapshots_by_parent ON snapshots (parent_id);
+  CREATE INDEX snapshots_by_saved ON snapshots (saved_id);
+
+  CREATE TABLE patches (
+    id TEXT PRIMARY KEY,
+    checkpoint_id TEXT NOT NULL REFERENCES checkpoints (id) ON DELETE CASCADE,
+    sequence INTEGER NOT NULL,
+    script TEXT NOT NULL,
+    description TEXT,
+    created_at INTEGER NOT NULL,
+    UNIQUE (checkpoint_id, sequence)
+  ) STRICT;
+  CREATE TABLE patch_runs (
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    patch_id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    process_id TEXT,
+    exit_code INTEGER,
+    output TEXT NOT NULL,
+    reason TEXT,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (sandbox_id, patch_id)
+  ) STRICT
+  `,
 ]

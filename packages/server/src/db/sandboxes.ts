@@ -1,4 +1,4 @@
-import type { ListSandboxesParsed, Sandbox, SandboxStatus } from '@islet/contract'
+import type { ListSandboxesParsed, Sandbox, SandboxStatus, TimeoutsInfo } from '@islet/contract'
 import { IsletError } from '@islet/contract'
 import type { Root } from '../engine/engine.ts'
 import type { Db } from './db.ts'
@@ -22,6 +22,16 @@ export interface SandboxRecord {
   user: string
   workdir: string
   storeAccess: boolean
+  timeouts: TimeoutsInfo
+  /** Since when it stands still. */
+  suspendedAt: number | null
+  origin: Sandbox['origin']
+  /** The snapshot at the end of what it descends from. */
+  baseSnapshot: string | null
+  /** The checkpoint whose patches it gets. */
+  patchesOf: string | null
+  /** Hibernated with its memory on disk: the name of the directory. */
+  memory: string | null
   root: Root
   shell: string
   createdAt: number
@@ -50,13 +60,19 @@ const COLUMNS = {
   user: 'user',
   workdir: 'workdir',
   store_access: 'storeAccess',
+  timeouts: 'timeouts',
+  suspended_at: 'suspendedAt',
+  origin: 'origin',
+  base_snapshot: 'baseSnapshot',
+  patches_of: 'patchesOf',
+  memory: 'memory',
   root: 'root',
   shell: 'shell',
   created_at: 'createdAt',
   updated_at: 'updatedAt',
   stopped_at: 'stoppedAt',
 } as const
-const JSON_FIELDS = new Set<string>(['metadata', 'env', 'resources', 'network', 'root'])
+const JSON_FIELDS = new Set<string>(['metadata', 'env', 'resources', 'network', 'timeouts', 'origin', 'root'])
 const BOOLEAN_FIELDS = new Set<string>(['store_access'])
 const NAMES = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
 const SAVE = `INSERT INTO sandboxes (${NAMES.join(', ')}) VALUES (${NAMES.map(() => '?').join(', ')})

@@ -17,6 +17,8 @@ export interface Remains {
   dataDir?: string
 }
 
+/** Below the run directory; of each runtime that keeps state. */
+export const RUNTIME_ROOTS = ['runc', 'runsc']
 const KILL_TRIES = 100
 const KILL_PAUSE_MS = 20
 
@@ -53,7 +55,8 @@ export async function killRuntimes(runDir: string): Promise<void> {
     if (!/^\d+$/.test(entry)) continue
     const argv = await readFile(`/proc/${entry}/cmdline`, 'utf8').catch(() => '')
     const words = argv.split('\0')
-    if (words[1] === '--root' && words[2] === join(runDir, 'runc')) signal(Number(entry), 'SIGKILL')
+    const ours = words[1] === '--root' && RUNTIME_ROOTS.some((root) => words[2] === join(runDir, root))
+    if (ours) signal(Number(entry), 'SIGKILL')
   }
 }
 

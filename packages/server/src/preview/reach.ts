@@ -31,15 +31,22 @@ export async function reach(
   }
 }
 
-/** The one place where a request meets a sandbox that does not run: what wakes it goes before `running`. */
+/** Wakes the sandbox; it is not idle until the connection has ended. */
 async function dial(
   sandboxes: Sandboxes,
   { sandboxId, port }: PreviewRecord,
   signal: AbortSignal,
 ): Promise<Duplex> {
-  const { machine } = await sandboxes.running(sandboxId)
-  if (machine.ownPorts.has(port)) throw new IsletError('port_not_listening')
-  return machine.guest.dial(port, { signal })
+  const use = await sandboxes.use(sandboxId)
+  try {
+    const { machine } = await sandboxes.running(sandboxId)
+    if (machine.ownPorts.has(port)) throw new IsletError('port_not_listening')
+    const connection = await machine.guest.dial(port, { signal })
+    return connection.once('close', () => use[Symbol.dispose]())
+  } catch (error) {
+    use[Symbol.dispose]()
+    throw error
+  }
 }
 
 /** Says what is wrong in words for whoever opens the page, and nothing of how the server works. */

@@ -5,7 +5,7 @@ import type { CloneMethod, LayerOptions, Storage, StorageCapabilities } from './
 
 /** The warden must have been started on the pool's data directory with the pool's method. */
 export function createStorage(warden: Warden, pool: Pool): Storage {
-  const capabilities: StorageCapabilities = { clone: warden.method, diskLimit: warden.quota }
+  const capabilities: StorageCapabilities = { clone: warden.method, diskLimit: warden.quota, stacks: true }
   return {
     capabilities,
 

@@ -63,7 +63,11 @@ export function storageSuite(storageCase: StorageCase): void {
     })
 
     it('declares how it clones and whether it limits', () => {
-      assert.deepEqual(storage.capabilities, { clone: storageCase.clone, diskLimit: storageCase.diskLimit })
+      assert.deepEqual(storage.capabilities, {
+        clone: storageCase.clone,
+        diskLimit: storageCase.diskLimit,
+        stacks: true,
+      })
     })
 
     it('creates, lists and deletes layers by name', async () => {

@@ -8,6 +8,8 @@ export interface StorageCapabilities {
   clone: CloneMethod
   /** Whether `limitBytes` is enforced; if not, limits are accepted and reported as not enforced. */
   diskLimit: boolean
+  /** Whether a layer can lie on others; if not, each holds everything. */
+  stacks: boolean
 }
 
 export interface LayerOptions {

@@ -17,7 +17,7 @@ export async function openWorkspaces(directory: string): Promise<Storage> {
     return join(directory, layer)
   }
   return {
-    capabilities: { clone: 'copy', diskLimit: false },
+    capabilities: { clone: 'copy', diskLimit: false, stacks: false },
     async create(layer) {
       await mkdir(at(layer), { mode: 0o755 }).catch(explain(layer))
     },

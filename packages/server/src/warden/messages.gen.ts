@@ -21,6 +21,9 @@ export const MESSAGE = {
   LAYER_FLATTEN: 22,
   BIND: 32,
   SHELL_START: 33,
+  SHELL_RUN: 34,
+  SHELL_PAUSE: 35,
+  SHELL_SAVE: 36,
   CGROUP_LIMIT: 48,
   CGROUP_FREEZE: 49,
   CGROUP_STAT: 50,
@@ -50,6 +53,9 @@ export const SENDER = {
   LAYER_FLATTEN: 'server',
   BIND: 'server',
   SHELL_START: 'server',
+  SHELL_RUN: 'server',
+  SHELL_PAUSE: 'server',
+  SHELL_SAVE: 'server',
   CGROUP_LIMIT: 'server',
   CGROUP_FREEZE: 'server',
   CGROUP_STAT: 'server',
@@ -199,6 +205,25 @@ export type ShellStartFields = {
   uidBase?: number
 }
 
+export type ShellRunFields = {
+  shell?: string
+  uidBase?: number
+  layer?: string
+  tree?: TreeRecord[]
+  network?: NetworkRecord
+  restore?: number
+  hostname?: string
+}
+
+export type ShellPauseFields = {
+  shell?: string
+  paused?: number
+}
+
+export type ShellSaveFields = {
+  shell?: string
+}
+
 export type CgroupLimitFields = {
   cgroup?: string
   limits?: LimitsRecord
@@ -298,6 +323,22 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 1, name: 'shell', kind: 'str' },
     { tag: 2, name: 'uidBase', kind: 'u32' },
   ],
+  SHELL_RUN: [
+    { tag: 1, name: 'shell', kind: 'str' },
+    { tag: 2, name: 'uidBase', kind: 'u32' },
+    { tag: 3, name: 'layer', kind: 'str' },
+    { tag: 4, name: 'tree', kind: TREE_RECORD, list: true },
+    { tag: 5, name: 'network', kind: NETWORK_RECORD },
+    { tag: 6, name: 'restore', kind: 'u32' },
+    { tag: 7, name: 'hostname', kind: 'str' },
+  ],
+  SHELL_PAUSE: [
+    { tag: 1, name: 'shell', kind: 'str' },
+    { tag: 2, name: 'paused', kind: 'u32' },
+  ],
+  SHELL_SAVE: [
+    { tag: 1, name: 'shell', kind: 'str' },
+  ],
   CGROUP_LIMIT: [
     { tag: 1, name: 'cgroup', kind: 'str' },
     { tag: 2, name: 'limits', kind: LIMITS_RECORD },
@@ -343,6 +384,9 @@ export interface FieldsOf {
   LAYER_FLATTEN: LayerFlattenFields
   BIND: BindFields
   SHELL_START: ShellStartFields
+  SHELL_RUN: ShellRunFields
+  SHELL_PAUSE: ShellPauseFields
+  SHELL_SAVE: ShellSaveFields
   CGROUP_LIMIT: CgroupLimitFields
   CGROUP_FREEZE: CgroupFreezeFields
   CGROUP_STAT: CgroupStatFields

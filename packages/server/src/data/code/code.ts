@@ -1,7 +1,8 @@
 // Pieces of code, run by the interpreter of their language. The code travels as a file, never as shell text.
 import { posix } from 'node:path'
 import { type CodeResult, IsletError, newId, type RunCodeParsed } from '@islet/contract'
-import type { RunningSandbox, Sandboxes } from '../../control/sandboxes.ts'
+import type { RunningSandbox } from '../../control/fleet.ts'
+import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Entry, Guest } from '../../guest/guest.ts'
 import type { Processes } from '../processes.ts'
 import { detectLanguage } from './detect.ts'
@@ -27,7 +28,11 @@ export class CodeRunner {
   }
 
   /** To its end. When `signal` aborts (the client went away) the code is killed. Its file is gone afterwards. */
-  async run(sandboxId: string, input: RunCodeParsed, options: RunOptions = {}): Promise<CodeResult> {
+  async run(
+    sandboxId: string,
+    input: RunCodeParsed,
+    options: RunOptions = {},
+  ): Promise<Omit<CodeResult, 'autoResumed'>> {
     const { code } = input
     if (code.trim() === '') throw new IsletError('bad_request', 'The code is empty.')
     const language = input.language ?? detectLanguage(code)

@@ -4,17 +4,19 @@ import { posix } from 'node:path'
 import {
   IsletError,
   LIMITS,
+  type RestoredSandbox,
   type ServiceInfo,
   type ServiceLogs,
   type StartServiceParsed,
 } from '@islet/contract'
-import type { Beginning, RunningSandbox, Sandboxes, SandboxObserver } from '../../control/sandboxes.ts'
+import type { Beginning, RunningSandbox, SandboxObserver } from '../../control/fleet.ts'
+import { Locks } from '../../control/locks.ts'
+import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Db } from '../../db/db.ts'
 import type { ServiceState } from '../../db/services.ts'
 import type { Log } from '../../log.ts'
 import type { EnvFiles } from '../env-files/env-files.ts'
 import type { Files } from '../files.ts'
-import { Locks } from '../locks.ts'
 import type { Ports } from '../ports.ts'
 import type { Processes } from '../processes.ts'
 import type { Signals } from '../signals.ts'
@@ -28,6 +30,11 @@ import { endProcess } from './stop.ts'
 const STOP_TIMEOUT_MS = 10_000
 /** A launch takes milliseconds; one that takes longer is told as `starting`. */
 const LAUNCH_WAIT_MS = 5000
+
+/** An install may take long: then it is told as `started`. */
+const OUTCOME_WAIT_MS = 5000
+
+export type ServiceOutcome = RestoredSandbox['services'][number]
 
 export interface ServicesOptions {
   db: Db
@@ -139,6 +146,19 @@ export class Services implements SandboxObserver {
         this.#options.log.error({ error, ...key }, 'service not brought back'),
       )
     }
+  }
+
+  /** How each has come out of a start of its sandbox, once that is known or after a while. */
+  async outcomes(sandboxId: string): Promise<ServiceOutcome[]> {
+    const names = this.#records.list(sandboxId).map(({ name }) => name)
+    return Promise.all(names.map((name) => this.#outcome({ sandboxId, name })))
+  }
+
+  async #outcome(key: ServiceKey): Promise<ServiceOutcome> {
+    const isSo = ({ state }: { state: ServiceState }) => hasEnded(state) || isAtLeast(state.status, 'running')
+    const { name, state } = await this.#records.wait(key, isSo, { waitMs: OUTCOME_WAIT_MS })
+    const { status, reason } = state
+    return { name, outcome: status === 'failed' || status === 'stopped' ? status : 'started', reason }
   }
 
   async gone(sandboxId: string, options: { removed: boolean }): Promise<void> {

@@ -1,7 +1,8 @@
 // The real store on the real database of a directory, with one sandbox on record, without a server around it.
+
+import type { SandboxObserver } from '../../control/fleet.ts'
 import { move } from '../../control/lifecycle.ts'
 import { newRecord } from '../../control/record.ts'
-import type { SandboxObserver } from '../../control/sandboxes.ts'
 import { type Db, openDb } from '../../db/db.ts'
 import { type SandboxRecord, SandboxTable } from '../../db/sandboxes.ts'
 import { Store, type StoreOptions } from '../store.ts'

@@ -9,7 +9,8 @@ import {
   type WatcherInfo,
   type WatcherMessage,
 } from '@islet/contract'
-import type { Beginning, RunningSandbox, Sandboxes, SandboxObserver } from '../../control/sandboxes.ts'
+import type { Beginning, RunningSandbox, SandboxObserver } from '../../control/fleet.ts'
+import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Db } from '../../db/db.ts'
 import { type WatcherRecord, WatcherTable } from '../../db/watchers.ts'
 import type { Log } from '../../log.ts'

@@ -5,15 +5,28 @@ import { join } from 'node:path'
 import { buildHostRoot, hostTrees } from '../../image/host.ts'
 import { claimInstance } from '../../instance.ts'
 import { nativeBinary } from '../../native.ts'
-import { Warden } from '../../warden/warden.ts'
+import { Warden, type WardenOptions } from '../../warden/warden.ts'
 import { type Harness, newId } from '../suite/harness.ts'
-import { OciEngine, type OciOptions } from './oci.ts'
+import { OciEngine } from './oci.ts'
 import { shellOptions } from './runtime.ts'
+import type { WallEngine, WallOptions } from './wall.ts'
 
 const IMAGE = 'img-test'
 const SILENT = { info() {}, warn() {} }
 
-export async function openOci(options: Partial<OciOptions> = {}): Promise<Harness> {
+export function openOci(options: Partial<WallOptions> = {}): Promise<Harness> {
+  return openWall(
+    (parts) => new OciEngine(parts),
+    (runDir) => shellOptions('runc', runDir),
+    options,
+  )
+}
+
+export async function openWall(
+  make: (options: WallOptions) => WallEngine,
+  shells: (runDir: string) => WardenOptions['shells'],
+  options: Partial<WallOptions>,
+): Promise<Harness> {
   const dataDir = await mkdtemp(join(tmpdir(), 'islet-oci-'))
   const instance = await claimInstance({ dataDir, ephemeral: true })
   await mkdir(join(dataDir, 'images', IMAGE), { recursive: true })
@@ -27,11 +40,10 @@ export async function openOci(options: Partial<OciOptions> = {}): Promise<Harnes
       uidStart: instance.uidStart,
       uidCount: instance.uidRanges,
       binary: nativeBinary('warden'),
-      shells: shellOptions('runc', instance.runDir),
+      shells: shells(instance.runDir),
     })
   let warden = await startWarden()
-  const makeEngine = () =>
-    new OciEngine({ instance, warden, log: SILENT, guest: nativeBinary('guest'), ...options })
+  const makeEngine = () => make({ instance, warden, log: SILENT, guest: nativeBinary('guest'), ...options })
   let engine = makeEngine()
   return {
     get engine() {

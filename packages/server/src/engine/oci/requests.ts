@@ -1,16 +1,35 @@
 // The engine's words in the warden's.
 import type { Lower } from '../../image/image.ts'
-import type { BindFields, LowerRecord, OkFields } from '../../warden/messages.gen.ts'
+import type {
+  BindFields,
+  LowerRecord,
+  NetworkRecord,
+  OkFields,
+  TreeRecord,
+} from '../../warden/messages.gen.ts'
 import { type Warden, WardenError } from '../../warden/warden.ts'
-import type { BindOptions, Usage } from '../engine.ts'
+import type { BindOptions, Root, Usage } from '../engine.ts'
 
 const LOWER_KIND = { layer: 1, image: 2, 'host-usr': 3 }
 
+export type NetworkRequest = NetworkRecord
+
 export function bindRequest(pid: number, uidBase: number, cgroup: string, options: BindOptions): BindFields {
   const { root, hostname, limits } = options
-  const tree = root.trees.map(({ tree, at, lowers }) => ({ tree, at, lower: lowers.map(lowerRecord) }))
   const { memoryBytes, cpuMillis, pids } = limits
-  return { pid, uidBase, layer: root.layer, tree, hostname, cgroup, limits: { memoryBytes, cpuMillis, pids } }
+  return {
+    pid,
+    uidBase,
+    layer: root.layer,
+    tree: treeRecords(root),
+    hostname,
+    cgroup,
+    limits: { memoryBytes, cpuMillis, pids },
+  }
+}
+
+export function treeRecords({ trees }: Root): TreeRecord[] {
+  return trees.map(({ tree, at, lowers }) => ({ tree, at, lower: lowers.map(lowerRecord) }))
 }
 
 export function usageOf({ stat = {} }: OkFields): Usage {

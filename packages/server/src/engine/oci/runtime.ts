@@ -2,7 +2,7 @@
 // as soon as the shell runs, because everything later goes through the warden.
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { IsletError } from '@islet/contract'
@@ -43,19 +43,25 @@ export class Runtime {
     await rm(join(this.#root, id), { recursive: true, force: true })
   }
 
-  async forgetAll(): Promise<void> {
-    await rm(this.#root, { recursive: true, force: true })
+  /** The containers of which there is a record: a start that was cut off. */
+  list(): Promise<string[]> {
+    return readdir(this.#root).catch(() => [])
   }
 }
 
 /** What the warden must be started with to start shells. */
 export function shellOptions(name: RuntimeName, runDir: string): WardenOptions['shells'] {
-  const runtime = PROGRAM_DIRECTORIES.map((directory) => join(directory, name)).find(existsSync)
+  const runtime = findProgram(name)
   if (!runtime)
     throw new IsletError('engine_unavailable', `${name} is not installed.`, {
       hint: 'islet setup installs it.',
     })
   return { directory: join(runDir, 's'), runtime, runtimeRoot: runtimeRoot(runDir) }
+}
+
+/** Where a program of this name is, among the usual places. */
+export function findProgram(name: string): string | undefined {
+  return PROGRAM_DIRECTORIES.map((directory) => join(directory, name)).find(existsSync)
 }
 
 function runtimeRoot(runDir: string): string {
@@ -71,7 +77,8 @@ export async function runtimeVersion(name: RuntimeName): Promise<string | undefi
   }
 }
 
-async function lastError(log: string): Promise<string | undefined> {
+/** The last thing a runtime logged. */
+export async function lastError(log: string): Promise<string | undefined> {
   const text = await readFile(log, 'utf8').catch(() => '')
   const messages = text.split('\n').flatMap((line) => /"msg":"((?:[^"\\]|\\.)*)"/.exec(line)?.[1] ?? [])
   return messages.at(-1)?.replace(/\\(.)/g, '$1')

@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Instance, UIDS_PER_SHELL } from '../../instance.ts'
+import { RUNTIME_ROOTS } from '../teardown.ts'
 
 export async function tracesOf(instance: Instance): Promise<string[]> {
   const found = await Promise.all([
@@ -27,7 +28,7 @@ async function processes({ uidStart, uidRanges, runDir }: Instance): Promise<str
     const isOurs = uid >= uidStart && uid < uidStart + uidRanges * UIDS_PER_SHELL
     const isZombie = /^State:\s*Z/m.test(status)
     // The warden is the server's own and ends with it.
-    const isRuntime = argv.split('\0')[2] === join(runDir, 'runc')
+    const isRuntime = RUNTIME_ROOTS.some((root) => argv.split('\0')[2] === join(runDir, root))
     if ((isOurs && !isZombie) || isRuntime) found.push(`process ${pid} ${argv}`)
   }
   return found
@@ -63,7 +64,7 @@ async function cgroups({ cgroup }: Instance): Promise<string[]> {
 
 async function directories({ runDir }: Instance): Promise<string[]> {
   const found: string[] = []
-  for (const name of ['s', 'runc']) {
+  for (const name of ['s', ...RUNTIME_ROOTS]) {
     const entries = await readdir(join(runDir, name)).catch(() => [])
     found.push(...entries.map((entry) => `directory ${join(runDir, name, entry)}`))
   }

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { idPattern } from '../ids.ts'
+import { LIMITS } from '../limits.ts'
+import { sandboxId, timestamp } from './common.ts'
+import { sandbox } from './sandbox.ts'
+
+export const checkpointId = z.string().regex(idPattern('checkpoint'), 'not a checkpoint id')
+export const checkpointName = z
+  .string()
+  .min(1)
+  .max(LIMITS.nameLength)
+  .regex(/^[^\p{Cc}]+$/u, 'no control characters')
+
+export const createCheckpoint = z.strictObject({
+  name: checkpointName.meta({ description: 'Unique among those of the sandbox.' }),
+})
+export type CreateCheckpoint = z.input<typeof createCheckpoint>
+
+export const checkpointInfo = z.object({
+  id: checkpointId,
+  sandboxId,
+  name: z.string(),
+  memory: z.boolean().meta({
+    description: 'Whether what ran goes on after a restore; else files, env, store and services are kept.',
+  }),
+  sizeBytes: z.number().nullable().meta({
+    description:
+      'Of the files that were changed, as far as they are in this checkpoint; null: not measured yet.',
+  }),
+  frozenMs: z.number().meta({ description: 'How long the sandbox stood still for it.' }),
+  createdAt: timestamp,
+})
+export type CheckpointInfo = z.infer<typeof checkpointInfo>
+export const checkpointList = z.object({ checkpoints: z.array(checkpointInfo) })
+
+export const restoredSandbox = z.object({
+  sandbox,
+  services: z
+    .array(
+      z.object({
+        name: z.string(),
+        outcome: z.enum(['started', 'stopped', 'failed']),
+        reason: z.string().nullable(),
+      }),
+    )
+    .meta({ description: 'What became of the services that the checkpoint has.' }),
+  memory: z.boolean(),
+})
+export type RestoredSandbox = z.infer<typeof restoredSandbox>

@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { LIMITS } from '../limits.ts'
+import { json, queryBoolean, queryInteger, timestamp } from './common.ts'
+
+export const EVENT_TYPES = [
+  'created',
+  'started',
+  'paused',
+  'resumed',
+  'hibernated',
+  'woken',
+  'restarted',
+  'restored',
+  'forked',
+  'failed',
+  'stopped',
+  'idle-timeout',
+  'paused-timeout',
+  'timeout.changed',
+  'oom',
+  'checkpoint.created',
+  'checkpoint.deleted',
+  'snapshot.created',
+  'patch.applied',
+  'patch.failed',
+  'process.started',
+  'process.exited',
+  'process.lost',
+  'service.started',
+  'service.ready',
+  'service.restarted',
+  'service.stopped',
+  'service.failed',
+] as const
+export const eventType = z.enum(EVENT_TYPES)
+export type EventType = z.infer<typeof eventType>
+
+export const sandboxEvent = z.object({
+  id: z.string().meta({ description: 'Grows with every event of the server; a place to go on from.' }),
+  sandboxId: z.string(),
+  type: eventType,
+  data: z.record(z.string(), json),
+  createdAt: timestamp,
+})
+export type SandboxEvent = z.infer<typeof sandboxEvent>
+
+const EVENT_ID = /^\d{1,15}$/
+const types = z
+  .union([z.string(), z.array(z.string())])
+  .transform((value, context) => {
+    const found: EventType[] = []
+    for (const name of [value].flat().flatMap((text) => text.split(','))) {
+      const parsed = eventType.safeParse(name)
+      if (parsed.success) found.push(parsed.data)
+      else context.addIssue({ code: 'custom', message: `there is no event type '${name}'`, input: value })
+    }
+    return found
+  })
+  .meta({ description: 'Only these, separated by commas.' })
+
+export const listEvents = z.strictObject({
+  limit: queryInteger(1, LIMITS.listPage).optional().meta({ description: 'Default: 100.' }),
+  direction: z
+    .enum(['asc', 'desc'])
+    .optional()
+    .meta({ description: 'asc: oldest first. Default: desc; asc when following.' }),
+  since: z
+    .union([z.string().regex(EVENT_ID), z.iso.datetime({ offset: true })])
+    .optional()
+    .meta({ description: 'Only those after the event of this id, or at or after this time.' }),
+  until: z
+    .union([z.string().regex(EVENT_ID), z.iso.datetime({ offset: true })])
+    .optional()
+    .meta({ description: 'Only those before the event of this id, or before this time.' }),
+  types: types.optional(),
+  follow: queryBoolean.optional().meta({
+    description:
+      'Answer as text/event-stream: what there is, oldest first, then what happens. Accept: text/event-stream does the same; Last-Event-ID goes before `since`.',
+  }),
+})
+export type ListEvents = z.input<typeof listEvents>
+export type ListEventsParsed = z.output<typeof listEvents>
+
+export const eventPage = z.object({
+  events: z.array(sandboxEvent),
+  more: z.boolean().meta({ description: 'There are others beyond the limit.' }),
+})
+export type EventPage = z.infer<typeof eventPage>

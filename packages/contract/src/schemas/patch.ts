@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { idPattern } from '../ids.ts'
+import { LIMITS } from '../limits.ts'
+import { byteLength, noNul, timestamp } from './common.ts'
+
+export const patchId = z.string().regex(idPattern('patch'), 'not a patch id')
+
+export const createPatch = z.strictObject({
+  script: z
+    .string()
+    .min(1, 'a script is not empty')
+    .refine(
+      (text) => noNul(text) && byteLength(text) <= LIMITS.patchScriptBytes,
+      `a script has at most ${LIMITS.patchScriptBytes} bytes and no NUL`,
+    )
+    .meta({ description: 'Run by bash as root, in the working directory of the sandbox.' }),
+  description: z.string().max(LIMITS.descriptionLength).refine(noNul, 'no NUL').optional(),
+})
+export type CreatePatch = z.input<typeof createPatch>
+export type CreatePatchParsed = z.output<typeof createPatch>
+
+export const patchInfo = z.object({
+  id: patchId,
+  checkpointId: z.string(),
+  sequence: z.number().int().meta({ description: 'They are applied in this order.' }),
+  script: z.string(),
+  description: z.string().nullable(),
+  createdAt: timestamp,
+})
+export type PatchInfo = z.infer<typeof patchInfo>
+export const patchList = z.object({ patches: z.array(patchInfo) })
+
+export const PATCH_STATUSES = ['pending', 'running', 'applied', 'failed'] as const
+/** What became of a patch in one sandbox. */
+export const patchRun = z.object({
+  patchId,
+  status: z.enum(PATCH_STATUSES).meta({
+    description: 'pending: not begun; one before it failed, or the sandbox has not been woken since.',
+  }),
+  exitCode: z.number().nullable(),
+  output: z.string().meta({ description: 'The end of what it printed.' }),
+  reason: z.string().nullable().meta({ description: 'Why it could not be run.' }),
+  at: timestamp.nullable(),
+})
+export type PatchRun = z.infer<typeof patchRun>
+export const patchRunList = z.object({ patches: z.array(patchRun) })

@@ -1,0 +1,95 @@
+import { z } from 'zod'
+import { idPattern } from '../ids.ts'
+import { LIMITS } from '../limits.ts'
+import { checkpointId } from './checkpoint.ts'
+import { noNul, queryInteger, sandboxId, timestamp } from './common.ts'
+
+export const snapshotId = z.string().regex(idPattern('snapshot'), 'not a snapshot id')
+/** Never mistaken for an id. */
+export const snapshotTag = z
+  .string()
+  .regex(
+    /^(?!snp-)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/,
+    'a tag has letters, digits, dots, dashes and underscores, at most 128, and does not begin with snp-',
+  )
+const name = z
+  .string()
+  .min(1)
+  .max(LIMITS.nameLength)
+  .regex(/^[^\p{Cc}]+$/u, 'no control characters')
+
+export const createSnapshot = z
+  .strictObject({
+    sandbox: sandboxId.optional().meta({ description: 'Of this sandbox as it is now.' }),
+    checkpoint: checkpointId.optional().meta({ description: 'Of this checkpoint.' }),
+    name: name.optional(),
+    tag: snapshotTag.optional().meta({ description: 'If another snapshot has it, it moves here.' }),
+    description: z.string().max(LIMITS.descriptionLength).refine(noNul, 'no NUL').optional(),
+  })
+  .refine(
+    (input) => (input.sandbox === undefined) !== (input.checkpoint === undefined),
+    'name either a sandbox or a checkpoint',
+  )
+export type CreateSnapshot = z.input<typeof createSnapshot>
+export type CreateSnapshotParsed = z.output<typeof createSnapshot>
+
+export const updateSnapshot = z.strictObject({
+  tag: snapshotTag.nullable().optional().meta({ description: 'null takes its tag away.' }),
+  name: name.nullable().optional(),
+  description: z.string().max(LIMITS.descriptionLength).refine(noNul, 'no NUL').nullable().optional(),
+})
+export type UpdateSnapshot = z.input<typeof updateSnapshot>
+export type UpdateSnapshotParsed = z.output<typeof updateSnapshot>
+
+export const snapshotInfo = z.object({
+  id: snapshotId,
+  name: z.string().nullable(),
+  tag: z.string().nullable(),
+  description: z.string().nullable(),
+  sandboxId: z.string().nullable().meta({ description: 'What it was made of; null: it was imported.' }),
+  checkpointId: z.string().nullable(),
+  parentId: z.string().nullable().meta({ description: 'The snapshot that its sandbox was made from.' }),
+  runtime: z.string(),
+  memory: z.boolean(),
+  sizeBytes: z.number().nullable(),
+  createdAt: timestamp,
+})
+export type SnapshotInfo = z.infer<typeof snapshotInfo>
+
+export const listSnapshots = z.strictObject({
+  name: z.string().optional(),
+  tag: z.string().optional(),
+  sandbox: sandboxId.optional(),
+  limit: queryInteger(1, LIMITS.listPage).optional().meta({ description: 'Default: 100.' }),
+  cursor: z.string().max(256).optional(),
+})
+export type ListSnapshots = z.input<typeof listSnapshots>
+export type ListSnapshotsParsed = z.output<typeof listSnapshots>
+export const snapshotPage = z.object({
+  snapshots: z.array(snapshotInfo),
+  total: z.number(),
+  cursor: z.string().optional(),
+})
+export type SnapshotPage = z.infer<typeof snapshotPage>
+
+const lineageEntry = z.object({
+  id: snapshotId,
+  name: z.string().nullable(),
+  tag: z.string().nullable(),
+  createdAt: timestamp,
+  deleted: z.boolean().meta({ description: 'It was deleted; others are built on it.' }),
+})
+export type LineageEntry = z.infer<typeof lineageEntry>
+export const snapshotLineage = z.object({
+  lineage: z.array(lineageEntry).meta({ description: 'The snapshot, its parent, the parent of that, ...' }),
+  children: z.array(lineageEntry.extend({ parentId: z.string() })).meta({
+    description: 'All that descend from it, parents before children.',
+  }),
+})
+export type SnapshotLineage = z.infer<typeof snapshotLineage>
+
+export const importSnapshot = z.strictObject({
+  tag: snapshotTag.optional(),
+  name: name.optional(),
+})
+export type ImportSnapshot = z.input<typeof importSnapshot>

@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { LIMITS } from '../limits.ts'
+import { durationMs } from './common.ts'
+
+const lasting = durationMs.refine((value) => value <= LIMITS.lastingMs, 'it is at most 365 days')
+
+export const IDLE_ACTIONS = ['hibernate', 'kill'] as const
+
+/** What a sandbox does by itself after a while; 0 is never. */
+export const timeouts = z.strictObject({
+  idle: lasting.optional().meta({
+    description:
+      "How long it may be idle before `onIdle` is done. A command that somebody waits for, an attached client and an open preview connection are not idle; a process in the background is. Default: '5m'; 0: never.",
+  }),
+  execution: durationMs
+    .refine((value) => value <= LIMITS.timeoutMs, 'a command runs at most 24h')
+    .optional()
+    .meta({ description: 'Of each command and code that names no timeout of its own. Default: 0, never.' }),
+  paused: lasting
+    .optional()
+    .meta({ description: 'How long it may stay paused before it is stopped. Default: 0, for ever.' }),
+  onIdle: z.enum(IDLE_ACTIONS).optional().meta({ description: 'Default: hibernate.' }),
+})
+export type Timeouts = z.input<typeof timeouts>
+export type TimeoutsParsed = z.output<typeof timeouts>
+
+export const timeoutsInfo = z.object({
+  idleMs: z.number(),
+  executionMs: z.number(),
+  pausedMs: z.number(),
+  onIdle: z.enum(IDLE_ACTIONS),
+})
+export type TimeoutsInfo = z.infer<typeof timeoutsInfo>

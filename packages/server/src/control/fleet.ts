@@ -1,0 +1,215 @@
+// The sandboxes that are there: their records and machines, who is told of what becomes of them, and the one way to move
+// them. What is done with them is in the files beside it.
+import { setTimeout } from 'node:timers/promises'
+import { IsletError, isId, newId, type SandboxEvent } from '@islet/contract'
+import type { Db } from '../db/db.ts'
+import { LayersHeld } from '../db/layers-held.ts'
+import { type SandboxRecord, SandboxTable } from '../db/sandboxes.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Log } from '../log.ts'
+import type { Storage } from '../storage/storage.ts'
+import { Events } from './events.ts'
+import { assertRunning, isStill, MOVES, move, type Verb } from './lifecycle.ts'
+import { Locks } from './locks.ts'
+import { type Machine, startMachine, stopMachine } from './machine.ts'
+
+/** How soon the death of a sandbox's first process is noticed after its connection broke. */
+const AWAY_POLL_MS = 100
+
+export interface FleetOptions {
+  db: Db
+  engine: Engine
+  storage: Storage
+  log: Log
+}
+
+/** What the data services need of a running sandbox. */
+export interface RunningSandbox {
+  record: SandboxRecord
+  machine: Machine
+}
+
+/**
+ * How a sandbox came to run: just made; found running by a new server; started over its files, with nothing running in it;
+ * or going on where it stood still.
+ */
+export type Beginning = 'created' | 'adopted' | 'restarted' | 'resumed'
+
+/** Told when a sandbox becomes usable, when it stands still and when it is gone, so that what runs inside can be followed. */
+export interface SandboxObserver {
+  /** In the order of `observe`. A create answers only after all of them are done. */
+  began(sandbox: RunningSandbox, how: Beginning): void | Promise<void>
+  /**
+   * From now on nothing may be asked of it, until `began`. `kept`: what runs inside will go on then (`resumed`, or `adopted` by
+   * another server); else it ends now, and `began` will say `restarted`.
+   */
+  suspended?(sandboxId: string, options: { kept: boolean }): void | Promise<void>
+  /** For good; not `removed`: it failed, and what it holds can still be read. */
+  gone(sandboxId: string, options: { removed: boolean }): Promise<void>
+}
+
+export interface MoveOptions {
+  reason?: string
+  change?: Partial<SandboxRecord>
+  data?: SandboxEvent['data']
+  /** More that becomes durable together with the move. */
+  also?: () => void
+}
+
+export class Fleet {
+  readonly db: Db
+  readonly engine: Engine
+  readonly storage: Storage
+  readonly log: Log
+  readonly table: SandboxTable
+  readonly events: Events
+  readonly layers: LayersHeld
+  /** One thing at a time is done to a sandbox's life. */
+  readonly turns = new Locks()
+  readonly machines = new Map<string, Promise<Machine>>()
+  /** Those that are being stopped or exchanged right now: who wants to use one waits for its turn. */
+  readonly unsteady = new Set<string>()
+  closed = false
+  readonly #observers: SandboxObserver[] = []
+  readonly #failing = new Map<string, Promise<void>>()
+
+  constructor({ db, engine, storage, log }: FleetOptions) {
+    this.db = db
+    this.engine = engine
+    this.storage = storage
+    this.log = log
+    this.table = new SandboxTable(db)
+    this.events = new Events(db)
+    this.layers = new LayersHeld(db)
+  }
+
+  observe(observer: SandboxObserver): void {
+    this.#observers.push(observer)
+  }
+
+  record(id: string): SandboxRecord {
+    const record = isId('sandbox', id) ? this.table.get(id) : undefined
+    if (!record) throw new IsletError('sandbox_not_found', `There is no sandbox ${id.slice(0, 64)}.`)
+    return record
+  }
+
+  async running(id: string): Promise<RunningSandbox> {
+    const record = this.record(id)
+    assertRunning(record)
+    const machine = await this.machines.get(id)
+    if (!machine) throw new IsletError('sandbox_lost', `Sandbox ${id} is gone.`)
+    return { record, machine }
+  }
+
+  /** The machine of a sandbox that runs or stands still; undefined: there is nothing to go on with. */
+  async machine(id: string): Promise<Machine | undefined> {
+    return this.machines.get(id)?.catch(() => undefined)
+  }
+
+  /** Alone among all that change what becomes of this sandbox. */
+  inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    return this.turns.run([id], work)
+  }
+
+  /** The one way to change a status: the record, its event and what `also` writes become durable together. */
+  move(record: SandboxRecord, verb: Verb, options: MoveOptions = {}): SandboxRecord {
+    const moved = { ...move(record, verb, options.reason), ...options.change }
+    const data = options.reason === undefined ? options.data : { reason: options.reason, ...options.data }
+    this.db.transaction(() => {
+      this.table.save(moved)
+      options.also?.()
+      this.events.add(moved.id, MOVES[verb].event, data)
+    })
+    return moved
+  }
+
+  async tellBegan(sandbox: RunningSandbox, how: Beginning): Promise<void> {
+    sandbox.machine.hasBegun = true
+    // Each is called before any is waited for: later ones may rely on what earlier ones have begun.
+    const done = this.#observers.map((observer) => observer.began(sandbox, how))
+    await Promise.all(done)
+  }
+
+  async tellSuspended(id: string, options: { kept: boolean }): Promise<void> {
+    await Promise.all(this.#observers.map((observer) => observer.suspended?.(id, options)))
+  }
+
+  async tellGone(id: string, options: { removed: boolean }): Promise<void> {
+    for (const observer of this.#observers) await observer.gone(id, options)
+  }
+
+  /** A new shell over the layer that is there: files are kept, processes are not. */
+  startOver(record: SandboxRecord): { record: SandboxRecord; machine: Promise<Machine> } {
+    const again = { ...record, shell: newId('shell'), memory: null, updatedAt: Date.now() }
+    this.table.save(again)
+    const machine = startMachine(this, again)
+    this.machines.set(record.id, machine)
+    machine.catch(() => this.machines.get(record.id) === machine && this.machines.delete(record.id))
+    return { record: again, machine }
+  }
+
+  /** Notices from now on when it dies. */
+  follow(id: string, machine: Machine): void {
+    machine.guest.events.on('disconnect', () => void this.#watchAway(id, machine))
+    machine.guest.events.once('lost', ({ reason }) => void this.fail(id, reason, machine))
+    this.watch(id, machine)
+  }
+
+  /** For one that may have died while nobody looked. */
+  watch(id: string, machine: Machine): void {
+    if (!machine.guest.connected) void this.#watchAway(id, machine)
+  }
+
+  /** With `machine`: unless it has another one by now. */
+  async fail(id: string, reason: string, machine?: Machine): Promise<void> {
+    if (machine && (await this.machine(id)) !== machine) return
+    const record = this.table.get(id)
+    if (this.closed || !record || record.status === 'stopped' || record.status === 'failed') return
+    if (isStill(record)) {
+      // What it holds on disk is all that it needs to run again.
+      this.log.warn({ sandbox: id, reason }, 'what ran in a sandbox that stands still is lost')
+      await this.tellSuspended(id, { kept: false })
+      return this.letGo(id)
+    }
+    this.log.warn({ sandbox: id, reason }, 'sandbox failed')
+    this.move(record, 'fail', { reason })
+    const work = this.letGo(id)
+      .catch((error) => this.log.error({ error, sandbox: id }, 'not stopped'))
+      .finally(() => this.#failing.delete(id))
+    this.#failing.set(id, work)
+    await work
+    await this.tellGone(id, { removed: false })
+  }
+
+  /** Ends what runs; its files stay. */
+  async letGo(id: string): Promise<void> {
+    const machine = await this.machine(id)
+    this.machines.delete(id)
+    if (machine) await stopMachine(this, machine)
+  }
+
+  /** A failure that is being cleaned up is waited for. */
+  async settleFailure(id: string): Promise<void> {
+    await this.#failing.get(id)
+  }
+
+  /** Those that nobody holds any more. */
+  async dropLayers(layers: Iterable<string>): Promise<void> {
+    for (const layer of layers)
+      await this.storage
+        .delete(layer)
+        .catch((error) => this.log.error({ error, layer }, 'layer not deleted; the next start does it'))
+  }
+
+  /** A guest that is away redials, unless it is dead. One that stands still is looked at when it is woken. */
+  async #watchAway(id: string, machine: Machine): Promise<void> {
+    while (!this.closed && !machine.suspended && !machine.guest.connected) {
+      if ((await this.machine(id)) !== machine) return
+      if (!(await this.engine.alive(machine.shell).catch(() => true))) {
+        if (machine.suspended) return
+        return this.fail(id, 'Its first process ended.', machine)
+      }
+      await setTimeout(AWAY_POLL_MS, undefined, { ref: false })
+    }
+  }
+}

@@ -1,0 +1,61 @@
+// Copies of a sandbox as it is now, each a sandbox of its own.
+import type { CopySandboxParsed, ForkSandboxParsed, IsletError, Sandbox } from '@islet/contract'
+import type { SavedRecord } from '../db/saved-states.ts'
+import { assertSavable } from './checkpoints.ts'
+import type { Fleet } from './fleet.ts'
+import { asStartError } from './machine.ts'
+import type { Sandboxes } from './sandboxes.ts'
+import type { Saves } from './saves.ts'
+
+export interface ForksOptions {
+  fleet: Fleet
+  saves: Saves
+  sandboxes: Sandboxes
+}
+
+export interface ForkResult {
+  frozenMs: number
+  memory: boolean
+  forks: ({ ok: true; sandbox: Sandbox } | { ok: false; error: IsletError })[]
+}
+
+/** All of them begin as the source was at one instant; each succeeds or fails by itself. */
+export async function fork(
+  { fleet, saves, sandboxes }: ForksOptions,
+  sandboxId: string,
+  { count = 1, ...input }: ForkSandboxParsed,
+  options: { signal?: AbortSignal } = {},
+): Promise<ForkResult> {
+  const saved = await fleet.inTurn(sandboxId, async () => {
+    const record = fleet.record(sandboxId)
+    assertSavable(record)
+    options.signal?.throwIfAborted()
+    return saves.save(record)
+  })
+  return saves.using(saved, async () => {
+    const one = () => forkOne(sandboxes, saved, input, options)
+    const forks = await Promise.all(Array.from({ length: count }, one))
+    const made = forks.flatMap((result) => (result.ok ? result.sandbox.id : []))
+    const { frozenMs, memory } = saved
+    if (fleet.table.get(sandboxId))
+      fleet.events.add(sandboxId, 'forked', { forks: made, failed: count - made.length, frozenMs, memory })
+    return { frozenMs, memory, forks }
+  })
+}
+
+async function forkOne(
+  sandboxes: Sandboxes,
+  saved: SavedRecord,
+  input: CopySandboxParsed,
+  options: { signal?: AbortSignal },
+): Promise<ForkResult['forks'][number]> {
+  const { metadata, project } = saved.state
+  const copied = { metadata, project: project ?? undefined, ...input }
+  const given = { origin: { kind: 'fork', id: saved.sandboxId } } as const
+  try {
+    return { ok: true, sandbox: await sandboxes.createFrom(saved, copied, given, options) }
+  } catch (error) {
+    if (options.signal?.aborted) throw error
+    return { ok: false, error: asStartError(error) }
+  }
+}

@@ -1,0 +1,86 @@
+// What a new server does with what the one before it left: adopts, restarts, sweeps.
+import type { SandboxRecord } from '../db/sandboxes.ts'
+import type { Fleet } from './fleet.ts'
+import { isStill } from './lifecycle.ts'
+import { adoptMachine, type Machine } from './machine.ts'
+import type { Saves } from './saves.ts'
+import { Slots } from './slots.ts'
+import type { Suspension } from './suspension.ts'
+
+/** After a reboot of the machine: how many sandboxes are started side by side. */
+const RESTARTS_AT_ONCE = 4
+
+export async function bringBack(fleet: Fleet, saves: Saves, suspension: Suspension): Promise<void> {
+  const { engine, table } = fleet
+  for (const record of table.live()) if (record.status === 'creating') table.remove(record.id)
+  const records = table.live()
+  // One whose memory is on disk has no need of its shell, which may still be there.
+  const kept = records.filter(({ memory }) => memory === null)
+  const alive = await engine.start(kept.map(({ shell }) => shell))
+  await saves.start()
+  await sweepLayers(fleet, saves)
+  const slots = new Slots(RESTARTS_AT_ONCE)
+  for (const record of records) {
+    const isAlive = alive.has(record.shell)
+    if (isStill(record)) leaveStill(fleet, suspension, record, isAlive)
+    else goOn(fleet, suspension, record, { isAlive, slots })
+  }
+}
+
+async function sweepLayers(fleet: Fleet, saves: Saves): Promise<void> {
+  const { layers, storage, table } = fleet
+  const holders = table.holding().map(({ id, root }) => ({ id, root }))
+  const saved = saves.table.all().map(({ id, state }) => ({ id, root: state.root }))
+  layers.rebuild([...holders, ...saved])
+  for (const layer of await storage.list()) if (!layers.isHeld(layer)) await storage.delete(layer)
+}
+
+function goOn(
+  fleet: Fleet,
+  suspension: Suspension,
+  record: SandboxRecord,
+  { isAlive, slots }: { isAlive: boolean; slots: Slots },
+): void {
+  const { id } = record
+  const machine = isAlive ? thawed(fleet, record) : slots.run(() => restart(fleet, record))
+  fleet.machines.set(id, machine)
+  suspension.activity.goOn(record)
+  machine.then(
+    (started) => {
+      fleet.log.info({ sandbox: id, adopted: isAlive }, 'sandbox brought back')
+      fleet.follow(id, started)
+      void fleet.tellBegan({ record: fleet.record(id), machine: started }, isAlive ? 'adopted' : 'restarted')
+    },
+    (error) => fleet.fail(id, `It could not be brought back: ${error.message}`),
+  )
+}
+
+/** The server before may have been killed while it was frozen for a checkpoint. */
+async function thawed(fleet: Fleet, record: SandboxRecord): Promise<Machine> {
+  const machine = await adoptMachine(fleet, record)
+  if (fleet.engine.capabilities.freeze === true) await fleet.engine.thaw(machine.shell)
+  return machine
+}
+
+async function restart(fleet: Fleet, record: SandboxRecord): Promise<Machine> {
+  const { machine } = fleet.startOver(record)
+  const started = await machine
+  fleet.events.add(record.id, 'restarted', { reason: 'What ran in it had ended while the server was away.' })
+  return started
+}
+
+/** Whoever uses it wakes it. What is left of its shell is kept frozen; without one it starts over from its files. */
+function leaveStill(fleet: Fleet, suspension: Suspension, record: SandboxRecord, isAlive: boolean): void {
+  suspension.activity.goOn(record)
+  if (!isAlive || fleet.engine.capabilities.freeze !== true) return
+  const machine = adoptMachine(fleet, record).then(async (adopted) => {
+    await suspension.adopt(adopted)
+    fleet.follow(record.id, adopted)
+    return adopted
+  })
+  fleet.machines.set(record.id, machine)
+  machine.catch((error) => {
+    fleet.log.warn({ error, sandbox: record.id }, 'a shell that stood still was not adopted')
+    fleet.machines.delete(record.id)
+  })
+}

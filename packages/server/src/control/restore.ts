@@ -1,0 +1,98 @@
+// A sandbox taken back to a saved state, under the same id.
+//
+//   hold and make a layer over the saved one  →  end what runs  →  one transaction: root, env, store, services  →  start
+//
+// Killed before the transaction it is restarted as it was; killed after it, as it is to be. If it cannot be started it is left
+// hibernated, with its new root, and the next wake tries again.
+import { newId, type SandboxEvent } from '@islet/contract'
+import type { SandboxRecord } from '../db/sandboxes.ts'
+import type { SavedRecord } from '../db/saved-states.ts'
+import type { Fleet } from './fleet.ts'
+import { assertMove } from './lifecycle.ts'
+import { asStartError, startMachine } from './machine.ts'
+import { makeLayer, movedPath, rootOver } from './roots.ts'
+import type { Saves } from './saves.ts'
+
+export interface RestoreOptions {
+  sandboxId: string
+  saved: SavedRecord
+  /** Of the event. */
+  data: SandboxEvent['data']
+}
+
+/** Call it in the turn of the sandbox. */
+export async function restore(fleet: Fleet, saves: Saves, options: RestoreOptions): Promise<SandboxRecord> {
+  const { sandboxId, saved } = options
+  const before = fleet.record(sandboxId)
+  assertMove(before, 'restore')
+  const layer = newId('layer')
+  const root = rootOver(saved.state.root, layer, fleet.storage)
+  fleet.layers.hold(sandboxId, root)
+  try {
+    const limitBytes = before.resources.diskBytes
+    await makeLayer(fleet.storage, { layer, over: saved.state.root, limitBytes })
+  } catch (error) {
+    await fleet.dropLayers(fleet.layers.holdOnly(sandboxId, before.root))
+    throw asStartError(error)
+  }
+  fleet.unsteady.add(sandboxId)
+  try {
+    await endWhatRuns(fleet, before)
+    const restored = commit(fleet, saves, before, { ...options, root })
+    await fleet.dropLayers(restored.unheld)
+    return await start(fleet, saves, restored.record, saved)
+  } finally {
+    fleet.unsteady.delete(sandboxId)
+  }
+}
+
+async function endWhatRuns(fleet: Fleet, { id }: SandboxRecord): Promise<void> {
+  const machine = await fleet.machine(id)
+  if (machine) machine.suspended = true
+  await fleet.settleFailure(id)
+  await fleet.tellSuspended(id, { kept: false })
+  await fleet.letGo(id)
+}
+
+function commit(
+  fleet: Fleet,
+  saves: Saves,
+  before: SandboxRecord,
+  { saved, data, root }: RestoreOptions & { root: SandboxRecord['root'] },
+): { record: SandboxRecord; unheld: string[] } {
+  const { env, baseSnapshot, patchesOf } = saved.state
+  const workdir = movedPath(saved.state.workdir, saved.state.root.layer, root.layer, fleet.storage)
+  const change = { env, workdir, baseSnapshot, patchesOf, root, memory: null, shell: newId('shell') }
+  let unheld: string[] = []
+  const record = fleet.move(before, 'restore', {
+    data,
+    change,
+    also: () => {
+      saves.giveRows(saved, { ...before, ...change })
+      unheld = fleet.layers.holdOnly(before.id, root)
+    },
+  })
+  return { record, unheld }
+}
+
+async function start(
+  fleet: Fleet,
+  saves: Saves,
+  record: SandboxRecord,
+  saved: SavedRecord,
+): Promise<SandboxRecord> {
+  const memory = saved.memory ? saves.memoryPath(saved.id) : undefined
+  const starting = startMachine(fleet, record, { memory })
+  fleet.machines.set(record.id, starting)
+  try {
+    const machine = await starting
+    fleet.follow(record.id, machine)
+    await fleet.tellBegan({ record, machine }, saved.memory ? 'adopted' : 'restarted')
+    return record
+  } catch (error) {
+    const failure = asStartError(error)
+    fleet.machines.delete(record.id)
+    fleet.move(record, 'hibernate', { reason: `It could not be started: ${failure.message}` })
+    throw failure
+  }
+}

@@ -1,0 +1,44 @@
+// How the root of a sandbox stands on what was saved of another.
+import type { Root } from '../engine/engine.ts'
+import type { Tree } from '../image/image.ts'
+import type { Storage } from '../storage/storage.ts'
+
+/** A root with a layer of its own over a saved one. `layer` is made by `makeLayer`. */
+export function rootOver(saved: Root, layer: string, storage: Storage): Root {
+  if (!storage.capabilities.stacks) return { layer, trees: saved.trees }
+  const over = (tree: Tree): Tree => ({
+    ...tree,
+    lowers: [{ kind: 'layer', name: saved.layer, tree: tree.tree }, ...tree.lowers],
+  })
+  return { layer, trees: saved.trees.map(over) }
+}
+
+/** Where layers can be stacked an empty one is enough; else all is copied. */
+export async function makeLayer(
+  storage: Storage,
+  options: { layer: string; over?: Root; limitBytes: number },
+): Promise<void> {
+  const { layer, over, limitBytes } = options
+  if (over && !storage.capabilities.stacks) await storage.clone(over.layer, layer, { limitBytes })
+  else await storage.create(layer, { limitBytes })
+}
+
+/** The layers of a root, topmost first. */
+export function stackOf(root: Root): string[] {
+  const below = root.trees[0]?.lowers ?? []
+  return [root.layer, ...below.flatMap((lower) => (lower.kind === 'layer' ? lower.name : []))]
+}
+
+/** The same with one layer in place of all. */
+export function flattened(root: Root, layer: string): Root {
+  const trees = root.trees.map((tree) => ({
+    ...tree,
+    lowers: tree.lowers.filter(({ kind }) => kind !== 'layer'),
+  }))
+  return { layer, trees }
+}
+
+/** Without images a path inside names the layer it lies in, and the copy lies in another. */
+export function movedPath(path: string, from: string, to: string, storage: Storage): string {
+  return storage.capabilities.stacks ? path : path.replaceAll(`/${from}`, `/${to}`)
+}

@@ -1,0 +1,235 @@
+// Sandboxes as they were at one instant: files, env, store, services and, where the engine can, memory. A checkpoint and a
+// snapshot each name one; a fork makes one for as long as it takes.
+//
+//   a row `making` that holds its layer  →  freeze, clone, copy rows, thaw  →  `ready`, in the transaction that names it
+//
+// What a crash leaves `making` or unnamed is removed at the next start, with its layer and memory.
+import { cp, mkdir, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { newId } from '@islet/contract'
+import { PatchTable } from '../db/patches.ts'
+import type { SandboxRecord } from '../db/sandboxes.ts'
+import { type SavedRecord, type SavedSandbox, SavedTable } from '../db/saved-states.ts'
+import { ServiceTable } from '../db/services.ts'
+import type { Root } from '../engine/engine.ts'
+import type { Fleet } from './fleet.ts'
+import type { Machine } from './machine.ts'
+import { flattened, movedPath, stackOf } from './roots.ts'
+
+/** Layers on each other before a saved state is made one: each costs every lookup inside a little. */
+const MAX_STACK = 16
+
+export class Saves {
+  readonly table: SavedTable
+  readonly memoryDir: string
+  readonly #fleet: Fleet
+  readonly #services: ServiceTable
+  readonly #patches: PatchTable
+  readonly #flattening = new Map<string, Promise<SavedRecord>>()
+  /** In use by a fork or create that is under way. */
+  readonly #used = new Map<string, number>()
+
+  constructor(fleet: Fleet, options: { memoryDir: string }) {
+    this.#fleet = fleet
+    this.memoryDir = options.memoryDir
+    this.table = new SavedTable(fleet.db)
+    this.#services = new ServiceTable(fleet.db)
+    this.#patches = new PatchTable(fleet.db)
+  }
+
+  /** Removes what a crash left. Before the layers are swept. */
+  async start(): Promise<void> {
+    for (const id of this.table.unnamed()) this.table.remove(id)
+    const kept = new Set(this.#fleet.table.holding().flatMap(({ memory }) => memory ?? []))
+    for (const { id, memory } of this.table.all()) if (memory) kept.add(id)
+    for (const name of await readdir(this.memoryDir).catch(() => []))
+      if (!kept.has(name)) await rm(join(this.memoryDir, name), { recursive: true, force: true })
+  }
+
+  /** Call it in the turn of the sandbox. `name` writes who keeps it; without that, `discard` it. */
+  async save(record: SandboxRecord, name?: (saved: SavedRecord) => void): Promise<SavedRecord> {
+    const { db, layers, storage } = this.#fleet
+    const layer = newId('layer')
+    const machine = await this.#fleet.machine(record.id)
+    const memory =
+      this.#fleet.engine.capabilities.memoryCheckpoint === true &&
+      (record.memory !== null || machine !== undefined)
+    const making: SavedRecord = {
+      id: newId('saved'),
+      sandboxId: record.id,
+      status: 'making',
+      state: this.#stateOf(record, layer),
+      services: [],
+      patchRuns: [],
+      memory,
+      frozenMs: 0,
+      sizeBytes: null,
+      createdAt: Date.now(),
+    }
+    db.transaction(() => {
+      this.table.save(making)
+      layers.hold(making.id, making.state.root)
+    })
+    try {
+      const rows: Pick<SavedRecord, 'services' | 'patchRuns'> = { services: [], patchRuns: [] }
+      const frozenMs = await this.#frozen(record, machine, memory, async () => {
+        await storage.clone(record.root.layer, layer, { readOnly: true })
+        if (memory) await this.#saveMemory(record, machine, making.id)
+        Object.assign(rows, this.#copyRows(making, record))
+      })
+      const saved: SavedRecord = { ...making, ...rows, status: 'ready', frozenMs }
+      db.transaction(() => {
+        this.table.save(saved)
+        name?.(saved)
+      })
+      return saved
+    } catch (error) {
+      await this.#remove(making.id)
+      throw error
+    }
+  }
+
+  /** Measured when there is time: it walks through every file. */
+  measure(saved: SavedRecord): void {
+    this.#fleet.storage
+      .usageBytes(saved.state.root.layer)
+      .then((bytes) => this.#fleet.closed || this.table.setSize(saved.id, bytes))
+      .catch((error) => this.#fleet.log.debug({ error, saved: saved.id }, 'not measured'))
+  }
+
+  /** Keeps it while the work goes on, whoever else lets go of it; flat enough to stand on. */
+  async using<T>(saved: SavedRecord, work: (saved: SavedRecord) => Promise<T>): Promise<T> {
+    this.#used.set(saved.id, (this.#used.get(saved.id) ?? 0) + 1)
+    try {
+      return await work(await this.#flat(saved))
+    } finally {
+      const left = this.#used.get(saved.id)! - 1
+      if (left > 0) this.#used.set(saved.id, left)
+      else this.#used.delete(saved.id)
+      await this.discard(saved.id)
+    }
+  }
+
+  /** Unless a checkpoint or snapshot names it, or it is being used: then the last of those does it. */
+  async discard(id: string): Promise<void> {
+    if (this.#used.has(id) || this.table.isNamed(id)) return
+    await this.#remove(id)
+  }
+
+  memoryPath(id: string): string {
+    return join(this.memoryDir, id)
+  }
+
+  /** Rows of a sandbox as they were then, in place of what it has. In the caller's transaction. */
+  giveRows(saved: SavedRecord, record: SandboxRecord): void {
+    const now = Date.now()
+    const { storage } = this.#fleet
+    this.table.copyStoreTo(saved.id, record.id, now)
+    for (const { name } of this.#services.list(record.id)) this.#services.remove(record.id, name)
+    for (const { name, spec, state } of saved.services) {
+      const path = movedPath(state.path, saved.state.root.layer, record.root.layer, storage)
+      const copied = { ...state, path, installId: null, processId: null, pid: null, port: null, url: null }
+      this.#services.save({ sandboxId: record.id, name, spec, state: copied, createdAt: now, updatedAt: now })
+    }
+    this.#patches.setRuns(record.id, saved.patchRuns)
+  }
+
+  /** What a new sandbox takes over, as if its layer were `layer`. */
+  #stateOf(record: SandboxRecord, layer: string): SavedSandbox {
+    const { runtime, image, engine, isolation, metadata, project, env, resources, network, user } = record
+    const { storeAccess, timeouts, baseSnapshot, patchesOf } = record
+    const workdir = movedPath(record.workdir, record.root.layer, layer, this.#fleet.storage)
+    const root: Root = { layer, trees: record.root.trees }
+    const rest = { user, workdir, storeAccess, timeouts, baseSnapshot, patchesOf, root }
+    return { runtime, image, engine, isolation, metadata, project, env, resources, network, ...rest }
+  }
+
+  #copyRows(saved: SavedRecord, { id, root }: SandboxRecord): Pick<SavedRecord, 'services' | 'patchRuns'> {
+    const { layer } = saved.state.root
+    this.table.copyStoreFrom(saved.id, id, Date.now())
+    return {
+      services: this.#services.list(id).map(({ name, spec, state }) => {
+        return {
+          name,
+          spec,
+          state: { ...state, path: movedPath(state.path, root.layer, layer, this.#fleet.storage) },
+        }
+      }),
+      patchRuns: this.#patches.runs(id),
+    }
+  }
+
+  /** The work, while nothing inside runs. Answers for how long that was. */
+  async #frozen(
+    record: SandboxRecord,
+    machine: Machine | undefined,
+    memory: boolean,
+    work: () => Promise<void>,
+  ): Promise<number> {
+    const { engine } = this.#fleet
+    if (!machine || record.status !== 'running' || engine.capabilities.freeze !== true) {
+      await work()
+      return 0
+    }
+    if (memory) await machine.guest.suspend()
+    const began = performance.now()
+    try {
+      await engine.freeze(machine.shell)
+      await work()
+    } finally {
+      await engine.thaw(machine.shell)
+      if (memory) {
+        await machine.guest.resume(join(machine.shell.linkDir, 'link.sock'))
+        await engine.ownSocket(machine.shell)
+      }
+    }
+    return performance.now() - began
+  }
+
+  async #saveMemory(record: SandboxRecord, machine: Machine | undefined, id: string): Promise<void> {
+    const directory = this.memoryPath(id)
+    if (record.memory !== null) {
+      await cp(this.memoryPath(record.memory), directory, { recursive: true })
+      return
+    }
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await this.#fleet.engine.saveMemory(machine!.shell, directory)
+  }
+
+  /** One layer in place of a deep stack, made once for all who stand on it. */
+  #flat(saved: SavedRecord): Promise<SavedRecord> {
+    const current = this.table.get(saved.id) ?? saved
+    if (!this.#fleet.storage.capabilities.stacks || stackOf(current.state.root).length < MAX_STACK)
+      return Promise.resolve(current)
+    let flattening = this.#flattening.get(saved.id)
+    if (!flattening) {
+      flattening = this.#flatten(current).finally(() => this.#flattening.delete(saved.id))
+      this.#flattening.set(saved.id, flattening)
+    }
+    return flattening
+  }
+
+  async #flatten(saved: SavedRecord): Promise<SavedRecord> {
+    const { db, layers, storage } = this.#fleet
+    const root = flattened(saved.state.root, newId('layer'))
+    layers.hold(saved.id, root)
+    await storage.flatten(stackOf(saved.state.root), root.layer)
+    const flat = { ...saved, state: { ...saved.state, root } }
+    const unheld = db.transaction(() => {
+      this.table.save(flat)
+      return layers.holdOnly(saved.id, root)
+    })
+    await this.#fleet.dropLayers(unheld)
+    return flat
+  }
+
+  async #remove(id: string): Promise<void> {
+    const { db, layers } = this.#fleet
+    const unheld = db.transaction(() => {
+      this.table.remove(id)
+      return layers.holdOnly(id, undefined)
+    })
+    await this.#fleet.dropLayers(unheld)
+    await rm(this.memoryPath(id), { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,315 @@
+// Standing still and going on: pause, hibernate, resume, wake, and the wake of whoever just uses a sandbox.
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { IsletError, newId } from '@islet/contract'
+import type { SandboxRecord } from '../db/sandboxes.ts'
+import { Activity } from './activity.ts'
+import type { Beginning, Fleet, MoveOptions } from './fleet.ts'
+import { assertMove, isStill } from './lifecycle.ts'
+import { type Machine, startMachine, stopMachine } from './machine.ts'
+
+export interface SuspensionOptions {
+  fleet: Fleet
+  /** For the memory of hibernated sandboxes. */
+  memoryDir: string
+  /** Stops it for good, if that is still meant when its turn has come. */
+  kill(id: string, isStillMeant: () => boolean): Promise<unknown>
+}
+
+/** Somebody uses a sandbox that runs. Dispose of it when that is over. */
+export interface Use extends Disposable {
+  /** It stood still and was woken for this. */
+  autoResumed: boolean
+}
+
+export class Suspension {
+  readonly activity: Activity
+  readonly #options: SuspensionOptions
+  readonly #fleet: Fleet
+  readonly #waking = new Map<string, Promise<boolean>>()
+
+  constructor(options: SuspensionOptions) {
+    this.#options = options
+    this.#fleet = options.fleet
+    this.activity = new Activity({
+      db: options.fleet.db,
+      record: (id) => options.fleet.table.get(id),
+      onIdle: (id) => this.#inBackground(id, () => this.#idle(id)),
+      onPausedTooLong: (id) => this.#inBackground(id, () => this.#pausedTooLong(id)),
+    })
+  }
+
+  /** It runs when this resolves, woken if need be, and is not idle until the use is over. One that is gone is no use. */
+  async use(id: string): Promise<Use> {
+    const leave = this.activity.use(id)
+    try {
+      return { autoResumed: await this.#awake(id), [Symbol.dispose]: leave }
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  pause(id: string): Promise<SandboxRecord> {
+    const { freeze } = this.#fleet.engine.capabilities
+    if (freeze !== true) {
+      return Promise.reject(
+        new IsletError('not_supported', freeze.missing, { hint: 'Hibernate it: its files are kept.' }),
+      )
+    }
+    return this.#fleet.inTurn(id, async () => {
+      const record = this.#fleet.record(id)
+      assertMove(record, 'pause')
+      await this.#unsteadily(id, () => this.#freeze(id))
+      return this.#moved(record, 'pause')
+    })
+  }
+
+  async resume(id: string): Promise<SandboxRecord> {
+    return this.#fleet.inTurn(id, async () => {
+      const record = this.#fleet.record(id)
+      assertMove(record, 'resume')
+      return this.#rouse(record, 'resume')
+    })
+  }
+
+  async hibernate(id: string, options: { reason?: string; onlyIdle?: boolean } = {}): Promise<SandboxRecord> {
+    const record = await this.#fleet.inTurn(id, async () => {
+      const record = this.#fleet.record(id)
+      if (options.onlyIdle && (record.status !== 'running' || this.activity.isUsed(id))) return record
+      assertMove(record, 'hibernate')
+      return this.#unsteadily(id, () => this.#hibernate(record, options.reason))
+    })
+    const machine = record.status === 'hibernated' ? await this.#fleet.machine(id) : undefined
+    // Given back after it is acknowledged in the records: it may take a while, and nothing depends on it.
+    if (machine?.suspended)
+      await this.#fleet.engine
+        .reclaim(machine.shell)
+        .catch((error) => this.#fleet.log.debug({ error, sandbox: id }, 'memory not given back'))
+    return record
+  }
+
+  async wake(id: string, options: { idleMs?: number } = {}): Promise<SandboxRecord> {
+    return this.#fleet.inTurn(id, async () => {
+      const record = this.#fleet.record(id)
+      assertMove(record, 'wake')
+      const { idleMs } = options
+      const change = idleMs === undefined ? {} : { timeouts: { ...record.timeouts, idleMs } }
+      return this.#rouse(record, 'wake', { change })
+    })
+  }
+
+  /** One that stood still before this server, and stays so. */
+  async adopt(machine: Machine): Promise<void> {
+    machine.suspended = true
+    await this.#fleet.engine.freeze(machine.shell)
+  }
+
+  async forgetMemory({ memory }: SandboxRecord): Promise<void> {
+    if (memory !== null) await rm(this.#memoryPath(memory), { recursive: true, force: true })
+  }
+
+  async #awake(id: string): Promise<boolean> {
+    const { status } = this.#fleet.record(id)
+    if (status === 'running' && !this.#fleet.unsteady.has(id)) return false
+    let waking = this.#waking.get(id)
+    if (!waking) {
+      waking = this.#fleet
+        .inTurn(id, async () => {
+          const record = this.#fleet.record(id)
+          // Running after all, or gone: then the call itself says so.
+          if (!isStill(record)) return false
+          await this.#rouse(record, record.status === 'paused' ? 'resume' : 'wake', { data: { auto: true } })
+          return true
+        })
+        .finally(() => this.#waking.delete(id))
+      this.#waking.set(id, waking)
+    }
+    return waking
+  }
+
+  /** Whoever wants to use it meanwhile waits until it is settled. */
+  async #unsteadily<T>(id: string, work: () => Promise<T>): Promise<T> {
+    this.#fleet.unsteady.add(id)
+    try {
+      return await work()
+    } finally {
+      this.#fleet.unsteady.delete(id)
+    }
+  }
+
+  async #freeze(id: string): Promise<void> {
+    const { machine } = await this.#fleet.running(id)
+    machine.suspended = true
+    try {
+      await this.#fleet.tellSuspended(id, { kept: true })
+      await this.#fleet.engine.freeze(machine.shell)
+    } catch (error) {
+      await this.#goOn(id, machine)
+      throw error
+    }
+  }
+
+  /** As if it had not been suspended. */
+  async #goOn(id: string, machine: Machine): Promise<void> {
+    machine.suspended = false
+    await this.#fleet.engine.thaw(machine.shell).catch(() => {})
+    this.#fleet.watch(id, machine)
+    await this.#fleet.tellBegan({ record: this.#fleet.record(id), machine }, 'resumed')
+  }
+
+  async #hibernate(record: SandboxRecord, reason?: string): Promise<SandboxRecord> {
+    const { capabilities } = this.#fleet.engine
+    if (capabilities.memoryCheckpoint === true) return this.#toDisk(record, reason)
+    if (capabilities.freeze === true) {
+      await this.#freeze(record.id)
+      return this.#moved(record, 'hibernate', { reason })
+    }
+    // All that is left of it then is what is on disk anyway.
+    const moved = this.#moved(record, 'hibernate', { reason })
+    await this.#fleet.tellSuspended(record.id, { kept: false })
+    await this.#fleet.letGo(record.id)
+    return moved
+  }
+
+  /** Its memory goes to disk, its shell goes. The link stays: everything that waits for something inside goes on waiting. */
+  async #toDisk(record: SandboxRecord, reason?: string): Promise<SandboxRecord> {
+    const { engine } = this.#fleet
+    const { machine } = await this.#fleet.running(record.id)
+    const memory = newId('saved')
+    const directory = this.#memoryPath(memory)
+    machine.suspended = true
+    try {
+      await this.#fleet.tellSuspended(record.id, { kept: true })
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      await machine.guest.suspend()
+      await engine.freeze(machine.shell)
+      await engine.saveMemory(machine.shell, directory)
+    } catch (error) {
+      await machine.guest.resume(join(machine.shell.linkDir, 'link.sock'))
+      await engine.ownSocket(machine.shell)
+      await this.#goOn(record.id, machine)
+      await rm(directory, { recursive: true, force: true })
+      throw error
+    }
+    const moved = this.#moved(record, 'hibernate', { reason, change: { memory } })
+    await engine.destroy(machine.shell)
+    return moved
+  }
+
+  /** Back to running, from whatever is left of it: the frozen shell, its memory on disk, or its files. */
+  async #rouse(
+    record: SandboxRecord,
+    verb: 'resume' | 'wake',
+    options: MoveOptions = {},
+  ): Promise<SandboxRecord> {
+    if (this.#fleet.closed) throw new IsletError('draining')
+    const machine = await this.#fleet.machine(record.id)
+    if (record.memory !== null) {
+      const woken = await this.#fromMemory(record, machine, verb, options)
+      if (woken) return woken
+    } else if (machine && (await this.#fleet.engine.alive(machine.shell).catch(() => false))) {
+      await this.#fleet.engine.thaw(machine.shell)
+      machine.suspended = false
+      this.#fleet.watch(record.id, machine)
+      return this.#begun(
+        this.#moved(record, verb, options),
+        machine,
+        machine.hasBegun ? 'resumed' : 'adopted',
+      )
+    }
+    return this.#fromFiles(record, verb, options)
+  }
+
+  /** Undefined: it cannot be had back. */
+  async #fromMemory(
+    record: SandboxRecord,
+    machine: Machine | undefined,
+    verb: 'resume' | 'wake',
+    options: MoveOptions,
+  ): Promise<SandboxRecord | undefined> {
+    const memory = this.#memoryPath(record.memory!)
+    const again = { ...record, shell: newId('shell') }
+    this.#fleet.table.save(again)
+    let started: Machine
+    try {
+      started = await startMachine(this.#fleet, again, { memory, link: machine?.guest })
+    } catch (error) {
+      this.#fleet.log.error(
+        { error, sandbox: record.id },
+        'memory not restored; starting over from the files',
+      )
+      return undefined
+    }
+    // The machine that everybody knows goes on, in another shell.
+    const current = machine ?? started
+    Object.assign(current, { shell: started.shell, bound: started.bound, suspended: false })
+    if (!machine) {
+      this.#fleet.machines.set(record.id, Promise.resolve(current))
+      this.#fleet.follow(record.id, current)
+    }
+    const change = { ...options.change, memory: null }
+    const moved = this.#moved(again, verb, { ...options, change })
+    await this.forgetMemory(record)
+    return this.#begun(moved, current, machine?.hasBegun ? 'resumed' : 'adopted')
+  }
+
+  async #fromFiles(
+    record: SandboxRecord,
+    verb: 'resume' | 'wake',
+    options: MoveOptions,
+  ): Promise<SandboxRecord> {
+    const lost = await this.#fleet.machine(record.id)
+    if (lost) {
+      await this.#fleet.tellSuspended(record.id, { kept: false })
+      this.#fleet.machines.delete(record.id)
+      await stopMachine(this.#fleet, lost)
+    }
+    const { record: again, machine } = this.#fleet.startOver(record)
+    const started = await machine
+    this.#fleet.follow(record.id, started)
+    const data = { ...options.data, memory: false }
+    const moved = this.#moved(again, verb, { ...options, data, change: { ...options.change, memory: null } })
+    await this.forgetMemory(record)
+    return this.#begun(moved, started, 'restarted')
+  }
+
+  async #begun(record: SandboxRecord, machine: Machine, how: Beginning): Promise<SandboxRecord> {
+    await this.#fleet.tellBegan({ record, machine }, how)
+    return record
+  }
+
+  #moved(record: SandboxRecord, verb: 'pause' | 'resume' | 'hibernate' | 'wake', options?: MoveOptions) {
+    const moved = this.#fleet.move(record, verb, options)
+    this.activity.begin(record.id)
+    return moved
+  }
+
+  async #idle(id: string): Promise<void> {
+    const { timeouts, status } = this.#fleet.record(id)
+    if (status !== 'running' || this.activity.isUsed(id)) return
+    const { idleMs, onIdle } = timeouts
+    this.#fleet.events.add(id, 'idle-timeout', { idleMs, action: onIdle })
+    if (onIdle === 'kill') await this.#options.kill(id, () => !this.activity.isUsed(id))
+    else await this.hibernate(id, { onlyIdle: true })
+  }
+
+  async #pausedTooLong(id: string): Promise<void> {
+    const { timeouts, status } = this.#fleet.record(id)
+    if (status !== 'paused') return
+    this.#fleet.events.add(id, 'paused-timeout', { pausedMs: timeouts.pausedMs })
+    await this.#options.kill(id, () => this.#fleet.record(id).status === 'paused')
+  }
+
+  #inBackground(id: string, work: () => Promise<unknown>): void {
+    if (this.#fleet.closed) return
+    work().catch((error) => {
+      this.#fleet.log.error({ error, sandbox: id }, 'a timeout was not carried out; it is tried again')
+      this.activity.begin(id)
+    })
+  }
+
+  #memoryPath(name: string): string {
+    return join(this.#options.memoryDir, name)
+  }
+}

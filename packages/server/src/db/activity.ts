@@ -1,0 +1,24 @@
+import type { Db } from './db.ts'
+
+/** When each sandbox was last used, as far as it was written down. */
+export class ActivityTable {
+  readonly #db: Db
+
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  save(sandboxId: string, at: number): void {
+    // One that is being removed has no row to belong to.
+    this.#db.run(
+      `INSERT INTO activity (sandbox_id, at) SELECT id, ?2 FROM sandboxes WHERE id = ?1
+       ON CONFLICT (sandbox_id) DO UPDATE SET at = excluded.at`,
+      sandboxId,
+      at,
+    )
+  }
+
+  get(sandboxId: string): number | undefined {
+    return this.#db.get<{ at: number }>('SELECT at FROM activity WHERE sandbox_id = ?', sandboxId)?.at
+  }
+}

@@ -1,0 +1,83 @@
+import type { EventType, SandboxEvent } from '@islet/contract'
+import type { Db } from './db.ts'
+
+export interface EventQuery {
+  limit: number
+  direction: 'asc' | 'desc'
+  /** Exclusive. */
+  after?: number
+  before?: number
+  /** Inclusive and exclusive, in milliseconds. */
+  from?: number
+  to?: number
+  types?: readonly EventType[]
+}
+
+interface Row {
+  seq: number
+  sandbox_id: string
+  type: EventType
+  data: string
+  created_at: number
+}
+
+export class EventTable {
+  readonly #db: Db
+
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  add(sandboxId: string, type: EventType, data: SandboxEvent['data']): SandboxEvent {
+    const row = this.#db.get<Row>(
+      'INSERT INTO events (sandbox_id, type, data, created_at) VALUES (?, ?, ?, ?) RETURNING *',
+      sandboxId,
+      type,
+      JSON.stringify(data),
+      Date.now(),
+    )
+    return fromRow(row!)
+  }
+
+  list(sandboxId: string, query: EventQuery): SandboxEvent[] {
+    const conditions = ['sandbox_id = ?']
+    const values: (string | number)[] = [sandboxId]
+    const add = (condition: string, ...more: (string | number)[]) => {
+      conditions.push(condition)
+      values.push(...more)
+    }
+    if (query.after !== undefined) add('seq > ?', query.after)
+    if (query.before !== undefined) add('seq < ?', query.before)
+    if (query.from !== undefined) add('created_at >= ?', query.from)
+    if (query.to !== undefined) add('created_at < ?', query.to)
+    if (query.types) add(`type IN (${query.types.map(() => '?').join(', ')})`, ...query.types)
+    const order = query.direction === 'asc' ? 'ASC' : 'DESC'
+    return this.#db
+      .all<Row>(
+        `SELECT * FROM events WHERE ${conditions.join(' AND ')} ORDER BY seq ${order} LIMIT ?`,
+        ...values,
+        query.limit,
+      )
+      .map(fromRow)
+  }
+
+  /** Forgets all but the newest `keep` of a sandbox. */
+  prune(sandboxId: string, keep: number): void {
+    this.#db.run(
+      `DELETE FROM events WHERE sandbox_id = ?1 AND seq <=
+       (SELECT seq FROM events WHERE sandbox_id = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`,
+      sandboxId,
+      keep,
+    )
+  }
+}
+
+function fromRow(row: Row): SandboxEvent {
+  return {
+    id: String(row.seq),
+    sandboxId: row.sandbox_id,
+    type: row.type,
+    data: JSON.parse(row.data),
+    createdAt: new Date(row.created_at).toISOString(),
+  }
+}

@@ -1,0 +1,48 @@
+import type { Root } from '../engine/engine.ts'
+import type { Db } from './db.ts'
+
+/** Who stands on which layers. */
+export class LayersHeld {
+  readonly #db: Db
+
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  /** Beside what the holder holds already. */
+  hold(holder: string, root: Root): void {
+    for (const layer of layersOf(root))
+      this.#db.run('INSERT OR IGNORE INTO layers_held (layer, holder) VALUES (?, ?)', layer, holder)
+  }
+
+  /** From now on the holder stands on this root and nothing else. Answers with the layers that nobody holds any more. */
+  holdOnly(holder: string, root: Root | undefined): string[] {
+    const before = this.#db
+      .all<{ layer: string }>('SELECT layer FROM layers_held WHERE holder = ?', holder)
+      .map(({ layer }) => layer)
+    this.#db.run('DELETE FROM layers_held WHERE holder = ?', holder)
+    if (root) this.hold(holder, root)
+    return before.filter((layer) => !this.isHeld(layer))
+  }
+
+  isHeld(layer: string): boolean {
+    return this.#db.get('SELECT 1 AS held FROM layers_held WHERE layer = ?', layer) !== undefined
+  }
+
+  /** As the records say: what a crash left between two steps is set right. */
+  rebuild(holders: Iterable<{ id: string; root: Root }>): void {
+    this.#db.transaction(() => {
+      this.#db.run('DELETE FROM layers_held')
+      for (const { id, root } of holders) this.hold(id, root)
+    })
+  }
+}
+
+/** The layer of its own, if it has one, and all below it. */
+export function layersOf(root: Root): Set<string> {
+  const lowers = root.trees.flatMap(({ lowers }) => lowers)
+  return new Set([
+    ...(root.layer === '' ? [] : [root.layer]),
+    ...lowers.flatMap((lower) => (lower.kind === 'layer' ? lower.name : [])),
+  ])
+}

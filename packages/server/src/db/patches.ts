@@ -1,0 +1,85 @@
+import type { PatchRun } from '@islet/contract'
+import type { Db } from './db.ts'
+
+export interface PatchRecord {
+  id: string
+  checkpointId: string
+  sequence: number
+  script: string
+  description: string | null
+  createdAt: number
+}
+
+export interface PatchRunRecord {
+  patchId: string
+  status: Exclude<PatchRun['status'], 'pending'>
+  /** The process that runs it, named before it is started. */
+  processId: string | null
+  exitCode: number | null
+  output: string
+  reason: string | null
+  at: number
+}
+
+const PATCH =
+  'SELECT id, checkpoint_id AS checkpointId, sequence, script, description, created_at AS createdAt FROM patches'
+const RUN =
+  'SELECT patch_id AS patchId, status, process_id AS processId, exit_code AS exitCode, output, reason, at FROM patch_runs'
+
+export class PatchTable {
+  readonly #db: Db
+
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  /** Behind all that the checkpoint has. */
+  insert(patch: Omit<PatchRecord, 'sequence'>): PatchRecord {
+    this.#db.run(
+      `INSERT INTO patches (id, checkpoint_id, sequence, script, description, created_at)
+       VALUES (?1, ?2, (SELECT coalesce(max(sequence), 0) + 1 FROM patches WHERE checkpoint_id = ?2), ?3, ?4, ?5)`,
+      patch.id,
+      patch.checkpointId,
+      patch.script,
+      patch.description,
+      patch.createdAt,
+    )
+    return this.#db.get<PatchRecord>(`${PATCH} WHERE id = ?`, patch.id)!
+  }
+
+  list(checkpointId: string): PatchRecord[] {
+    return this.#db.all<PatchRecord>(`${PATCH} WHERE checkpoint_id = ? ORDER BY sequence`, checkpointId)
+  }
+
+  /** Answers whether there was one. */
+  remove(checkpointId: string, id: string): boolean {
+    return this.#db.run('DELETE FROM patches WHERE checkpoint_id = ? AND id = ?', checkpointId, id) > 0
+  }
+
+  runs(sandboxId: string): PatchRunRecord[] {
+    return this.#db.all<PatchRunRecord>(`${RUN} WHERE sandbox_id = ? ORDER BY at, patch_id`, sandboxId)
+  }
+
+  saveRun(sandboxId: string, run: PatchRunRecord): void {
+    this.#db.run(
+      `INSERT INTO patch_runs (sandbox_id, patch_id, status, process_id, exit_code, output, reason, at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (sandbox_id, patch_id) DO UPDATE SET status = excluded.status, process_id = excluded.process_id,
+         exit_code = excluded.exit_code, output = excluded.output, reason = excluded.reason, at = excluded.at`,
+      sandboxId,
+      run.patchId,
+      run.status,
+      run.processId,
+      run.exitCode,
+      run.output,
+      run.reason,
+      run.at,
+    )
+  }
+
+  /** In place of what the sandbox has. */
+  setRuns(sandboxId: string, runs: readonly PatchRunRecord[]): void {
+    this.#db.run('DELETE FROM patch_runs WHERE sandbox_id = ?', sandboxId)
+    for (const run of runs) this.saveRun(sandboxId, run)
+  }
+}

@@ -1,0 +1,180 @@
+import type { Db } from './db.ts'
+import type { PatchRunRecord } from './patches.ts'
+import type { SandboxRecord } from './sandboxes.ts'
+import type { ServiceRecord } from './services.ts'
+
+/** What of a sandbox's record a new one takes over. */
+export type SavedSandbox = Pick<
+  SandboxRecord,
+  | 'runtime'
+  | 'image'
+  | 'engine'
+  | 'isolation'
+  | 'metadata'
+  | 'project'
+  | 'env'
+  | 'resources'
+  | 'network'
+  | 'user'
+  | 'workdir'
+  | 'storeAccess'
+  | 'timeouts'
+  | 'baseSnapshot'
+  | 'patchesOf'
+> & {
+  /** Its layer is the saved one, which is never written to again. */
+  root: SandboxRecord['root']
+}
+
+/** A sandbox as it was at one instant. The store's rows lie beside it. */
+export interface SavedRecord {
+  id: string
+  /** Whose it was. */
+  sandboxId: string
+  status: 'making' | 'ready'
+  state: SavedSandbox
+  services: Pick<ServiceRecord, 'name' | 'spec' | 'state'>[]
+  patchRuns: PatchRunRecord[]
+  memory: boolean
+  frozenMs: number
+  /** Null until it was measured. */
+  sizeBytes: number | null
+  createdAt: number
+}
+
+interface Row {
+  id: string
+  sandbox_id: string
+  status: SavedRecord['status']
+  state: string
+  services: string
+  patch_runs: string
+  memory: number
+  frozen_ms: number
+  size_bytes: number | null
+  created_at: number
+}
+
+export class SavedTable {
+  readonly #db: Db
+
+  constructor(db: Db) {
+    this.#db = db
+  }
+
+  save(record: SavedRecord): void {
+    this.#db.run(
+      `INSERT INTO saved_states (id, sandbox_id, status, state, services, patch_runs, memory, frozen_ms, size_bytes, created_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET status = excluded.status, state = excluded.state, services = excluded.services,
+         patch_runs = excluded.patch_runs, memory = excluded.memory, frozen_ms = excluded.frozen_ms,
+         size_bytes = excluded.size_bytes`,
+      record.id,
+      record.sandboxId,
+      record.status,
+      JSON.stringify(record.state),
+      JSON.stringify(record.services),
+      JSON.stringify(record.patchRuns),
+      record.memory ? 1 : 0,
+      record.frozenMs,
+      record.sizeBytes,
+      record.createdAt,
+    )
+  }
+
+  setSize(id: string, sizeBytes: number): void {
+    this.#db.run('UPDATE saved_states SET size_bytes = ? WHERE id = ?', sizeBytes, id)
+  }
+
+  get(id: string): SavedRecord | undefined {
+    const row = this.#db.get<Row>('SELECT * FROM saved_states WHERE id = ?', id)
+    return row && fromRow(row)
+  }
+
+  all(): SavedRecord[] {
+    return this.#db.all<Row>('SELECT * FROM saved_states').map(fromRow)
+  }
+
+  /** Those that no checkpoint and no snapshot names: half made, or of a fork that was cut off. */
+  unnamed(): string[] {
+    return this.#db
+      .all<{ id: string }>(
+        `SELECT id FROM saved_states AS s WHERE status = 'making' OR NOT EXISTS (SELECT 1 FROM checkpoints WHERE saved_id = s.id)
+         AND NOT EXISTS (SELECT 1 FROM snapshots WHERE saved_id = s.id)`,
+      )
+      .map(({ id }) => id)
+  }
+
+  isNamed(id: string): boolean {
+    const named = this.#db.get(
+      `SELECT 1 FROM checkpoints WHERE saved_id = ?1 UNION ALL SELECT 1 FROM snapshots WHERE saved_id = ?1`,
+      id,
+    )
+    return named !== undefined
+  }
+
+  remove(id: string): void {
+    this.#db.run('DELETE FROM saved_states WHERE id = ?', id)
+  }
+
+  images(): string[] {
+    return this.all().flatMap(({ state }) => state.image ?? [])
+  }
+
+  /** The keys of a sandbox that have not expired. */
+  copyStoreFrom(id: string, sandboxId: string, now: number): void {
+    this.#db.run(
+      `INSERT INTO saved_store (saved_id, key, expires_at, value)
+       SELECT ?, key, expires_at, value FROM store WHERE sandbox_id = ? AND (expires_at IS NULL OR expires_at > ?)`,
+      id,
+      sandboxId,
+      now,
+    )
+  }
+
+  /** In place of what the sandbox has. What has expired since then stays so. */
+  copyStoreTo(id: string, sandboxId: string, now: number): void {
+    this.#db.run('DELETE FROM store WHERE sandbox_id = ?', sandboxId)
+    this.#db.run(
+      `INSERT INTO store (sandbox_id, key, expires_at, value)
+       SELECT ?, key, expires_at, value FROM saved_store WHERE saved_id = ? AND (expires_at IS NULL OR expires_at > ?)`,
+      sandboxId,
+      id,
+      now,
+    )
+  }
+
+  /** Of an imported one. */
+  setStore(id: string, rows: Iterable<{ key: string; value: string; expiresAt: number | null }>): void {
+    for (const { key, value, expiresAt } of rows)
+      this.#db.run(
+        'INSERT INTO saved_store (saved_id, key, expires_at, value) VALUES (?, ?, ?, ?)',
+        id,
+        key,
+        expiresAt,
+        value,
+      )
+  }
+
+  store(id: string): { key: string; value: string; expiresAt: number | null }[] {
+    return this.#db.all(
+      'SELECT key, value, expires_at AS expiresAt FROM saved_store WHERE saved_id = ? ORDER BY key',
+      id,
+    )
+  }
+}
+
+function fromRow(row: Row): SavedRecord {
+  return {
+    id: row.id,
+    sandboxId: row.sandbox_id,
+    status: row.status,
+    state: JSON.parse(row.state),
+    services: JSON.parse(row.services),
+    patchRuns: JSON.parse(row.patch_runs),
+    memory: row.memory === 1,
+    frozenMs: row.frozen_ms,
+    sizeBytes: row.size_bytes,
+    createdAt: row.created_at,
+  }
+}

@@ -1,0 +1,115 @@
+// Engine `oci`, isolation `gvisor`: every sandbox has a kernel of its own, a program of the machine that nobody inside talks past.
+// A shell gets its root as it is started, so there is nothing to prepare; in return its memory can be saved.
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { IsletError } from '@islet/contract'
+import { UIDS_PER_SHELL } from '../../instance.ts'
+import type { Warden } from '../../warden/warden.ts'
+import type { BindOptions, Bound, EngineCapabilities, Limits, Shell } from '../engine.ts'
+import { treeRecords } from '../oci/requests.ts'
+import { diskLimit, WallEngine, type WallOptions } from '../oci/wall.ts'
+import { identify } from '../proc.ts'
+import { gvisorConfig, hostTasks } from './config.ts'
+import { Runsc, runscRoot } from './runsc.ts'
+
+export class GvisorEngine extends WallEngine {
+  readonly capabilities: EngineCapabilities
+  readonly #runsc: Runsc
+
+  constructor(options: WallOptions) {
+    super(options)
+    this.#runsc = new Runsc(options.warden, options.instance.runDir)
+    this.capabilities = gvisorCapabilities(options.warden)
+  }
+
+  override async start(keep: readonly string[]): Promise<Set<string>> {
+    await mkdir(runscRoot(this.instance.runDir), { recursive: true, mode: 0o700 })
+    return super.start(keep)
+  }
+
+  prepare(shell: Shell): Promise<void> {
+    return this.ownSocket(shell)
+  }
+
+  bind(shell: Shell, options: BindOptions): Promise<Bound> {
+    return this.alone(shell, async (record, uidBase) => {
+      if (record.process)
+        throw new IsletError('not_supported', 'Isolation gvisor cannot change the root of a sandbox.')
+      const { root, hostname, limits, memory } = options
+      const directory = this.shells.directory(shell.id)
+      const config = gvisorConfig({
+        uidBase,
+        uidCount: UIDS_PER_SHELL,
+        rootDir: join(this.instance.runDir, 'warden', 'root'),
+        linkDir: shell.linkDir,
+        cgroupsPath: `/${this.instance.cgroup}/${shell.id}`,
+        hostname,
+        limits,
+      })
+      await writeFile(join(directory, 'config.json'), config, { mode: 0o600 })
+      const plugged = options.network.enabled ? await this.plug(record) : undefined
+      const request = { shell: shell.id, uidBase, layer: root.layer, tree: treeRecords(root), hostname }
+      const pid = await this.#runsc.run(directory, { ...request, network: plugged?.network }, memory)
+      record.process = await identify(pid)
+      await this.shells.write(record)
+      return plugged?.bound ?? {}
+    })
+  }
+
+  /** gVisor's kernel stops its programs, so that nothing is half done, and then the machine stops gVisor. */
+  freeze(shell: Shell): Promise<void> {
+    return this.alone(shell, async () => {
+      await this.#runsc.pause(shell.id, this.shells.directory(shell.id), true)
+      await this.freezeGroup(shell, true)
+    })
+  }
+
+  thaw(shell: Shell): Promise<void> {
+    return this.alone(shell, async () => {
+      await this.freezeGroup(shell, false)
+      await this.#runsc.pause(shell.id, this.shells.directory(shell.id), false)
+    })
+  }
+
+  saveMemory(shell: Shell, directory: string): Promise<void> {
+    return this.alone(shell, async () => {
+      await chmod(directory, 0o700)
+      // Its kernel has to write; its programs stay stopped.
+      await this.freezeGroup(shell, false)
+      try {
+        await this.#runsc.save(shell.id, this.shells.directory(shell.id), directory)
+      } finally {
+        await this.freezeGroup(shell, true)
+      }
+    })
+  }
+
+  override limit(shell: Shell, limits: Limits): Promise<void> {
+    return super.limit(shell, { ...limits, pids: hostTasks(limits.pids) })
+  }
+
+  protected override forget(id: string): Promise<void> {
+    return this.#runsc.forget(id)
+  }
+
+  protected override remembered(): Promise<string[]> {
+    return this.#runsc.list()
+  }
+}
+
+export function gvisorCapabilities(warden: Pick<Warden, 'quota'>): EngineCapabilities {
+  return {
+    engine: 'oci',
+    isolation: 'gvisor',
+    lateRoot: { missing: 'gVisor cannot change the root of a running sandbox.' },
+    wall: true,
+    memoryLimit: true,
+    cpuLimit: true,
+    pidsLimit: true,
+    diskLimit: diskLimit(warden),
+    network: true,
+    freeze: true,
+    memoryCheckpoint: true,
+    users: true,
+  }
+}

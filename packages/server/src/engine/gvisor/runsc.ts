@@ -1,0 +1,136 @@
+// runsc, called through the warden. Its record of a shell stays as long as the shell: pausing and saving need it.
+//
+//   <runDir>/runsc/<id>_sandbox:<id>.state, .lock, runsc-<id>.sock
+import { open, readdir, readFile, rm, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { IsletError } from '@islet/contract'
+import type { ShellRunFields } from '../../warden/messages.gen.ts'
+import type { Warden, WardenOptions } from '../../warden/warden.ts'
+import { findProgram, lastError } from '../oci/runtime.ts'
+
+export class Runsc {
+  readonly #warden: Warden
+  readonly #root: string
+
+  constructor(warden: Warden, runDir: string) {
+    this.#warden = warden
+    this.#root = runscRoot(runDir)
+  }
+
+  /** Starts the bundle in `directory`, from `memory` if given; answers with the pid of its kernel. */
+  async run(directory: string, request: ShellRunFields, memory: string | undefined): Promise<number> {
+    if (memory) await symlink(memory, join(directory, 'memory'))
+    const restore = memory ? 1 : 0
+    try {
+      await this.#warden.request('SHELL_RUN', { ...request, restore })
+    } catch (error) {
+      throw await failure(directory, `runsc could not ${restore ? 'wake' : 'start'} a sandbox`, error)
+    }
+    return Number(await readFile(join(directory, 'pid'), 'utf8'))
+  }
+
+  /** Fine when it is so already. */
+  async pause(id: string, directory: string, paused: boolean): Promise<void> {
+    if ((await this.#isPaused(id)) === paused) return
+    try {
+      await this.#warden.request('SHELL_PAUSE', { shell: id, paused: paused ? 1 : 0 })
+    } catch (error) {
+      if ((await this.#isPaused(id)) === paused) return
+      throw await failure(directory, `runsc could not ${paused ? 'pause' : 'resume'} a sandbox`, error)
+    }
+  }
+
+  /** Of a paused shell, which stays so. On disk when it is done. */
+  async save(id: string, directory: string, memory: string): Promise<void> {
+    const link = join(directory, 'memory')
+    await rm(link, { force: true })
+    await symlink(memory, link)
+    try {
+      await this.#warden.request('SHELL_SAVE', { shell: id })
+      await sync(memory)
+    } catch (error) {
+      for (const name of await readdir(memory)) await rm(join(memory, name))
+      throw await saveFailure(directory, error)
+    } finally {
+      await rm(link, { force: true })
+    }
+  }
+
+  async forget(id: string): Promise<void> {
+    const names = [`${id}_sandbox:${id}.state`, `${id}_sandbox:${id}.lock`, `runsc-${id}.sock`]
+    for (const name of names) await rm(join(this.#root, name), { force: true })
+  }
+
+  async list(): Promise<string[]> {
+    const entries = await readdir(this.#root).catch(() => [])
+    const ids = entries.flatMap(
+      (entry) => /^(?:runsc-)?([a-z0-9-]+)(?:_sandbox:|\.sock$)/.exec(entry)?.[1] ?? [],
+    )
+    return [...new Set(ids)]
+  }
+
+  async #isPaused(id: string): Promise<boolean> {
+    const text = await readFile(join(this.#root, `${id}_sandbox:${id}.state`), 'utf8')
+    return JSON.parse(text).status === 'paused'
+  }
+}
+
+/** What the warden must be started with. */
+export function runscOptions(runDir: string): NonNullable<WardenOptions['shells']> {
+  const runtime = findProgram('runsc')
+  if (!runtime) {
+    throw new IsletError('engine_unavailable', 'runsc is not installed.', {
+      hint: 'islet setup --gvisor installs it.',
+    })
+  }
+  return { directory: join(runDir, 's'), runtime, runtimeRoot: runscRoot(runDir) }
+}
+
+export function runscRoot(runDir: string): string {
+  return join(runDir, 'runsc')
+}
+
+/** What gVisor says of things it cannot save, in our words. */
+const UNSAVABLE: readonly [RegExp, string][] = [
+  [
+    /deleted and invalidated dentries/,
+    'a program has a file open that was deleted. Close it, or end the program',
+  ],
+  [
+    /host\.|unix|nil pointer|not savable/,
+    'a program has a connection to this server open. Close it, or end the program',
+  ],
+]
+
+async function saveFailure(directory: string, error: unknown): Promise<IsletError> {
+  const reason = (await lastError(join(directory, 'runtime.log'))) ?? (error as Error).message
+  const known = UNSAVABLE.find(([pattern]) => pattern.test(reason))?.[1]
+  const said = known ?? reason.slice(0, 300)
+  return new IsletError('invalid_state', `The memory of the sandbox cannot be saved: ${said}.`, {
+    cause: error,
+  })
+}
+
+async function failure(directory: string, what: string, error: unknown): Promise<IsletError> {
+  const reason = (await lastError(join(directory, 'runtime.log'))) ?? (error as Error).message
+  return new IsletError('engine_unavailable', `${what}: ${reason.slice(0, 500)}`, { cause: error })
+}
+
+/** Memory holds secrets; what is in the directory is root's alone. */
+async function sync(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const file = await open(join(directory, name), 'r+')
+    try {
+      await file.chmod(0o600)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+  }
+  const handle = await open(directory)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,219 @@
+// What all isolations of engine `oci` share: shells on disk, uid ranges, cgroups, the network, and taking them away again.
+import { chmod, chown } from 'node:fs/promises'
+import { IsletError } from '@islet/contract'
+import type { Instance } from '../../instance.ts'
+import type { Warden } from '../../warden/warden.ts'
+import type {
+  BindOptions,
+  Bound,
+  Capability,
+  Engine,
+  EngineCapabilities,
+  Limits,
+  Shell,
+  Usage,
+} from '../engine.ts'
+import { isRunning } from '../proc.ts'
+import { type ShellRecord, Shells } from '../shells.ts'
+import { killRuntimes, removeCgroups } from '../teardown.ts'
+import { INSIDE_DIR } from './config.ts'
+import type { Upstream } from './dns.ts'
+import { Network } from './network.ts'
+import { Ranges } from './ranges.ts'
+import { type NetworkRequest, removeCgroup, usageOf } from './requests.ts'
+import { isShellProcess, sweep } from './sweep.ts'
+
+export interface WallOptions {
+  instance: Instance
+  warden: Warden
+  log: EngineLog
+  /** The guest's static binary, from `nativeBinary('guest')`. */
+  guest: string
+  /** Private ranges that sandboxes may reach all the same. */
+  allowRanges?: readonly string[]
+  nameservers?: readonly Upstream[]
+}
+
+export interface EngineLog {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+}
+
+export abstract class WallEngine implements Engine {
+  abstract readonly capabilities: EngineCapabilities
+  protected readonly instance: Instance
+  protected readonly warden: Warden
+  protected readonly shells: Shells
+  readonly #ranges: Ranges
+  readonly #network: Network
+  readonly #records = new Map<string, ShellRecord>()
+  /** What is being done to a shell; destroy waits for it. */
+  readonly #busy = new Map<string, Promise<unknown>>()
+  readonly #dying = new Map<string, Promise<void>>()
+
+  constructor(options: WallOptions) {
+    const { instance, warden, log } = options
+    this.instance = instance
+    this.warden = warden
+    this.shells = new Shells(instance.runDir, options.guest, INSIDE_DIR)
+    this.#ranges = new Ranges(instance)
+    this.#network = new Network({ ...options, plan: instance, warden, log })
+  }
+
+  abstract prepare(shell: Shell): Promise<void>
+  abstract bind(shell: Shell, options: BindOptions): Promise<Bound>
+  abstract freeze(shell: Shell): Promise<void>
+  abstract thaw(shell: Shell): Promise<void>
+  abstract saveMemory(shell: Shell, directory: string): Promise<void>
+  /** Removes what the runtime remembers of a shell. */
+  protected abstract forget(id: string): Promise<void>
+  /** The ids of shells that the runtime remembers. */
+  protected abstract remembered(): Promise<string[]>
+
+  async start(keep: readonly string[]): Promise<Set<string>> {
+    await killRuntimes(this.instance.runDir)
+    const alive = new Set<string>()
+    for (const id of await this.shells.list()) {
+      const record = await this.shells.read(id)
+      if (record?.index === undefined) continue
+      if (!keep.includes(id) || !(await isShellProcess(record.process, this.#ranges.uidBase(record.index))))
+        continue
+      this.#records.set(id, record)
+      this.#ranges.hold(record.index)
+      alive.add(id)
+    }
+    const kept = [...alive].map((id) => this.#records.get(id)!)
+    await sweep({
+      warden: this.warden,
+      shells: this.shells,
+      keep: alive,
+      veths: kept.map((record) => this.#veth(record)),
+    })
+    for (const id of await this.remembered()) if (!alive.has(id)) await this.forget(id)
+    if (kept.some((record) => record.network)) await this.#network.ensure()
+    return alive
+  }
+
+  async allocate(id: string): Promise<Shell> {
+    const index = this.#ranges.take()
+    try {
+      const record: ShellRecord = { id, index, createdAt: new Date().toISOString() }
+      const shell = await this.shells.create(record)
+      this.#records.set(id, record)
+      return shell
+    } catch (error) {
+      this.#ranges.free(index)
+      throw error
+    }
+  }
+
+  async adopt(id: string): Promise<Shell> {
+    if (!this.#records.has(id)) throw new IsletError('sandbox_lost', `The shell ${id} is gone.`)
+    return this.shells.shell(id)
+  }
+
+  /** Root inside gets the socket; others inside may enter the directory, and nobody else on this machine. */
+  async ownSocket(shell: Shell): Promise<void> {
+    const owner = this.#ranges.uidBase(this.#record(shell).index!)
+    const socket = this.shells.socket(shell.id)
+    const directory = this.shells.directory(shell.id)
+    await Promise.all([
+      chown(directory, 0, owner),
+      chown(shell.linkDir, owner, owner),
+      chown(socket, owner, owner),
+    ])
+    await Promise.all([chmod(directory, 0o710), chmod(shell.linkDir, 0o711), chmod(socket, 0o600)])
+  }
+
+  async limit(shell: Shell, { memoryBytes, cpuMillis, pids }: Limits): Promise<void> {
+    await this.warden.request('CGROUP_LIMIT', { cgroup: shell.id, limits: { memoryBytes, cpuMillis, pids } })
+  }
+
+  async reclaim(shell: Shell): Promise<void> {
+    await this.warden.request('CGROUP_RECLAIM', { cgroup: shell.id })
+  }
+
+  async usage(shell: Shell): Promise<Usage> {
+    return usageOf(await this.warden.request('CGROUP_STAT', { cgroup: shell.id }))
+  }
+
+  async alive(shell: Shell): Promise<boolean> {
+    const process = this.#records.get(shell.id)?.process
+    return process !== undefined && (await isRunning(process))
+  }
+
+  /** Callers share one: a range that is given back twice could by then be another shell's. */
+  destroy(shell: Shell): Promise<void> {
+    let dying = this.#dying.get(shell.id)
+    if (!dying) {
+      dying = this.#destroy(shell).finally(() => this.#dying.delete(shell.id))
+      this.#dying.set(shell.id, dying)
+    }
+    return dying
+  }
+
+  async close(options: { all?: boolean } = {}): Promise<void> {
+    await Promise.allSettled(this.#busy.values())
+    await this.#network.close(options)
+    if (!options.all) return
+    for (const id of this.#records.keys()) await this.destroy(this.shells.shell(id))
+    await removeCgroups(this.instance.cgroup)
+  }
+
+  /** Runs something that destroy waits for. */
+  protected async alone<T>(
+    shell: Shell,
+    work: (record: ShellRecord, uidBase: number) => Promise<T>,
+  ): Promise<T> {
+    const record = this.#record(shell)
+    const done = work(record, this.#ranges.uidBase(record.index!))
+    this.#busy.set(shell.id, done)
+    try {
+      return await done
+    } finally {
+      if (this.#busy.get(shell.id) === done) this.#busy.delete(shell.id)
+    }
+  }
+
+  protected async freezeGroup(shell: Shell, frozen: boolean): Promise<void> {
+    await this.warden.request('CGROUP_FREEZE', { cgroup: shell.id, frozen: frozen ? 1 : 0 })
+  }
+
+  /** Makes the machine ready for a shell with a network, and says what the warden and the guest need to know. */
+  protected async plug(record: ShellRecord): Promise<{ network: NetworkRequest; bound: Bound }> {
+    await this.#network.ensure()
+    record.network = true
+    await this.shells.write(record)
+    const { gateway, prefix } = this.instance
+    const address = this.#ranges.address(record.index!)
+    const network = { veth: this.#veth(record), address, prefix, gateway }
+    return { network, bound: { address, nameserver: gateway } }
+  }
+
+  async #destroy(shell: Shell): Promise<void> {
+    await this.#busy.get(shell.id)?.catch(() => {})
+    const record = this.#records.get(shell.id)
+    if (!record) return
+    await removeCgroup(this.warden, shell.id)
+    // The namespace takes it along, but some time later.
+    if (record.network) await this.warden.request('VETH_DELETE', { veth: this.#veth(record) })
+    await Promise.all([this.forget(shell.id), this.shells.remove(shell.id)])
+    this.#records.delete(shell.id)
+    this.#ranges.free(record.index!)
+  }
+
+  #record(shell: Shell): ShellRecord {
+    const record = this.#records.get(shell.id)
+    if (!record) throw new IsletError('sandbox_lost', `The shell ${shell.id} is gone.`)
+    return record
+  }
+
+  /** At most 15 bytes, and of this slot alone. */
+  #veth(record: ShellRecord): string {
+    return `${this.instance.bridge}v${record.index}`
+  }
+}
+
+export function diskLimit(warden: Pick<Warden, 'quota'>): Capability {
+  return warden.quota || { missing: 'The data directory is not on btrfs, which can count and bound.' }
+}
