@@ -51,6 +51,7 @@ export const lifecycleRoutes = {
     path: `${SANDBOX}/fork`,
     summary: 'Make copies of a sandbox as it is now',
     tag: 'lifecycle',
+    keyOnly: true,
     body: sandbox.forkSandbox,
     response: sandbox.forks,
     status: 201,

@@ -8,6 +8,8 @@ export interface Route {
   tag: string
   /** Needs no API key: anyone may call it, or the address itself carries a grant. */
   open?: true
+  /** A sandbox's token is not enough: it reaches beyond that sandbox. */
+  keyOnly?: true
   /** The caller's token names the sandbox; the address does not. */
   ofCaller?: true
   /** From inside a sandbox it takes no token: whatever runs there may call it. */

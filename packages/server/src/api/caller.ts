@@ -45,7 +45,7 @@ export function authorize(route: Route, params: Record<string, string>, caller: 
   if (caller?.kind === 'inside' || caller?.kind === 'admin' || route.open) return
   if (!caller) throw new IsletError('unauthorized')
   if (route.ofCaller) return
-  if (caller.kind === 'sandbox' && params.id === caller.sandboxId) return
+  if (caller.kind === 'sandbox' && params.id === caller.sandboxId && !route.keyOnly) return
   throw new IsletError('forbidden', `This token is for sandbox ${caller.sandboxId} alone.`)
 }
 

@@ -50,7 +50,8 @@ export interface SandboxObserver {
 
 export interface MoveOptions {
   reason?: string
-  change?: Partial<SandboxRecord>
+  /** Of the record as it is by then. */
+  change?: Partial<SandboxRecord> | ((current: SandboxRecord) => Partial<SandboxRecord>)
   data?: SandboxEvent['data']
   /** More that becomes durable together with the move. */
   also?: () => void
@@ -112,8 +113,12 @@ export class Fleet {
   }
 
   /** The one way to change a status: the record, its event and what `also` writes become durable together. */
-  move(record: SandboxRecord, verb: Verb, options: MoveOptions = {}): SandboxRecord {
-    const moved = { ...move(record, verb, options.reason), ...options.change }
+  move(id: string, verb: Verb, options: MoveOptions = {}): SandboxRecord {
+    // Name, env and timeouts may have been changed since the caller looked.
+    const current = this.record(id)
+    const { change } = options
+    const changes = typeof change === 'function' ? change(current) : change
+    const moved = { ...move(current, verb, options.reason), ...changes }
     const data = options.reason === undefined ? options.data : { reason: options.reason, ...options.data }
     this.db.transaction(() => {
       this.table.save(moved)
@@ -139,13 +144,13 @@ export class Fleet {
   }
 
   /** A new shell over the layer that is there: files are kept, processes are not. */
-  startOver(record: SandboxRecord): { record: SandboxRecord; machine: Promise<Machine> } {
-    const again = { ...record, shell: newId('shell'), memory: null, updatedAt: Date.now() }
+  startOver(id: string): Promise<Machine> {
+    const again = { ...this.record(id), shell: newId('shell'), updatedAt: Date.now() }
     this.table.save(again)
     const machine = startMachine(this, again)
-    this.machines.set(record.id, machine)
-    machine.catch(() => this.machines.get(record.id) === machine && this.machines.delete(record.id))
-    return { record: again, machine }
+    this.machines.set(id, machine)
+    machine.catch(() => this.machines.get(id) === machine && this.machines.delete(id))
+    return machine
   }
 
   /** Notices from now on when it dies. */
@@ -172,7 +177,7 @@ export class Fleet {
       return this.letGo(id)
     }
     this.log.warn({ sandbox: id, reason }, 'sandbox failed')
-    this.move(record, 'fail', { reason })
+    this.move(id, 'fail', { reason })
     const work = this.letGo(id)
       .catch((error) => this.log.error({ error, sandbox: id }, 'not stopped'))
       .finally(() => this.#failing.delete(id))

@@ -19,4 +19,9 @@ export class Locks {
       for (const name of mine) if (this.#last.get(name) === done) this.#last.delete(name)
     }
   }
+
+  /** Until nobody has or wants any. */
+  async idle(): Promise<void> {
+    while (this.#last.size > 0) await Promise.all(this.#last.values())
+  }
 }

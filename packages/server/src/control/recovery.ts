@@ -14,8 +14,10 @@ export async function bringBack(fleet: Fleet, saves: Saves, suspension: Suspensi
   const { engine, table } = fleet
   for (const record of table.live()) if (record.status === 'creating') table.remove(record.id)
   const records = table.live()
-  // One whose memory is on disk has no need of its shell, which may still be there.
-  const kept = records.filter(({ memory }) => memory === null)
+  // One whose memory is on disk, or that cannot stand still, has no need of the shell that a crash may have left.
+  const needsShell = (record: SandboxRecord) =>
+    record.memory === null && (!isStill(record) || engine.capabilities.freeze === true)
+  const kept = records.filter(needsShell)
   const alive = await engine.start(kept.map(({ shell }) => shell))
   await saves.start()
   await sweepLayers(fleet, saves)
@@ -63,8 +65,7 @@ async function thawed(fleet: Fleet, record: SandboxRecord): Promise<Machine> {
 }
 
 async function restart(fleet: Fleet, record: SandboxRecord): Promise<Machine> {
-  const { machine } = fleet.startOver(record)
-  const started = await machine
+  const started = await fleet.startOver(record.id)
   fleet.events.add(record.id, 'restarted', { reason: 'What ran in it had ended while the server was away.' })
   return started
 }
@@ -72,7 +73,7 @@ async function restart(fleet: Fleet, record: SandboxRecord): Promise<Machine> {
 /** Whoever uses it wakes it. What is left of its shell is kept frozen; without one it starts over from its files. */
 function leaveStill(fleet: Fleet, suspension: Suspension, record: SandboxRecord, isAlive: boolean): void {
   suspension.activity.goOn(record)
-  if (!isAlive || fleet.engine.capabilities.freeze !== true) return
+  if (!isAlive) return
   const machine = adoptMachine(fleet, record).then(async (adopted) => {
     await suspension.adopt(adopted)
     fleet.follow(record.id, adopted)

@@ -64,7 +64,7 @@ function commit(
   const workdir = movedPath(saved.state.workdir, saved.state.root.layer, root.layer, fleet.storage)
   const change = { env, workdir, baseSnapshot, patchesOf, root, memory: null, shell: newId('shell') }
   let unheld: string[] = []
-  const record = fleet.move(before, 'restore', {
+  const record = fleet.move(before.id, 'restore', {
     data,
     change,
     also: () => {
@@ -92,7 +92,7 @@ async function start(
   } catch (error) {
     const failure = asStartError(error)
     fleet.machines.delete(record.id)
-    fleet.move(record, 'hibernate', { reason: `It could not be started: ${failure.message}` })
+    fleet.move(record.id, 'hibernate', { reason: `It could not be started: ${failure.message}` })
     throw failure
   }
 }

@@ -19,6 +19,7 @@ import { VERSION } from '../version.ts'
 import type { Control } from './control.ts'
 import type { Fleet, RunningSandbox, SandboxObserver } from './fleet.ts'
 import { Idempotency } from './idempotency.ts'
+import { isStill } from './lifecycle.ts'
 import { asStartError, type Machine, settleMachine, startMachine } from './machine.ts'
 import { copyRecord, newRecord, patchRecord, patchTimeouts, toSandbox } from './record.ts'
 import { bringBack } from './recovery.ts'
@@ -191,7 +192,8 @@ export class Sandboxes implements Control {
       this.#fleet.events.add(record.id, 'created', { runtime, ...(origin && { origin: { ...origin } }) })
       commit?.(record.id)
     }
-    const started = this.#fleet.move(record, 'start', { also })
+    const change = { workdir: record.workdir }
+    const started = this.#fleet.move(record.id, 'start', { change, also })
     this.suspension.activity.begin(record.id)
     return started
   }
@@ -254,9 +256,11 @@ export class Sandboxes implements Control {
   async #limit(id: string, patch: UpdateSandboxParsed): Promise<void> {
     const { engine, storage } = this.#fleet
     assertSupported({ resources: patch.resources }, engine.capabilities)
-    const { record, machine } = await this.running(id)
+    const record = this.record(id)
+    // One that stands still may have nothing to limit: then the limits wait for its wake.
+    const machine = isStill(record) ? await this.#fleet.machine(id) : (await this.running(id)).machine
     const { resources } = patchRecord(record, patch)
-    await engine.limit(machine.shell, resources)
+    if (machine && record.memory === null) await engine.limit(machine.shell, resources)
     if (patch.resources?.disk) await storage.setLimit(record.root.layer, resources.diskBytes)
   }
 
@@ -317,7 +321,7 @@ export class Sandboxes implements Control {
     const also = () => {
       unheld = this.#fleet.layers.holdOnly(id, undefined)
     }
-    const stopped = this.#fleet.move(record, 'stop', { change: { memory: null }, also })
+    const stopped = this.#fleet.move(id, 'stop', { change: { memory: null }, also })
     this.suspension.activity.forget(id)
     await this.#fleet.settleFailure(id)
     await this.#fleet.letGo(id)
@@ -332,8 +336,7 @@ export class Sandboxes implements Control {
   async usage(id: string): Promise<SandboxUsage> {
     const record = this.record(id)
     const { engine, storage } = this.#fleet
-    const isLive = record.status === 'paused' || record.status === 'hibernated'
-    const machine = isLive ? await this.#fleet.machine(id) : (await this.running(id)).machine
+    const machine = isStill(record) ? await this.#fleet.machine(id) : (await this.running(id)).machine
     const nothing = { memoryBytes: 0, memoryPeakBytes: 0, cpuUsec: 0, pids: 0, oomKills: 0 }
     const [usage, diskBytes] = await Promise.all([
       machine && record.memory === null ? engine.usage(machine.shell) : nothing,
@@ -383,6 +386,8 @@ export class Sandboxes implements Control {
       await Promise.all(this.#fleet.table.live().map((record) => this.delete(record.id).catch(() => {})))
     this.#fleet.closed = true
     await Promise.all(this.#deleting.values())
+    // One that is frozen for a checkpoint is not left so.
+    await this.#fleet.turns.idle()
     await Promise.all(
       [...this.#fleet.machines.values()].map((machine) =>
         machine.then(

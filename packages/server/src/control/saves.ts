@@ -71,11 +71,11 @@ export class Saves {
       layers.hold(making.id, making.state.root)
     })
     try {
-      const rows: Pick<SavedRecord, 'services' | 'patchRuns'> = { services: [], patchRuns: [] }
+      const rows: Partial<SavedRecord> = {}
       const frozenMs = await this.#frozen(record, machine, memory, async () => {
         await storage.clone(record.root.layer, layer, { readOnly: true })
         if (memory) await this.#saveMemory(record, machine, making.id)
-        Object.assign(rows, this.#copyRows(making, record))
+        Object.assign(rows, this.#copyRows(making, record.id))
       })
       const saved: SavedRecord = { ...making, ...rows, status: 'ready', frozenMs }
       db.transaction(() => {
@@ -144,10 +144,13 @@ export class Saves {
     return { runtime, image, engine, isolation, metadata, project, env, resources, network, ...rest }
   }
 
-  #copyRows(saved: SavedRecord, { id, root }: SandboxRecord): Pick<SavedRecord, 'services' | 'patchRuns'> {
+  #copyRows(saved: SavedRecord, id: string): Pick<SavedRecord, 'state' | 'services' | 'patchRuns'> {
     const { layer } = saved.state.root
+    const record = this.#fleet.record(id)
+    const { root } = record
     this.table.copyStoreFrom(saved.id, id, Date.now())
     return {
+      state: this.#stateOf(record, layer),
       services: this.#services.list(id).map(({ name, spec, state }) => {
         return {
           name,

@@ -61,7 +61,7 @@ export class Suspension {
       const record = this.#fleet.record(id)
       assertMove(record, 'pause')
       await this.#unsteadily(id, () => this.#freeze(id))
-      return this.#moved(record, 'pause')
+      return this.#moved(id, 'pause')
     })
   }
 
@@ -94,8 +94,9 @@ export class Suspension {
       const record = this.#fleet.record(id)
       assertMove(record, 'wake')
       const { idleMs } = options
-      const change = idleMs === undefined ? {} : { timeouts: { ...record.timeouts, idleMs } }
-      return this.#rouse(record, 'wake', { change })
+      return this.#rouse(record, 'wake', {
+        change: ({ timeouts }) => (idleMs === undefined ? {} : { timeouts: { ...timeouts, idleMs } }),
+      })
     })
   }
 
@@ -163,10 +164,10 @@ export class Suspension {
     if (capabilities.memoryCheckpoint === true) return this.#toDisk(record, reason)
     if (capabilities.freeze === true) {
       await this.#freeze(record.id)
-      return this.#moved(record, 'hibernate', { reason })
+      return this.#moved(record.id, 'hibernate', { reason })
     }
     // All that is left of it then is what is on disk anyway.
-    const moved = this.#moved(record, 'hibernate', { reason })
+    const moved = this.#moved(record.id, 'hibernate', { reason })
     await this.#fleet.tellSuspended(record.id, { kept: false })
     await this.#fleet.letGo(record.id)
     return moved
@@ -192,7 +193,7 @@ export class Suspension {
       await rm(directory, { recursive: true, force: true })
       throw error
     }
-    const moved = this.#moved(record, 'hibernate', { reason, change: { memory } })
+    const moved = this.#moved(record.id, 'hibernate', { reason, change: { memory } })
     await engine.destroy(machine.shell)
     return moved
   }
@@ -213,7 +214,7 @@ export class Suspension {
       machine.suspended = false
       this.#fleet.watch(record.id, machine)
       return this.#begun(
-        this.#moved(record, verb, options),
+        this.#moved(record.id, verb, options),
         machine,
         machine.hasBegun ? 'resumed' : 'adopted',
       )
@@ -229,7 +230,7 @@ export class Suspension {
     options: MoveOptions,
   ): Promise<SandboxRecord | undefined> {
     const memory = this.#memoryPath(record.memory!)
-    const again = { ...record, shell: newId('shell') }
+    const again = { ...this.#fleet.record(record.id), shell: newId('shell') }
     this.#fleet.table.save(again)
     let started: Machine
     try {
@@ -248,8 +249,7 @@ export class Suspension {
       this.#fleet.machines.set(record.id, Promise.resolve(current))
       this.#fleet.follow(record.id, current)
     }
-    const change = { ...options.change, memory: null }
-    const moved = this.#moved(again, verb, { ...options, change })
+    const moved = this.#moved(record.id, verb, withoutMemory(options))
     await this.forgetMemory(record)
     return this.#begun(moved, current, machine?.hasBegun ? 'resumed' : 'adopted')
   }
@@ -265,11 +265,10 @@ export class Suspension {
       this.#fleet.machines.delete(record.id)
       await stopMachine(this.#fleet, lost)
     }
-    const { record: again, machine } = this.#fleet.startOver(record)
-    const started = await machine
+    const started = await this.#fleet.startOver(record.id)
     this.#fleet.follow(record.id, started)
     const data = { ...options.data, memory: false }
-    const moved = this.#moved(again, verb, { ...options, data, change: { ...options.change, memory: null } })
+    const moved = this.#moved(record.id, verb, withoutMemory({ ...options, data }))
     await this.forgetMemory(record)
     return this.#begun(moved, started, 'restarted')
   }
@@ -279,9 +278,9 @@ export class Suspension {
     return record
   }
 
-  #moved(record: SandboxRecord, verb: 'pause' | 'resume' | 'hibernate' | 'wake', options?: MoveOptions) {
-    const moved = this.#fleet.move(record, verb, options)
-    this.activity.begin(record.id)
+  #moved(id: string, verb: 'pause' | 'resume' | 'hibernate' | 'wake', options?: MoveOptions) {
+    const moved = this.#fleet.move(id, verb, options)
+    this.activity.begin(id)
     return moved
   }
 
@@ -312,4 +311,10 @@ export class Suspension {
   #memoryPath(name: string): string {
     return join(this.#options.memoryDir, name)
   }
+}
+
+function withoutMemory(options: MoveOptions): MoveOptions {
+  const { change } = options
+  const changed = (current: SandboxRecord) => (typeof change === 'function' ? change(current) : change)
+  return { ...options, change: (current) => ({ ...changed(current), memory: null }) }
 }
