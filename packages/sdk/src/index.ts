@@ -1,5 +1,6 @@
 export type {
   BatchResult,
+  CheckpointInfo,
   CodeResult,
   CreatePreview,
   ErrorCode,
@@ -13,6 +14,7 @@ export type {
   Preview,
   ProcessInfo,
   ProcessOutput,
+  RestoredSandbox,
   RunResult,
   RuntimeInfo,
   Sandbox as SandboxInfo,
@@ -31,6 +33,7 @@ export type {
   WatcherInfo,
 } from '@islet/contract'
 export { IsletError } from '@islet/contract'
+export type { ForkOptions, ForkResult, ForkResults, FromCheckpointOptions } from './checkpoints.ts'
 export type { RunCodeOptions } from './code.ts'
 export type { TokenSource } from './credential.ts'
 export { type AnyErrorCode, CLIENT_ERRORS, type ClientErrorCode, hasCode } from './errors.ts'

@@ -1,4 +1,5 @@
 import type { RunResult, RuntimeInfo, ServerInfo } from '@islet/contract'
+import { Checkpoints } from './checkpoints.ts'
 import { type CallOptions, Client } from './client.ts'
 import type { Command, RunOptions } from './exec.ts'
 import { Images } from './images.ts'
@@ -19,6 +20,7 @@ export class Islet {
   readonly url: string
   readonly sandboxes: Sandboxes
   readonly images: Images
+  readonly checkpoints: Checkpoints
   readonly #client: Client
 
   constructor(options: ClientOptions = {}) {
@@ -26,6 +28,7 @@ export class Islet {
     this.url = this.#client.url
     this.sandboxes = new Sandboxes(this.#client)
     this.images = new Images(this.#client)
+    this.checkpoints = new Checkpoints(this.#client)
   }
 
   readonly runtimes = {

@@ -1,10 +1,12 @@
 import type {
+  CheckpointInfo,
   CodeResult,
   CreatePreview,
   ExecResult,
   Language,
   ListeningPort,
   Preview,
+  RestoredSandbox,
   Sandbox as SandboxInfo,
   SandboxPage,
   SandboxStatus,
@@ -12,6 +14,13 @@ import type {
   SandboxUsage,
   UpdateSandbox,
 } from '@islet/contract'
+import {
+  type ForkOptions,
+  type ForkResults,
+  type FromCheckpointOptions,
+  fork,
+  SandboxCheckpoints,
+} from './checkpoints.ts'
 import type { Client } from './client.ts'
 import { type RunCodeOptions, runCode } from './code.ts'
 import { isDue } from './credential.ts'
@@ -57,6 +66,7 @@ export class Sandbox {
   readonly signals: Signals
   readonly store: Store
   readonly #previews: Previews
+  readonly #checkpoints: SandboxCheckpoints
   readonly #client: Client
   #info: SandboxInfo
   #token: SandboxToken | undefined
@@ -81,6 +91,15 @@ export class Sandbox {
     return new Islet({ url, apiKey, token, fetch, WebSocket, retries }).sandboxes.list(query)
   }
 
+  /** A new sandbox that begins as a checkpoint, whatever became of the one it was made of. */
+  static createFromCheckpoint(
+    id: string,
+    options: FromCheckpointOptions & ClientOptions = {},
+  ): Promise<Sandbox> {
+    const { url, apiKey, token, fetch, WebSocket, retries, ...create } = options
+    return new Islet({ url, apiKey, token, fetch, WebSocket, retries }).checkpoints.createSandbox(id, create)
+  }
+
   /** For `Islet`; others use the statics. */
   constructor(client: Client, { token, tokenExpiresAt, ...info }: SandboxInfo & Partial<NewToken>) {
     this.#client = client
@@ -97,6 +116,7 @@ export class Sandbox {
     this.signals = new Signals(client, info.id)
     this.store = new Store(client, info.id)
     this.#previews = new Previews(client, info.id)
+    this.#checkpoints = new SandboxCheckpoints(client, info.id)
   }
 
   get sandboxId(): string {
@@ -180,6 +200,42 @@ export class Sandbox {
     } catch (error) {
       if (!hasCode(error, 'sandbox_not_found')) throw error
     }
+  }
+
+  /** Saves it as it is now: files, env, store and services. Code `conflict` when the name is taken. */
+  createCheckpoint(checkpoint: string | { name: string }, options: Abortable = {}): Promise<CheckpointInfo> {
+    return this.#checkpoints.create(typeof checkpoint === 'string' ? checkpoint : checkpoint.name, options)
+  }
+
+  /** Oldest first. */
+  listCheckpoints(options: Abortable = {}): Promise<CheckpointInfo[]> {
+    return this.#checkpoints.list(options)
+  }
+
+  /** The same sandbox as it was then. What runs in it is ended; its services are started again, and the answer says how that went. */
+  async restoreCheckpoint(id: string, options: Abortable = {}): Promise<RestoredSandbox> {
+    const restored = await this.#checkpoints.restore(id, options)
+    this.#info = restored.sandbox
+    return restored
+  }
+
+  deleteCheckpoint(id: string, options: Abortable = {}): Promise<void> {
+    return this.#checkpoints.delete(id, options)
+  }
+
+  /**
+   * A copy of it as it is now, with a token of its own. With `count`, so many of the same instant, and what became of
+   * each of them.
+   */
+  fork(options?: ForkOptions & { count?: undefined }): Promise<Sandbox>
+  fork(options: ForkOptions & { count: number }): Promise<ForkResults>
+  async fork(options: ForkOptions & { count?: number } = {}): Promise<Sandbox | ForkResults> {
+    const { count, ...rest } = options
+    const results = await fork(this.#client, this.id, { ...rest, count: count ?? 1 })
+    if (count !== undefined) return results
+    const [only] = results
+    if (only?.ok) return only.sandbox
+    throw only?.error
   }
 
   /** Shell text; a failing command is a result with its exit code. */

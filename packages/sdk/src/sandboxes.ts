@@ -1,15 +1,13 @@
 import type { CreateSandbox, ListSandboxes, Sandbox as SandboxInfo, SandboxPage } from '@islet/contract'
 import type { Client, Query } from './client.ts'
+import { createOnce, type OnceOptions } from './create-once.ts'
 import { Sandbox } from './sandbox.ts'
 
 interface Abortable {
   signal?: AbortSignal
 }
 
-export interface CreateOptions extends CreateSandbox, Abortable {
-  /** The same key with the same options gives the same sandbox. Default: a new one for each call. */
-  idempotencyKey?: string
-}
+export interface CreateOptions extends CreateSandbox, OnceOptions {}
 
 export type ListOptions = Omit<ListSandboxes, 'limit'> & { limit?: number } & Abortable
 
@@ -23,22 +21,8 @@ export class Sandboxes {
   /** Answers once the sandbox runs. */
   async create(options: CreateOptions = {}): Promise<Sandbox> {
     const { signal, idempotencyKey, ...body } = options
-    const call = { body, idempotencyKey: idempotencyKey ?? newKey() }
-    try {
-      return new Sandbox(this.#client, await this.#client.call('createSandbox', { ...call, signal }))
-    } catch (error) {
-      // It may have been made, or be in the making, and nobody else has the key to find it by.
-      if (signal?.aborted && idempotencyKey === undefined) void this.#undo(call)
-      throw error
-    }
-  }
-
-  async #undo(call: { body: CreateSandbox; idempotencyKey: string }): Promise<void> {
-    try {
-      await this.delete((await this.#client.call('createSandbox', call)).id)
-    } catch {
-      // The caller has gone on long ago.
-    }
+    const call = { body, signal, idempotencyKey }
+    return new Sandbox(this.#client, await createOnce(this.#client, 'createSandbox', call))
   }
 
   /** The handle of a sandbox that exists. */
@@ -70,10 +54,4 @@ export class Sandboxes {
   delete(id: string, options: Abortable = {}): Promise<SandboxInfo> {
     return this.#client.call('deleteSandbox', { params: { id }, signal: options.signal })
   }
-}
-
-/** Not crypto.randomUUID: a page that is not served over TLS does not have it. */
-function newKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16))
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

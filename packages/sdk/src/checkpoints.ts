@@ -1,0 +1,120 @@
+import {
+  type CheckpointInfo,
+  type CopySandbox,
+  IsletError,
+  isId,
+  type RestoredSandbox,
+  type Forks as WireForks,
+} from '@islet/contract'
+import type { Client } from './client.ts'
+import { createOnce, type OnceOptions } from './create-once.ts'
+import { errorFromBody } from './errors.ts'
+import { Sandbox } from './sandbox.ts'
+
+interface Abortable {
+  signal?: AbortSignal
+}
+
+/** What is not given is as it was in the checkpoint; `env` is merged. */
+export interface FromCheckpointOptions extends CopySandbox, OnceOptions {}
+
+/** What is not given is as it is in the source; `env` is merged. When it is aborted no fork stays. */
+export interface ForkOptions extends CopySandbox, Abortable {}
+
+export type ForkResult = { ok: true; sandbox: Sandbox } | { ok: false; error: Error }
+
+/** One for each fork that was asked for. */
+export interface ForkResults extends Array<ForkResult> {
+  /** How long the source stood still. */
+  frozenMs: number
+  /** Whether what ran in the source goes on in the forks. */
+  memory: boolean
+}
+
+/** Saved states of sandboxes, found by id alone. They outlive their sandbox. */
+export class Checkpoints {
+  readonly #client: Client
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  get(id: string, options: Abortable = {}): Promise<CheckpointInfo> {
+    return this.#client.call('getCheckpoint', { params: { cid: checked(id) }, ...options })
+  }
+
+  /** Of one sandbox, oldest first; also of one that is gone. */
+  async list(sandboxId: string, options: Abortable = {}): Promise<CheckpointInfo[]> {
+    return (await this.#client.call('listCheckpoints', { params: { id: sandboxId }, ...options })).checkpoints
+  }
+
+  /** A new sandbox that begins as the checkpoint, whatever became of the one it was made of. */
+  async createSandbox(id: string, options: FromCheckpointOptions = {}): Promise<Sandbox> {
+    const { signal, idempotencyKey, ...body } = options
+    const call = { params: { cid: checked(id) }, body, signal, idempotencyKey }
+    return new Sandbox(this.#client, await createOnce(this.#client, 'createFromCheckpoint', call))
+  }
+
+  /** What sandboxes, checkpoints and snapshots are built on stays. */
+  async delete(id: string, options: Abortable = {}): Promise<void> {
+    const { sandboxId } = await this.get(id, options)
+    await new SandboxCheckpoints(this.#client, sandboxId).delete(id, options)
+  }
+}
+
+/** The checkpoints of one sandbox. */
+export class SandboxCheckpoints {
+  readonly #client: Client
+  readonly #sandboxId: string
+
+  constructor(client: Client, sandboxId: string) {
+    this.#client = client
+    this.#sandboxId = sandboxId
+  }
+
+  create(name: string, options: Abortable = {}): Promise<CheckpointInfo> {
+    const params = { id: this.#sandboxId }
+    return this.#client.call('createCheckpoint', { params, body: { name }, ...options })
+  }
+
+  async list(options: Abortable = {}): Promise<CheckpointInfo[]> {
+    const params = { id: this.#sandboxId }
+    return (await this.#client.call('listCheckpoints', { params, ...options })).checkpoints
+  }
+
+  restore(id: string, options: Abortable = {}): Promise<RestoredSandbox> {
+    const params = { id: this.#sandboxId, cid: checked(id) }
+    return this.#client.call('restoreCheckpoint', { params, ...options })
+  }
+
+  delete(id: string, options: Abortable = {}): Promise<void> {
+    const params = { id: this.#sandboxId, cid: checked(id) }
+    return this.#client.call('deleteCheckpoint', { params, ...options }) as Promise<void>
+  }
+}
+
+/** Each succeeds or fails by itself. */
+export async function fork(
+  client: Client,
+  sandboxId: string,
+  { signal, ...body }: ForkOptions & { count: number },
+): Promise<ForkResults> {
+  const { forks, ...rest } = await client.call('forkSandbox', { params: { id: sandboxId }, body, signal })
+  return Object.assign(
+    forks.map((result) => toResult(client, result)),
+    rest,
+  )
+}
+
+function toResult(client: Client, result: WireForks['forks'][number]): ForkResult {
+  if (result.ok) return { ok: true, sandbox: new Sandbox(client, result.sandbox) }
+  return { ok: false, error: errorFromBody(result.error) }
+}
+
+/** What is no id must not lead to another address. */
+function checked(id: string): string {
+  if (isId('checkpoint', id)) return id
+  throw new IsletError('checkpoint_not_found', `There is no checkpoint ${String(id).slice(0, 64)}.`, {
+    hint: 'listCheckpoints() has the ids; a name is no id.',
+  })
+}

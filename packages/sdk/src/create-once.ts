@@ -1,0 +1,42 @@
+import type { CreatedSandbox } from '@islet/contract'
+import type { CallOptions, Client } from './client.ts'
+
+export interface OnceOptions {
+  /** The same key with the same options gives the same sandbox. Default: a new one for each call. */
+  idempotencyKey?: string
+  signal?: AbortSignal
+}
+
+type CreateRoute = 'createSandbox' | 'createFromCheckpoint'
+
+/** One create: retried safely, and undone when it is aborted. */
+export async function createOnce<Name extends CreateRoute>(
+  client: Client,
+  name: Name,
+  options: Pick<CallOptions<Name>, 'params' | 'body'> & OnceOptions,
+): Promise<CreatedSandbox> {
+  const { signal, idempotencyKey, ...rest } = options
+  const call = { ...rest, idempotencyKey: idempotencyKey ?? newKey() } as CallOptions<CreateRoute>
+  try {
+    return await client.call(name as CreateRoute, { ...call, signal })
+  } catch (error) {
+    // It may have been made, or be in the making, and nobody else has the key to find it by.
+    if (signal?.aborted && idempotencyKey === undefined) void undo(client, name, call)
+    throw error
+  }
+}
+
+async function undo(client: Client, name: CreateRoute, call: CallOptions<CreateRoute>): Promise<void> {
+  try {
+    const { id } = await client.call(name, call)
+    await client.call('deleteSandbox', { params: { id } })
+  } catch {
+    // The caller has gone on long ago.
+  }
+}
+
+/** Not crypto.randomUUID: a page that is not served over TLS does not have it. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
