@@ -81,13 +81,13 @@ async function start(
   record: SandboxRecord,
   saved: SavedRecord,
 ): Promise<SandboxRecord> {
-  const memory = saved.memory ? saves.memoryPath(saved.id) : undefined
+  const memory = saves.memoryOf(saved)
   const starting = startMachine(fleet, record, { memory })
   fleet.machines.set(record.id, starting)
   try {
     const machine = await starting
     fleet.follow(record.id, machine)
-    await fleet.tellBegan({ record, machine }, saved.memory ? 'adopted' : 'restarted')
+    await fleet.tellBegan({ record, machine }, memory ? 'adopted' : 'restarted')
     return record
   } catch (error) {
     const failure = asStartError(error)

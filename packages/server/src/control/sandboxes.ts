@@ -164,7 +164,7 @@ export class Sandboxes implements Control {
     })
     const limitBytes = fresh.resources.diskBytes
     const layer = makeLayer(storage, { layer: fresh.root.layer, over: saved?.state.root, limitBytes })
-    const memory = saved?.memory ? this.#options.saves.memoryPath(saved.id) : undefined
+    const memory = saved && this.#options.saves.memoryOf(saved)
     const machine = startMachine(this.#fleet, fresh, { layer, memory })
     this.#fleet.machines.set(fresh.id, machine)
     try {
@@ -176,7 +176,7 @@ export class Sandboxes implements Control {
       options.signal?.throwIfAborted()
       const record = this.#started(settled, options.commit)
       if (saved)
-        await this.#fleet.tellBegan({ record, machine: started }, saved.memory ? 'adopted' : 'restarted')
+        await this.#fleet.tellBegan({ record, machine: started }, memory ? 'adopted' : 'restarted')
       options.signal?.throwIfAborted()
       this.#fleet.follow(record.id, started)
       return toSandbox(record)

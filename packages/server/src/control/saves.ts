@@ -116,6 +116,12 @@ export class Saves {
     await this.#remove(id)
   }
 
+  /** What a sandbox that begins as it is started with, where the engine of this server can. */
+  memoryOf(saved: SavedRecord): string | undefined {
+    const can = this.#fleet.engine.capabilities.memoryCheckpoint === true
+    return saved.memory && can ? this.memoryPath(saved.id) : undefined
+  }
+
   memoryPath(id: string): string {
     return join(this.memoryDir, id)
   }

@@ -41,6 +41,8 @@ export class Suspension {
 
   /** It runs when this resolves, woken if need be, and is not idle until the use is over. One that is gone is no use. */
   async use(id: string): Promise<Use> {
+    // Nothing is counted for what is not there.
+    if (this.#fleet.record(id).status === 'stopped') return { autoResumed: false, [Symbol.dispose]() {} }
     const leave = this.activity.use(id)
     try {
       return { autoResumed: await this.#awake(id), [Symbol.dispose]: leave }
