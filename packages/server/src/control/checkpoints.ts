@@ -105,7 +105,7 @@ export class Checkpoints {
   /** A new sandbox that begins as it. */
   createSandbox(id: string, input: CopySandboxParsed, options: CreateOptions = {}): Promise<Sandbox> {
     const given = { origin: { kind: 'checkpoint', id }, patchesOf: id } as const
-    return this.#options.sandboxes.createFrom(this.saved(id), input, given, options)
+    return this.#options.sandboxes.createFrom(() => this.saved(id), input, given, options)
   }
 
   #assertFree(sandboxId: string, name: string): void {

@@ -19,7 +19,7 @@ export interface ForkResult {
   forks: ({ ok: true; sandbox: Sandbox } | { ok: false; error: IsletError })[]
 }
 
-/** All of them begin as the source was at one instant; each succeeds or fails by itself. */
+/** All of them begin as the source was at one instant; each succeeds or fails by itself. Aborted, none stays. */
 export async function fork(
   { fleet, saves, sandboxes }: ForksOptions,
   sandboxId: string,
@@ -36,6 +36,10 @@ export async function fork(
     const one = () => forkOne(sandboxes, saved, input, options)
     const forks = await Promise.all(Array.from({ length: count }, one))
     const made = forks.flatMap((result) => (result.ok ? result.sandbox.id : []))
+    if (options.signal?.aborted) {
+      await Promise.all(made.map((id) => sandboxes.delete(id)))
+      throw options.signal.reason
+    }
     const { frozenMs, memory } = saved
     if (fleet.table.get(sandboxId))
       fleet.events.add(sandboxId, 'forked', { forks: made, failed: count - made.length, frozenMs, memory })
@@ -49,13 +53,10 @@ async function forkOne(
   input: CopySandboxParsed,
   options: { signal?: AbortSignal },
 ): Promise<ForkResult['forks'][number]> {
-  const { metadata, project } = saved.state
-  const copied = { metadata, project: project ?? undefined, ...input }
   const given = { origin: { kind: 'fork', id: saved.sandboxId } } as const
   try {
-    return { ok: true, sandbox: await sandboxes.createFrom(saved, copied, given, options) }
+    return { ok: true, sandbox: await sandboxes.createFrom(() => saved, input, given, options) }
   } catch (error) {
-    if (options.signal?.aborted) throw error
     return { ok: false, error: asStartError(error) }
   }
 }

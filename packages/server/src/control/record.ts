@@ -67,8 +67,8 @@ export function copyRecord(
   return {
     ...fresh(input),
     ...state,
-    metadata: input.metadata ?? {},
-    project: input.project ?? null,
+    metadata: input.metadata ?? state.metadata,
+    project: input.project ?? state.project,
     env: { ...state.env, ...input.env },
     resources: patchResources(input.resources, state.resources),
     network: input.network ?? state.network,

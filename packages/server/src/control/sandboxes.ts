@@ -106,13 +106,13 @@ export class Sandboxes implements Control {
 
   /** A sandbox that begins as another was. `given` says where it comes from. */
   createFrom(
-    saved: SavedRecord,
+    saved: () => SavedRecord,
     input: CopySandboxParsed,
     given: Given,
     options: CreateOptions = {},
   ): Promise<Sandbox> {
     const asked = { from: given.origin?.id, ...input }
-    return this.#once(asked, options, input, async () => this.#copy(saved, input, given))
+    return this.#once(asked, options, input, async () => this.#copy(saved(), input, given))
   }
 
   #copy(saved: SavedRecord, input: CopySandboxParsed, given: Given): Base {
@@ -139,11 +139,7 @@ export class Sandboxes implements Control {
 
   async #create(input: CreateInput, base: () => Promise<Base>, options: MakeOptions): Promise<Sandbox> {
     if (this.#fleet.closed) throw new IsletError('draining')
-    if (this.#isFull()) {
-      throw new IsletError('too_many_requests', `${this.unready()}`, {
-        hint: 'Delete some, or raise ISLET_MAX_SANDBOXES.',
-      })
-    }
+    this.#assertRoom()
     assertSupported(input, this.#fleet.engine.capabilities)
     const { saved, record } = await base()
     if (!saved) return this.#make(input, record(undefined), undefined, options)
@@ -157,6 +153,8 @@ export class Sandboxes implements Control {
     options: MakeOptions,
   ): Promise<Sandbox> {
     const { db, layers, storage, table } = this.#fleet
+    // Again: others may have been made while this one's image or layers were.
+    this.#assertRoom()
     db.transaction(() => {
       table.save(fresh)
       layers.hold(fresh.id, fresh.root)
@@ -353,6 +351,13 @@ export class Sandboxes implements Control {
   unready(): string | undefined {
     if (this.#fleet.closed) return 'The server is shutting down.'
     if (this.#isFull()) return `This server runs at most ${this.#options.maxSandboxes} sandboxes.`
+  }
+
+  #assertRoom(): void {
+    if (!this.#isFull()) return
+    throw new IsletError('too_many_requests', `${this.unready()}`, {
+      hint: 'Delete some, or raise ISLET_MAX_SANDBOXES.',
+    })
   }
 
   #isFull(): boolean {

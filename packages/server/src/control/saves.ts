@@ -6,7 +6,7 @@
 // What a crash leaves `making` or unnamed is removed at the next start, with its layer and memory.
 import { cp, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { newId } from '@islet/contract'
+import { IsletError, newId } from '@islet/contract'
 import { PatchTable } from '../db/patches.ts'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import { type SavedRecord, type SavedSandbox, SavedTable } from '../db/saved-states.ts'
@@ -99,6 +99,8 @@ export class Saves {
 
   /** Keeps it while the work goes on, whoever else lets go of it; flat enough to stand on. */
   async using<T>(saved: SavedRecord, work: (saved: SavedRecord) => Promise<T>): Promise<T> {
+    if (!this.table.get(saved.id))
+      throw new IsletError('conflict', 'What it was to begin with has been deleted meanwhile.')
     this.#used.set(saved.id, (this.#used.get(saved.id) ?? 0) + 1)
     try {
       return await work(await this.#flat(saved))
@@ -222,7 +224,12 @@ export class Saves {
     const { db, layers, storage } = this.#fleet
     const root = flattened(saved.state.root, newId('layer'))
     layers.hold(saved.id, root)
-    await storage.flatten(stackOf(saved.state.root), root.layer)
+    try {
+      await storage.flatten(stackOf(saved.state.root), root.layer)
+    } catch (error) {
+      layers.holdOnly(saved.id, saved.state.root)
+      throw error
+    }
     const flat = { ...saved, state: { ...saved.state, root } }
     const unheld = db.transaction(() => {
       this.table.save(flat)
