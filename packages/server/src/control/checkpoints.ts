@@ -88,18 +88,19 @@ export class Checkpoints {
   }
 
   /** The same sandbox, as it was then. What runs in it is ended; its services are started again. */
-  restore(sandboxId: string, id: string): Promise<{ sandbox: Sandbox; memory: boolean }> {
+  async restore(sandboxId: string, id: string): Promise<{ sandbox: Sandbox; memory: boolean }> {
     this.record(id, sandboxId)
-    return this.#fleet.inTurn(sandboxId, async () => {
+    const restored = await this.#fleet.inTurn(sandboxId, async () => {
       const checkpoint = this.record(id, sandboxId)
       return this.#saves.using(this.#savedOf(checkpoint), async (saved) => {
-        const { suspension } = this.#options.sandboxes
         const data = { checkpoint: id, name: checkpoint.name }
-        const record = await restore(this.#fleet, this.#saves, { sandboxId, saved, data })
-        suspension.activity.begin(sandboxId)
-        return { sandbox: toSandbox(record), memory: saved.memory }
+        const { begun } = await restore(this.#fleet, this.#saves, { sandboxId, saved, data })
+        this.#options.sandboxes.suspension.activity.begin(sandboxId)
+        return { begun, memory: this.#saves.memoryOf(saved) !== undefined }
       })
     })
+    await restored.begun
+    return { sandbox: toSandbox(this.#fleet.record(sandboxId)), memory: restored.memory }
   }
 
   /** A new sandbox that begins as it. */

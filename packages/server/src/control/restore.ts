@@ -20,8 +20,14 @@ export interface RestoreOptions {
   data: SandboxEvent['data']
 }
 
+export interface Restored {
+  record: SandboxRecord
+  /** The observers have been told; wait for it when the turn is over, for it may take long. */
+  begun: Promise<void>
+}
+
 /** Call it in the turn of the sandbox. */
-export async function restore(fleet: Fleet, saves: Saves, options: RestoreOptions): Promise<SandboxRecord> {
+export async function restore(fleet: Fleet, saves: Saves, options: RestoreOptions): Promise<Restored> {
   const { sandboxId, saved } = options
   const before = fleet.record(sandboxId)
   assertMove(before, 'restore')
@@ -80,15 +86,16 @@ async function start(
   saves: Saves,
   record: SandboxRecord,
   saved: SavedRecord,
-): Promise<SandboxRecord> {
+): Promise<Restored> {
   const memory = saves.memoryOf(saved)
   const starting = startMachine(fleet, record, { memory })
   fleet.machines.set(record.id, starting)
   try {
     const machine = await starting
     fleet.follow(record.id, machine)
-    await fleet.tellBegan({ record, machine }, memory ? 'adopted' : 'restarted')
-    return record
+    const begun = fleet.tellBegan({ record, machine }, memory ? 'adopted' : 'restarted')
+    begun.catch(() => {})
+    return { record, begun }
   } catch (error) {
     const failure = asStartError(error)
     fleet.machines.delete(record.id)

@@ -22,6 +22,11 @@ export interface Use extends Disposable {
   autoResumed: boolean
 }
 
+/** It runs; the observers are still being told. */
+interface Roused {
+  begun: Promise<void>
+}
+
 export class Suspension {
   readonly activity: Activity
   readonly #options: SuspensionOptions
@@ -68,11 +73,12 @@ export class Suspension {
   }
 
   async resume(id: string): Promise<SandboxRecord> {
-    return this.#fleet.inTurn(id, async () => {
+    await this.#wakeInTurn(id, async () => {
       const record = this.#fleet.record(id)
       assertMove(record, 'resume')
       return this.#rouse(record, 'resume')
     })
+    return this.#fleet.record(id)
   }
 
   async hibernate(id: string, options: { reason?: string; onlyIdle?: boolean } = {}): Promise<SandboxRecord> {
@@ -92,7 +98,7 @@ export class Suspension {
   }
 
   async wake(id: string, options: { idleMs?: number } = {}): Promise<SandboxRecord> {
-    return this.#fleet.inTurn(id, async () => {
+    await this.#wakeInTurn(id, async () => {
       const record = this.#fleet.record(id)
       assertMove(record, 'wake')
       const { idleMs } = options
@@ -100,6 +106,7 @@ export class Suspension {
         change: ({ timeouts }) => (idleMs === undefined ? {} : { timeouts: { ...timeouts, idleMs } }),
       })
     })
+    return this.#fleet.record(id)
   }
 
   /** One that stood still before this server, and stays so. */
@@ -113,21 +120,32 @@ export class Suspension {
   }
 
   async #awake(id: string): Promise<boolean> {
+    const waking = this.#waking.get(id)
+    if (waking) return waking
     const { status } = this.#fleet.record(id)
     if (status === 'running' && !this.#fleet.unsteady.has(id)) return false
-    let waking = this.#waking.get(id)
-    if (!waking) {
-      waking = this.#fleet
-        .inTurn(id, async () => {
-          const record = this.#fleet.record(id)
-          // Running after all, or gone: then the call itself says so.
-          if (!isStill(record)) return false
-          await this.#rouse(record, record.status === 'paused' ? 'resume' : 'wake', { data: { auto: true } })
-          return true
-        })
-        .finally(() => this.#waking.delete(id))
-      this.#waking.set(id, waking)
-    }
+    return this.#wakeInTurn(id, async () => {
+      const record = this.#fleet.record(id)
+      // Running after all, or gone: then the call itself says so.
+      if (!isStill(record)) return undefined
+      const verb = record.status === 'paused' ? 'resume' : 'wake'
+      return this.#rouse(record, verb, { data: { auto: true } })
+    })
+  }
+
+  /**
+   * Whoever uses it meanwhile waits for this too. What the observers do at its beginning may take long (patches), so its turn is over
+   * before that: it can be stopped all the time.
+   */
+  #wakeInTurn(id: string, rouse: () => Promise<Roused | undefined>): Promise<boolean> {
+    const waking = this.#fleet
+      .inTurn(id, rouse)
+      .then(async (roused) => {
+        await roused?.begun
+        return roused !== undefined
+      })
+      .finally(() => this.#waking.get(id) === waking && this.#waking.delete(id))
+    this.#waking.set(id, waking)
     return waking
   }
 
@@ -205,7 +223,7 @@ export class Suspension {
     record: SandboxRecord,
     verb: 'resume' | 'wake',
     options: MoveOptions = {},
-  ): Promise<SandboxRecord> {
+  ): Promise<Roused> {
     if (this.#fleet.closed) throw new IsletError('draining')
     const machine = await this.#fleet.machine(record.id)
     if (record.memory !== null) {
@@ -230,7 +248,7 @@ export class Suspension {
     machine: Machine | undefined,
     verb: 'resume' | 'wake',
     options: MoveOptions,
-  ): Promise<SandboxRecord | undefined> {
+  ): Promise<Roused | undefined> {
     const memory = this.#memoryPath(record.memory!)
     const again = { ...this.#fleet.record(record.id), shell: newId('shell') }
     this.#fleet.table.save(again)
@@ -260,7 +278,7 @@ export class Suspension {
     record: SandboxRecord,
     verb: 'resume' | 'wake',
     options: MoveOptions,
-  ): Promise<SandboxRecord> {
+  ): Promise<Roused> {
     const lost = await this.#fleet.machine(record.id)
     if (lost) {
       await this.#fleet.tellSuspended(record.id, { kept: false })
@@ -275,9 +293,11 @@ export class Suspension {
     return this.#begun(moved, started, 'restarted')
   }
 
-  async #begun(record: SandboxRecord, machine: Machine, how: Beginning): Promise<SandboxRecord> {
-    await this.#fleet.tellBegan({ record, machine }, how)
-    return record
+  #begun(record: SandboxRecord, machine: Machine, how: Beginning): Roused {
+    const begun = this.#fleet.tellBegan({ record, machine }, how)
+    // Awaited when the turn is over.
+    begun.catch(() => {})
+    return { begun }
   }
 
   #moved(id: string, verb: 'pause' | 'resume' | 'hibernate' | 'wake', options?: MoveOptions) {
@@ -293,6 +313,8 @@ export class Suspension {
     this.#fleet.events.add(id, 'idle-timeout', { idleMs, action: onIdle })
     if (onIdle === 'kill') await this.#options.kill(id, () => !this.activity.isUsed(id))
     else await this.hibernate(id, { onlyIdle: true })
+    // Somebody was faster: its clock begins anew.
+    if (this.#fleet.table.get(id)?.status === 'running') this.activity.begin(id)
   }
 
   async #pausedTooLong(id: string): Promise<void> {
