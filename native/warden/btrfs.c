@@ -36,9 +36,10 @@ int btrfs_create(int parent, const char *name) {
   return ioctl(parent, BTRFS_IOC_SUBVOL_CREATE_V2, &args);
 }
 
-int btrfs_snapshot(int parent, const char *name, int source) {
+int btrfs_snapshot(int parent, const char *name, int source, bool read_only) {
   struct btrfs_ioctl_vol_args_v2 args = args_for(name);
   args.fd = source;
+  if (read_only) args.flags = BTRFS_SUBVOL_RDONLY;
   return ioctl(parent, BTRFS_IOC_SNAP_CREATE_V2, &args);
 }
 

@@ -6,7 +6,7 @@
 
 bool btrfs_is(int fd);
 int btrfs_create(int parent, const char *name);
-int btrfs_snapshot(int parent, const char *name, int source);
+int btrfs_snapshot(int parent, const char *name, int source, bool read_only);
 int btrfs_set_read_only(int fd, bool read_only);
 int btrfs_destroy(int parent, const char *name);
 bool btrfs_is_subvolume(int fd);

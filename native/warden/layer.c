@@ -140,8 +140,20 @@ static int clone_temp(int source, char temp[48], enum clone_method *method, stru
   *method = snapshot ? CLONE_BY_BTRFS : warden.method == CLONE_BY_COPY ? CLONE_BY_COPY : CLONE_BY_REFLINK;
   if (!snapshot) return clone_copy(source, temp, fail);
   path_temp_name(temp);
-  if (btrfs_snapshot(warden.layers_fd, temp, source) < 0) return fail_errno(fail, "clone", "snapshot");
+  if (btrfs_snapshot(warden.layers_fd, temp, source, false) < 0) return fail_errno(fail, "clone", "snapshot");
   return path_layer(temp, fail);
+}
+
+/* Whole, read-only and on disk in one step: the kernel commits a snapshot before it answers, under the name it has then.
+ * What overlay keeps in <tree>.work comes along, and is of no meaning in a layer that is never mounted to be written to. */
+static int save_snapshot(int source, const char *name, struct fail *fail) {
+  return btrfs_snapshot(warden.layers_fd, name, source, true) < 0 ? fail_errno(fail, "clone", "snapshot") : 0;
+}
+
+static int answer_clone(struct wire_out *ok, enum clone_method method, uint64_t began) {
+  wire_put_str(ok, TAG_OK_method, layer_method_name(method));
+  wire_put_u64(ok, TAG_OK_duration_us, now_us() - began);
+  return 0;
 }
 
 int layer_clone(const struct request *request, struct wire_out *ok, struct fail *fail) {
@@ -151,6 +163,9 @@ int layer_clone(const struct request *request, struct wire_out *ok, struct fail 
   if (exists(request->to, fail) < 0) return -1;
   AUTO_CLOSE int source = path_layer(request->name, fail);
   if (source < 0) return -1;
+  if (request->flag && request->limit_bytes == 0 && warden.method == CLONE_BY_BTRFS && btrfs_is_subvolume(source)) {
+    return save_snapshot(source, request->to, fail) < 0 ? -1 : answer_clone(ok, CLONE_BY_BTRFS, began);
+  }
   AUTO_CLOSE int fd = clone_temp(source, temp, &method, fail);
   bool good = fd >= 0 && empty_work_dirs(fd, fail) == 0 &&
               (request->limit_bytes == 0 || set_limit(fd, request->limit_bytes, fail) == 0);
@@ -161,9 +176,7 @@ int layer_clone(const struct request *request, struct wire_out *ok, struct fail 
     if (temp[0]) layer_discard(temp);
     return -1;
   }
-  wire_put_str(ok, TAG_OK_method, layer_method_name(method));
-  wire_put_u64(ok, TAG_OK_duration_us, now_us() - began);
-  return 0;
+  return answer_clone(ok, method, began);
 }
 
 int layer_delete(const char *name, struct fail *fail) {

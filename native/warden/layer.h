@@ -2,7 +2,8 @@
  * layer: <data>/pool/layers/<name>/, a subvolume on btrfs, else a plain directory.
  *
  * A layer in the making or on its way out has a name .tmp-<pid>-<n>; it becomes a layer, or stops being one, by
- * one rename. So a kill at any instant leaves whole layers and .tmp-* only, and boot removes the latter.
+ * one rename; a read-only snapshot is whole from its first instant and has its name at once. So a kill at any instant leaves
+ * whole layers and .tmp-* only, and boot removes the latter.
  */
 #ifndef ISLET_WARDEN_LAYER_H
 #define ISLET_WARDEN_LAYER_H

@@ -1,7 +1,8 @@
 // The server's own records, in one SQLite file. Only this process may have it open: the lock goes with the process, however it ends.
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fsync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { promisify } from 'node:util'
 import { IsletError } from '@islet/contract'
 import { MIGRATIONS } from './migrations.ts'
 
@@ -14,11 +15,13 @@ export class Db implements Disposable {
   readonly #sqlite: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
   readonly #folding: NodeJS.Timeout
+  readonly #log: number
   #writes = 0
   #folded = 0
 
-  constructor(sqlite: DatabaseSync) {
+  constructor(sqlite: DatabaseSync, path: string) {
     this.#sqlite = sqlite
+    this.#log = openSync(`${path}-wal`, 'r')
     sqlite.exec(`PRAGMA wal_autocheckpoint = ${MAX_LOG_PAGES}`)
     let seen = 0
     this.#folding = setInterval(() => {
@@ -61,9 +64,16 @@ export class Db implements Disposable {
     }
   }
 
+  /** What was committed until now survives a power cut too: it is in the log, or was synced when that was folded. */
+  async sync(): Promise<void> {
+    await promisify(fsync)(this.#log)
+  }
+
   [Symbol.dispose](): void {
     clearInterval(this.#folding)
-    if (this.#sqlite.isOpen) this.#sqlite.close()
+    if (!this.#sqlite.isOpen) return
+    this.#sqlite.close()
+    closeSync(this.#log)
   }
 
   #prepare(sql: string): StatementSync {
@@ -105,7 +115,7 @@ export function openDb(dataDir: string): Db {
     }
     throw error
   }
-  return new Db(sqlite)
+  return new Db(sqlite, path)
 }
 
 /** Before SQLite opens it: the log gets the mode that the database has then. */

@@ -1,7 +1,9 @@
 // Storage over the warden. How a layer is cloned is the warden's business; here are names, numbers and promises.
+import { join } from 'node:path'
 import type { Warden } from '../warden/warden.ts'
 import type { Pool } from './pool.ts'
 import type { CloneMethod, LayerOptions, Storage, StorageCapabilities } from './storage.ts'
+import { exists, syncFilesystem } from './usage.ts'
 
 /** The warden must have been started on the pool's data directory with the pool's method. */
 export function createStorage(warden: Warden, pool: Pool): Storage {
@@ -14,18 +16,17 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
     },
 
     async clone(from, to, options = {}) {
-      const limitBytes = options.limitBytes ?? 0
-      const done = await warden.request('LAYER_CLONE', {
-        from,
-        to,
-        limitBytes,
-        readOnly: options.readOnly ? 1 : 0,
-      })
-      return { method: done.method as CloneMethod, durationMs: (done.durationUs ?? 0) / 1000 }
+      const { limitBytes = 0, readOnly = false } = options
+      const done = await warden.request('LAYER_CLONE', { from, to, limitBytes, readOnly: readOnly ? 1 : 0 })
+      const method = done.method as CloneMethod
+      // A snapshot is on disk when the kernel answers, but a limit and a name that it gets afterwards are not.
+      const durable = method === 'btrfs' && readOnly && limitBytes === 0
+      return { method, durationMs: (done.durationUs ?? 0) / 1000, durable }
     },
 
     async flatten(from, to) {
       await warden.request('LAYER_FLATTEN', { from: [...from], to })
+      await syncFilesystem(pool.dir)
     },
 
     async delete(layer) {
@@ -43,6 +44,10 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
     async list() {
       return ((await warden.request('LAYER_LIST', {})).name ?? []).sort()
     },
+
+    has: (layer) => exists(join(pool.dir, 'layers', layer)),
+
+    sync: () => syncFilesystem(pool.dir),
 
     close: () => pool.close(),
   }

@@ -17,23 +17,29 @@ export interface LayerOptions {
   limitBytes?: number
 }
 
+export interface Clone {
+  method: CloneMethod
+  durationMs: number
+  /** It survives a power cut; if not, `sync`. */
+  durable: boolean
+}
+
 export interface Storage {
   readonly capabilities: StorageCapabilities
   /** Makes an empty layer. A name in use is an error of code `conflict`. */
   create(layer: string, options?: LayerOptions): Promise<void>
   /** A copy of `from` as it is now, under a new name. The source must not be written to meanwhile (freeze it). */
-  clone(
-    from: string,
-    to: string,
-    options?: LayerOptions & { readOnly?: boolean },
-  ): Promise<{ method: CloneMethod; durationMs: number }>
-  /** Merges layers, top first, into one new layer that means the same over whatever is below them. */
+  clone(from: string, to: string, options?: LayerOptions & { readOnly?: boolean }): Promise<Clone>
+  /** Merges layers, top first, into one new layer that means the same over whatever is below them. It is `durable`. */
   flatten(from: readonly string[], to: string): Promise<void>
   /** Removes a layer and all it holds; of one that does not exist, nothing. */
   delete(layer: string): Promise<void>
   setLimit(layer: string, limitBytes: number | undefined): Promise<void>
   usageBytes(layer: string): Promise<number>
   list(): Promise<string[]>
+  has(layer: string): Promise<boolean>
+  /** From now on all layers as they are survive a power cut. */
+  sync(): Promise<void>
   /** Lets go of the pool (unmounts what start mounted). Layers stay. */
   close(): Promise<void>
 }

@@ -3,7 +3,7 @@ import { cp, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import type { Storage } from './storage.ts'
-import { directoryBytes } from './usage.ts'
+import { directoryBytes, exists, syncFilesystem } from './usage.ts'
 
 export async function openWorkspaces(directory: string): Promise<Storage> {
   await mkdir(directory, { recursive: true, mode: 0o711 })
@@ -26,7 +26,7 @@ export async function openWorkspaces(directory: string): Promise<Storage> {
       const staging = join(directory, `.new-${to}`)
       await cp(at(from), staging, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true })
       await rename(staging, at(to)).catch(explain(to))
-      return { method: 'copy', durationMs: performance.now() - started }
+      return { method: 'copy', durationMs: performance.now() - started, durable: false }
     },
     async flatten() {
       throw new IsletError('not_supported', 'Workspaces of engine process are not stacked.')
@@ -41,6 +41,8 @@ export async function openWorkspaces(directory: string): Promise<Storage> {
     async list() {
       return (await readdir(directory)).filter((name) => !name.startsWith('.'))
     },
+    has: (layer) => exists(at(layer)),
+    sync: () => syncFilesystem(directory),
     async close() {},
   }
 }
