@@ -1,4 +1,7 @@
 // Who is using which sandbox, and since when nobody is. A use only counts; the clocks look at the counts when they ring.
+//
+// Idleness is measured by a clock that nobody can set. What is written down, for the next server, is the time of day; and so
+// is the end of a pause, which callers were told.
 import { ActivityTable } from '../db/activity.ts'
 import type { Db } from '../db/db.ts'
 import type { SandboxRecord } from '../db/sandboxes.ts'
@@ -10,17 +13,22 @@ const SAVE_FRACTION = 20
 const LEAST_SAVE_MS = 1000
 /** setTimeout takes no more. */
 const MAX_TIMER_MS = 2 ** 31 - 1
+/** The time of day may be changed; it is looked at this often. */
+const LOOK_MS = 60_000
+/** Before what failed is tried again. */
+const RETRY_MS = 10_000
 
 export interface ActivityOptions {
   db: Db
   record(id: string): SandboxRecord | undefined
-  /** It has been idle for its time, or stood paused for its time. */
+  /** It has been idle for its time, or stood paused for its time. Say with `again` when that was dealt with. */
   onIdle(id: string): void
   onPausedTooLong(id: string): void
 }
 
 interface Usage {
   uses: number
+  /** By `monotonicMs`. */
   lastAt: number
   savedAt: number
   timer: NodeJS.Timeout | undefined
@@ -41,6 +49,7 @@ export class Activity {
   use(id: string): () => void {
     const usage = this.#usageOf(id)
     usage.uses++
+    this.#touch(id, usage)
     let isOver = false
     return () => {
       if (isOver) return
@@ -64,10 +73,16 @@ export class Activity {
   /** As `begin`, for one that was there before this server: its clock goes on. */
   goOn(record: SandboxRecord): void {
     const usage = this.#usageOf(record.id)
-    const grace = Math.min(GRACE_MS, record.timeouts.idleMs)
-    const lastAt = this.#table.get(record.id) ?? record.updatedAt
-    usage.lastAt = Math.max(lastAt, Date.now() - record.timeouts.idleMs + grace)
+    const { idleMs } = record.timeouts
+    const idleFor = Math.max(Date.now() - (this.#table.get(record.id) ?? record.updatedAt), 0)
+    usage.lastAt = monotonicMs() - Math.min(idleFor, idleMs - Math.min(GRACE_MS, idleMs))
     this.#arm(record.id, usage)
+  }
+
+  /** What a clock rang for was done, or was not to be done after all; or it failed, and is tried again later. */
+  again(id: string, { failed = false } = {}): void {
+    const usage = this.#usages.get(id)
+    if (usage) this.#arm(id, usage, failed ? RETRY_MS : 0)
   }
 
   forget(id: string): void {
@@ -79,37 +94,39 @@ export class Activity {
   close(): void {
     if (this.#closed) return
     this.#closed = true
+    const now = monotonicMs()
     for (const [id, usage] of this.#usages) {
       clearTimeout(usage.timer)
-      const lastAt = usage.uses > 0 ? Date.now() : usage.lastAt
-      if (lastAt > usage.savedAt) this.#table.save(id, lastAt)
+      const lastAt = usage.uses > 0 ? now : usage.lastAt
+      if (lastAt > usage.savedAt) this.#table.save(id, Date.now() - Math.round(now - lastAt))
     }
   }
 
   #touch(id: string, usage: Usage): void {
-    const now = Date.now()
+    const now = monotonicMs()
     usage.lastAt = now
     const idleMs = this.#options.record(id)?.timeouts.idleMs ?? 0
-    if (this.#closed || idleMs === 0) return
+    if (this.#closed || idleMs === 0 || this.#usages.get(id) !== usage) return
     if (now - usage.savedAt < Math.max(LEAST_SAVE_MS, idleMs / SAVE_FRACTION)) return
     usage.savedAt = now
-    this.#table.save(id, now)
+    this.#table.save(id, Date.now())
   }
 
-  #arm(id: string, usage: Usage): void {
+  #arm(id: string, usage: Usage, leastMs = 0): void {
     clearTimeout(usage.timer)
     const record = this.#options.record(id)
-    const due = record && !this.#closed ? dueAt(record, usage) : undefined
-    if (due === undefined) return
-    const wait = Math.min(Math.max(due - Date.now(), 0), MAX_TIMER_MS)
-    usage.timer = setTimeout(() => this.#ring(id, usage), wait).unref()
+    const left = record && !this.#closed ? leftMs(record, usage) : undefined
+    if (left === undefined) return
+    const most = record?.status === 'paused' ? LOOK_MS : MAX_TIMER_MS
+    usage.timer = setTimeout(() => this.#ring(id, usage), Math.min(Math.max(left, leastMs), most)).unref()
   }
 
   #ring(id: string, usage: Usage): void {
+    if (usage.uses > 0) this.#touch(id, usage)
     const record = this.#options.record(id)
-    const due = record && dueAt(record, usage)
-    if (!record || due === undefined) return
-    if (due > Date.now()) this.#arm(id, usage)
+    const left = record && leftMs(record, usage)
+    if (!record || left === undefined) return
+    if (left > 0) this.#arm(id, usage)
     else if (record.status === 'paused') this.#options.onPausedTooLong(id)
     else this.#options.onIdle(id)
   }
@@ -117,17 +134,19 @@ export class Activity {
   #usageOf(id: string): Usage {
     let usage = this.#usages.get(id)
     if (!usage) {
-      usage = { uses: 0, lastAt: Date.now(), savedAt: 0, timer: undefined }
+      usage = { uses: 0, lastAt: monotonicMs(), savedAt: Number.NEGATIVE_INFINITY, timer: undefined }
       this.#usages.set(id, usage)
     }
     return usage
   }
 }
 
-/** When something is to be done by itself; undefined: never. */
-function dueAt({ status, timeouts, suspendedAt }: SandboxRecord, usage: Usage): number | undefined {
+/** Until something is to be done by itself; undefined: never. */
+function leftMs({ status, timeouts, suspendedAt }: SandboxRecord, usage: Usage): number | undefined {
   const { idleMs, pausedMs } = timeouts
-  if (status === 'paused') return pausedMs > 0 ? (suspendedAt ?? 0) + pausedMs : undefined
+  if (status === 'paused') return pausedMs > 0 ? (suspendedAt ?? 0) + pausedMs - Date.now() : undefined
   if (status !== 'running' || idleMs === 0) return undefined
-  return (usage.uses > 0 ? Date.now() : usage.lastAt) + idleMs
+  return usage.uses > 0 ? idleMs : usage.lastAt + idleMs - monotonicMs()
 }
+
+const monotonicMs = (): number => performance.now()

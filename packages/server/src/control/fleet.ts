@@ -170,12 +170,7 @@ export class Fleet {
     if (machine && (await this.machine(id)) !== machine) return
     const record = this.table.get(id)
     if (this.closed || !record || record.status === 'stopped' || record.status === 'failed') return
-    if (isStill(record)) {
-      // What it holds on disk is all that it needs to run again.
-      this.log.warn({ sandbox: id, reason }, 'what ran in a sandbox that stands still is lost')
-      await this.tellSuspended(id, { kept: false })
-      return this.letGo(id)
-    }
+    if (isStill(record)) return this.inTurn(id, () => this.#loseWhatStoodStill(id, reason, machine))
     this.log.warn({ sandbox: id, reason }, 'sandbox failed')
     this.move(id, 'fail', { reason })
     const work = this.letGo(id)
@@ -184,6 +179,15 @@ export class Fleet {
     this.#failing.set(id, work)
     await work
     await this.tellGone(id, { removed: false })
+  }
+
+  /** What it holds on disk is all that it needs to run again. */
+  async #loseWhatStoodStill(id: string, reason: string, machine?: Machine): Promise<void> {
+    if (machine && (await this.machine(id)) !== machine) return
+    if (!isStill(this.record(id))) return this.fail(id, reason, machine)
+    this.log.warn({ sandbox: id, reason }, 'what ran in a sandbox that stands still is lost')
+    await this.tellSuspended(id, { kept: false })
+    await this.letGo(id)
   }
 
   /** Ends what runs; its files stay. */

@@ -61,6 +61,15 @@ export function assertRunning(record: SandboxRecord): void {
   })
 }
 
+/** One in the making is stopped by whoever makes it. */
+export function assertMade({ id, status }: SandboxRecord): void {
+  if (status !== 'creating') return
+  throw new IsletError('invalid_state', `Sandbox ${id} is creating; it cannot be stopped yet.`, {
+    hint: 'Wait until it is made.',
+    details: { status, wanted: 'stopped' },
+  })
+}
+
 export function isStill({ status }: Pick<SandboxRecord, 'status'>): boolean {
   return STILL.includes(status)
 }

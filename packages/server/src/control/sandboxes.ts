@@ -19,14 +19,14 @@ import { VERSION } from '../version.ts'
 import type { Control } from './control.ts'
 import type { Fleet, RunningSandbox, SandboxObserver } from './fleet.ts'
 import { Idempotency } from './idempotency.ts'
-import { isStill } from './lifecycle.ts'
+import { assertMade, isStill } from './lifecycle.ts'
 import { asStartError, type Machine, settleMachine, startMachine } from './machine.ts'
 import { copyRecord, newRecord, patchRecord, patchTimeouts, toSandbox } from './record.ts'
 import { bringBack } from './recovery.ts'
 import { makeLayer } from './roots.ts'
 import type { Saves } from './saves.ts'
 import { assertSupported } from './supported.ts'
-import { Suspension, type Use } from './suspension.ts'
+import { type KillOptions, Suspension, type Use } from './suspension.ts'
 
 /** Records of stopped sandboxes that are remembered, and how often the others are forgotten. */
 const KEEP_STOPPED = 10_000
@@ -79,7 +79,7 @@ export class Sandboxes implements Control {
     this.suspension = new Suspension({
       fleet: options.fleet,
       memoryDir: options.saves.memoryDir,
-      kill: (id, isStillMeant) => this.#stop(id, isStillMeant),
+      kill: (id, options) => this.#fleet.inTurn(id, () => this.#remove(id, options)),
     })
   }
 
@@ -173,8 +173,7 @@ export class Sandboxes implements Control {
       if (!saved) await this.#fleet.tellBegan({ record: settled, machine: started }, 'created')
       options.signal?.throwIfAborted()
       const record = this.#started(settled, options.commit)
-      if (saved)
-        await this.#fleet.tellBegan({ record, machine: started }, memory ? 'adopted' : 'restarted')
+      if (saved) await this.#fleet.tellBegan({ record, machine: started }, memory ? 'adopted' : 'restarted')
       options.signal?.throwIfAborted()
       this.#fleet.follow(record.id, started)
       return toSandbox(record)
@@ -291,35 +290,31 @@ export class Sandboxes implements Control {
     return toSandbox(await this.suspension.wake(id, options))
   }
 
-  delete(id: string): Promise<Sandbox> {
-    const { status } = this.record(id)
-    if (status === 'creating') {
-      return Promise.reject(new IsletError('invalid_state', `Sandbox ${id} is still being made.`))
-    }
+  async delete(id: string): Promise<Sandbox> {
+    assertMade(this.record(id))
     return this.#stop(id)
   }
 
   /** All who ask at once share one. */
-  #stop(id: string, isStillMeant?: () => boolean): Promise<Sandbox> {
+  #stop(id: string): Promise<Sandbox> {
     let work = this.#deleting.get(id)
     if (!work) {
-      work = this.#fleet
-        .inTurn(id, () => this.#remove(id, isStillMeant))
-        .finally(() => this.#deleting.delete(id))
+      work = this.#fleet.inTurn(id, () => this.#remove(id)).finally(() => this.#deleting.delete(id))
       this.#deleting.set(id, work)
     }
     return work
   }
 
-  async #remove(id: string, isStillMeant: () => boolean = () => true): Promise<Sandbox> {
+  async #remove(id: string, options?: KillOptions): Promise<Sandbox> {
     const record = this.record(id)
-    if (record.status === 'stopped' || !isStillMeant()) return toSandbox(record)
+    if (record.status === 'stopped' || options?.isStillMeant() === false) return toSandbox(record)
     // The record says stopped first: whatever a crash leaves from here on is swept at the next start.
     let unheld: string[] = []
     const also = () => {
+      options?.also?.()
       unheld = this.#fleet.layers.holdOnly(id, undefined)
     }
-    const stopped = this.#fleet.move(id, 'stop', { change: { memory: null }, also })
+    const stopped = this.#fleet.move(id, 'stop', { reason: options?.reason, change: { memory: null }, also })
     this.suspension.activity.forget(id)
     await this.#fleet.settleFailure(id)
     await this.#fleet.letGo(id)

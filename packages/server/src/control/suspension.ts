@@ -6,14 +6,23 @@ import type { SandboxRecord } from '../db/sandboxes.ts'
 import { Activity } from './activity.ts'
 import type { Beginning, Fleet, MoveOptions } from './fleet.ts'
 import { assertMove, isStill } from './lifecycle.ts'
-import { type Machine, startMachine, stopMachine } from './machine.ts'
+import { asStartError, type Machine, startMachine, stopMachine } from './machine.ts'
 
 export interface SuspensionOptions {
   fleet: Fleet
   /** For the memory of hibernated sandboxes. */
   memoryDir: string
   /** Stops it for good, if that is still meant when its turn has come. */
-  kill(id: string, isStillMeant: () => boolean): Promise<unknown>
+  kill(id: string, options: KillOptions): Promise<unknown>
+}
+
+export interface KillOptions extends Pick<MoveOptions, 'reason' | 'also'> {
+  isStillMeant(): boolean
+}
+
+interface HibernateOptions extends Pick<MoveOptions, 'also'> {
+  /** Unless somebody uses it when its turn has come. */
+  onlyIdle?: boolean
 }
 
 /** Somebody uses a sandbox that runs. Dispose of it when that is over. */
@@ -31,7 +40,10 @@ export class Suspension {
   readonly activity: Activity
   readonly #options: SuspensionOptions
   readonly #fleet: Fleet
+  /** Wakes for whoever uses it: true, once it is awake. */
   readonly #waking = new Map<string, Promise<boolean>>()
+  /** Those that run already while the observers are being told. Its turn is over by then: it can be stopped all the time. */
+  readonly #beginning = new Map<string, Promise<void>>()
 
   constructor(options: SuspensionOptions) {
     this.#options = options
@@ -58,37 +70,37 @@ export class Suspension {
   }
 
   pause(id: string): Promise<SandboxRecord> {
-    const { freeze } = this.#fleet.engine.capabilities
-    if (freeze !== true) {
-      return Promise.reject(
-        new IsletError('not_supported', freeze.missing, { hint: 'Hibernate it: its files are kept.' }),
-      )
-    }
     return this.#fleet.inTurn(id, async () => {
-      const record = this.#fleet.record(id)
-      assertMove(record, 'pause')
-      await this.#unsteadily(id, () => this.#freeze(id))
-      return this.#moved(id, 'pause')
+      assertMove(this.#fleet.record(id), 'pause')
+      const { freeze } = this.#fleet.engine.capabilities
+      if (freeze !== true)
+        throw new IsletError('not_supported', freeze.missing, { hint: 'Hibernate it: its files are kept.' })
+      return this.#unsteadily(id, async () => {
+        await this.#freeze(id)
+        return this.#moved(id, 'pause')
+      })
     })
   }
 
   async resume(id: string): Promise<SandboxRecord> {
-    await this.#wakeInTurn(id, async () => {
+    const { begun } = await this.#fleet.inTurn(id, async () => {
       const record = this.#fleet.record(id)
       assertMove(record, 'resume')
       return this.#rouse(record, 'resume')
     })
+    await begun
     return this.#fleet.record(id)
   }
 
-  async hibernate(id: string, options: { reason?: string; onlyIdle?: boolean } = {}): Promise<SandboxRecord> {
+  async hibernate(id: string, options: HibernateOptions = {}): Promise<SandboxRecord> {
     const record = await this.#fleet.inTurn(id, async () => {
       const record = this.#fleet.record(id)
       if (options.onlyIdle && (record.status !== 'running' || this.activity.isUsed(id))) return record
       assertMove(record, 'hibernate')
-      return this.#unsteadily(id, () => this.#hibernate(record, options.reason))
+      return this.#unsteadily(id, () => this.#hibernate(id, { also: options.also }))
     })
-    const machine = record.status === 'hibernated' ? await this.#fleet.machine(id) : undefined
+    const isFrozen = record.status === 'hibernated' && record.memory === null
+    const machine = isFrozen ? await this.#fleet.machine(id) : undefined
     // Given back after it is acknowledged in the records: it may take a while, and nothing depends on it.
     if (machine?.suspended)
       await this.#fleet.engine
@@ -98,14 +110,17 @@ export class Suspension {
   }
 
   async wake(id: string, options: { idleMs?: number } = {}): Promise<SandboxRecord> {
-    await this.#wakeInTurn(id, async () => {
+    const { begun } = await this.#fleet.inTurn(id, async () => {
       const record = this.#fleet.record(id)
       assertMove(record, 'wake')
       const { idleMs } = options
+      if (idleMs === undefined) return this.#rouse(record, 'wake')
       return this.#rouse(record, 'wake', {
-        change: ({ timeouts }) => (idleMs === undefined ? {} : { timeouts: { ...timeouts, idleMs } }),
+        change: ({ timeouts }) => ({ timeouts: { ...timeouts, idleMs } }),
+        also: () => this.#fleet.events.add(id, 'timeout.changed', { ...this.#fleet.record(id).timeouts }),
       })
     })
+    await begun
     return this.#fleet.record(id)
   }
 
@@ -119,34 +134,30 @@ export class Suspension {
     if (memory !== null) await rm(this.#memoryPath(memory), { recursive: true, force: true })
   }
 
+  /** All who ask at once share one wake. What the observers do at a beginning (patches) is waited for, too. */
   async #awake(id: string): Promise<boolean> {
     const waking = this.#waking.get(id)
     if (waking) return waking
     const { status } = this.#fleet.record(id)
-    if (status === 'running' && !this.#fleet.unsteady.has(id)) return false
-    return this.#wakeInTurn(id, async () => {
+    if (status === 'running' && !this.#fleet.unsteady.has(id)) {
+      await this.#beginning.get(id)?.catch(() => {})
+      return false
+    }
+    const awake = this.#wakeUsed(id).finally(() => this.#waking.delete(id))
+    this.#waking.set(id, awake)
+    return awake
+  }
+
+  async #wakeUsed(id: string): Promise<boolean> {
+    const roused = await this.#fleet.inTurn(id, async () => {
       const record = this.#fleet.record(id)
       // Running after all, or gone: then the call itself says so.
       if (!isStill(record)) return undefined
       const verb = record.status === 'paused' ? 'resume' : 'wake'
       return this.#rouse(record, verb, { data: { auto: true } })
     })
-  }
-
-  /**
-   * Whoever uses it meanwhile waits for this too. What the observers do at its beginning may take long (patches), so its turn is over
-   * before that: it can be stopped all the time.
-   */
-  #wakeInTurn(id: string, rouse: () => Promise<Roused | undefined>): Promise<boolean> {
-    const waking = this.#fleet
-      .inTurn(id, rouse)
-      .then(async (roused) => {
-        await roused?.begun
-        return roused !== undefined
-      })
-      .finally(() => this.#waking.get(id) === waking && this.#waking.delete(id))
-    this.#waking.set(id, waking)
-    return waking
+    await (roused ? roused.begun : this.#beginning.get(id)?.catch(() => {}))
+    return roused !== undefined
   }
 
   /** Whoever wants to use it meanwhile waits until it is settled. */
@@ -179,29 +190,29 @@ export class Suspension {
     await this.#fleet.tellBegan({ record: this.#fleet.record(id), machine }, 'resumed')
   }
 
-  async #hibernate(record: SandboxRecord, reason?: string): Promise<SandboxRecord> {
+  async #hibernate(id: string, options: MoveOptions): Promise<SandboxRecord> {
     const { capabilities } = this.#fleet.engine
-    if (capabilities.memoryCheckpoint === true) return this.#toDisk(record, reason)
+    if (capabilities.memoryCheckpoint === true) return this.#toDisk(id, options)
     if (capabilities.freeze === true) {
-      await this.#freeze(record.id)
-      return this.#moved(record.id, 'hibernate', { reason })
+      await this.#freeze(id)
+      return this.#moved(id, 'hibernate', options)
     }
     // All that is left of it then is what is on disk anyway.
-    const moved = this.#moved(record.id, 'hibernate', { reason })
-    await this.#fleet.tellSuspended(record.id, { kept: false })
-    await this.#fleet.letGo(record.id)
+    const moved = this.#moved(id, 'hibernate', options)
+    await this.#fleet.tellSuspended(id, { kept: false })
+    await this.#fleet.letGo(id)
     return moved
   }
 
   /** Its memory goes to disk, its shell goes. The link stays: everything that waits for something inside goes on waiting. */
-  async #toDisk(record: SandboxRecord, reason?: string): Promise<SandboxRecord> {
+  async #toDisk(id: string, options: MoveOptions): Promise<SandboxRecord> {
     const { engine } = this.#fleet
-    const { machine } = await this.#fleet.running(record.id)
+    const { machine } = await this.#fleet.running(id)
     const memory = newId('saved')
     const directory = this.#memoryPath(memory)
     machine.suspended = true
     try {
-      await this.#fleet.tellSuspended(record.id, { kept: true })
+      await this.#fleet.tellSuspended(id, { kept: true })
       await mkdir(directory, { recursive: true, mode: 0o700 })
       await machine.guest.suspend()
       await engine.freeze(machine.shell)
@@ -209,22 +220,26 @@ export class Suspension {
     } catch (error) {
       await machine.guest.resume(join(machine.shell.linkDir, 'link.sock'))
       await engine.ownSocket(machine.shell)
-      await this.#goOn(record.id, machine)
+      await this.#goOn(id, machine)
       await rm(directory, { recursive: true, force: true })
       throw error
     }
-    const moved = this.#moved(record.id, 'hibernate', { reason, change: { memory } })
+    const moved = this.#moved(id, 'hibernate', { ...options, change: { memory } })
     await engine.destroy(machine.shell)
     return moved
   }
 
   /** Back to running, from whatever is left of it: the frozen shell, its memory on disk, or its files. */
-  async #rouse(
-    record: SandboxRecord,
-    verb: 'resume' | 'wake',
-    options: MoveOptions = {},
-  ): Promise<Roused> {
+  async #rouse(record: SandboxRecord, verb: 'resume' | 'wake', options: MoveOptions = {}): Promise<Roused> {
     if (this.#fleet.closed) throw new IsletError('draining')
+    try {
+      return await this.#unsteadily(record.id, () => this.#back(record, verb, options))
+    } catch (error) {
+      throw asStartError(error)
+    }
+  }
+
+  async #back(record: SandboxRecord, verb: 'resume' | 'wake', options: MoveOptions): Promise<Roused> {
     const machine = await this.#fleet.machine(record.id)
     if (record.memory !== null) {
       const woken = await this.#fromMemory(record, machine, verb, options)
@@ -256,6 +271,8 @@ export class Suspension {
     try {
       started = await startMachine(this.#fleet, again, { memory, link: machine?.guest })
     } catch (error) {
+      // Nothing is wrong with the memory if the server is going away: the next one takes it.
+      if (this.#fleet.closed) throw new IsletError('draining', undefined, { cause: error })
       this.#fleet.log.error(
         { error, sandbox: record.id },
         'memory not restored; starting over from the files',
@@ -274,11 +291,7 @@ export class Suspension {
     return this.#begun(moved, current, machine?.hasBegun ? 'resumed' : 'adopted')
   }
 
-  async #fromFiles(
-    record: SandboxRecord,
-    verb: 'resume' | 'wake',
-    options: MoveOptions,
-  ): Promise<Roused> {
+  async #fromFiles(record: SandboxRecord, verb: 'resume' | 'wake', options: MoveOptions): Promise<Roused> {
     const lost = await this.#fleet.machine(record.id)
     if (lost) {
       await this.#fleet.tellSuspended(record.id, { kept: false })
@@ -294,7 +307,11 @@ export class Suspension {
   }
 
   #begun(record: SandboxRecord, machine: Machine, how: Beginning): Roused {
-    const begun = this.#fleet.tellBegan({ record, machine }, how)
+    const { id } = record
+    const begun = this.#fleet
+      .tellBegan({ record, machine }, how)
+      .finally(() => this.#beginning.get(id) === begun && this.#beginning.delete(id))
+    this.#beginning.set(id, begun)
     // Awaited when the turn is over.
     begun.catch(() => {})
     return { begun }
@@ -306,30 +323,31 @@ export class Suspension {
     return moved
   }
 
+  /** Whether it is still meant is asked in its turn, and what is done becomes durable together with its cause. */
   async #idle(id: string): Promise<void> {
-    const { timeouts, status } = this.#fleet.record(id)
-    if (status !== 'running' || this.activity.isUsed(id)) return
-    const { idleMs, onIdle } = timeouts
-    this.#fleet.events.add(id, 'idle-timeout', { idleMs, action: onIdle })
-    if (onIdle === 'kill') await this.#options.kill(id, () => !this.activity.isUsed(id))
-    else await this.hibernate(id, { onlyIdle: true })
-    // Somebody was faster: its clock begins anew.
-    if (this.#fleet.table.get(id)?.status === 'running') this.activity.begin(id)
+    const { idleMs, onIdle } = this.#fleet.record(id).timeouts
+    const also = () => this.#fleet.events.add(id, 'idle-timeout', { idleMs, action: onIdle })
+    if (onIdle === 'hibernate') return void (await this.hibernate(id, { onlyIdle: true, also }))
+    const isStillMeant = () => this.#fleet.record(id).status === 'running' && !this.activity.isUsed(id)
+    await this.#options.kill(id, { isStillMeant, also, reason: `It was idle for ${idleMs / 1000} s.` })
   }
 
   async #pausedTooLong(id: string): Promise<void> {
-    const { timeouts, status } = this.#fleet.record(id)
-    if (status !== 'paused') return
-    this.#fleet.events.add(id, 'paused-timeout', { pausedMs: timeouts.pausedMs })
-    await this.#options.kill(id, () => this.#fleet.record(id).status === 'paused')
+    const { pausedMs } = this.#fleet.record(id).timeouts
+    const also = () => this.#fleet.events.add(id, 'paused-timeout', { pausedMs })
+    const isStillMeant = () => this.#fleet.record(id).status === 'paused'
+    await this.#options.kill(id, { isStillMeant, also, reason: `It was paused for ${pausedMs / 1000} s.` })
   }
 
   #inBackground(id: string, work: () => Promise<unknown>): void {
     if (this.#fleet.closed) return
-    work().catch((error) => {
-      this.#fleet.log.error({ error, sandbox: id }, 'a timeout was not carried out; it is tried again')
-      this.activity.begin(id)
-    })
+    work().then(
+      () => this.activity.again(id),
+      (error) => {
+        this.#fleet.log.error({ error, sandbox: id }, 'a timeout was not carried out; it is tried again')
+        this.activity.again(id, { failed: true })
+      },
+    )
   }
 
   #memoryPath(name: string): string {
