@@ -1,4 +1,4 @@
-import type { ExecResult, ProcessInfo, ProcessOutput } from '@islet/contract'
+import type { ExecResult, ProcessInfo, ProcessOutput, StartedProcess } from '@islet/contract'
 import type { Client } from './client.ts'
 import { ProcessSession } from './process-session.ts'
 import { Session } from './session.ts'
@@ -89,7 +89,7 @@ export class Exec {
   }
 
   /** Starts a command and leaves it alone; `attach` follows it later. */
-  spawn(command: Command, options: SpawnOptions = {}): Promise<ProcessInfo> {
+  spawn(command: Command, options: SpawnOptions = {}): Promise<StartedProcess> {
     const { signal, ...body } = options
     return this.#client.call('startProcess', {
       params: { id: this.#sandboxId },

@@ -26,11 +26,15 @@ export type {
   ServiceInfo,
   ServiceLogs,
   SignalStatus,
+  StartedProcess,
   StartService,
   StoreEntry,
   StoreOperation,
   TerminalInfo,
+  Timeouts,
+  TimeoutsInfo,
   WatcherInfo,
+  WokenSandbox,
 } from '@islet/contract'
 export { IsletError } from '@islet/contract'
 export type { ForkOptions, ForkResult, ForkResults, FromCheckpointOptions } from './checkpoints.ts'
@@ -50,6 +54,7 @@ export type { FileWatcher, WatcherEvents } from './file-watcher.ts'
 export type { FileOperation, Files, ReadOptions, UrlOptions, WriteOptions } from './files.ts'
 export type { ImageStep, ImageWorkOptions } from './images.ts'
 export { Islet, type OneShotOptions } from './islet.ts'
+export type { WakeOptions } from './life.ts'
 export type { OverlayOptions, WaitOptions } from './overlays.ts'
 export type { UrlOfPort } from './previews.ts'
 export type { PtyOptions, PtySession } from './pty.ts'

@@ -13,7 +13,8 @@ interface Abortable {
   signal?: AbortSignal
 }
 
-export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal'> & RunOptions
+/** `timeout` is that of the command: its sandbox lives no longer. */
+export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | 'timeout'> & RunOptions
 
 /** The server: all its sandboxes, runtimes and images. */
 export class Islet {

@@ -12,7 +12,9 @@ import type {
   SandboxStatus,
   SandboxToken,
   SandboxUsage,
+  Timeouts,
   UpdateSandbox,
+  WokenSandbox,
 } from '@islet/contract'
 import {
   type ForkOptions,
@@ -29,6 +31,7 @@ import { hasCode } from './errors.ts'
 import { type CommandOptions, Exec } from './exec.ts'
 import { Files } from './files.ts'
 import { type CreateOptions, Islet, type ListOptions } from './islet.ts'
+import { Life, type WakeOptions } from './life.ts'
 import { Previews, type UrlOfPort } from './previews.ts'
 import { Pty } from './pty.ts'
 import { Services } from './services.ts'
@@ -65,6 +68,7 @@ export class Sandbox {
   readonly service: Services
   readonly signals: Signals
   readonly store: Store
+  readonly #life: Life
   readonly #previews: Previews
   readonly #checkpoints: SandboxCheckpoints
   readonly #client: Client
@@ -115,6 +119,7 @@ export class Sandbox {
     this.service = new Services(client, info.id)
     this.signals = new Signals(client, info.id)
     this.store = new Store(client, info.id)
+    this.#life = new Life(client, info.id)
     this.#previews = new Previews(client, info.id)
     this.#checkpoints = new SandboxCheckpoints(client, info.id)
   }
@@ -128,12 +133,13 @@ export class Sandbox {
     return this.#info.status
   }
 
+  /** Asks the server. It wakes nothing, and is no activity. */
   async getInfo(options: Abortable = {}): Promise<SandboxInfo> {
     this.#info = await this.#client.call('getSandbox', { params: { id: this.id }, ...options })
     return this.#info
   }
 
-  /** False also for one that does not exist. */
+  /** False also for one that does not exist. It wakes nothing, and is no activity. */
   async isRunning(options: Abortable = {}): Promise<boolean> {
     try {
       return (await this.getInfo(options)).status === 'running'
@@ -141,6 +147,40 @@ export class Sandbox {
       if (hasCode(error, 'sandbox_not_found')) return false
       throw error
     }
+  }
+
+  /** Everything inside stands still, and keeps its memory. `terminatesAt` says until when, if there is a timeout for that. */
+  async pause(options: Abortable = {}): Promise<SandboxInfo> {
+    this.#info = await this.#life.pause(options)
+    return this.#info
+  }
+
+  /** One that is paused goes on. Whatever is asked of it does that too. */
+  async resume(options: Abortable = {}): Promise<WokenSandbox> {
+    return this.#woken(await this.#life.resume(options))
+  }
+
+  /** No CPU, and memory given back where the engine can; its files stay, also when the machine is started anew. */
+  async hibernate(options: Abortable = {}): Promise<SandboxInfo> {
+    this.#info = await this.#life.hibernate(options)
+    return this.#info
+  }
+
+  /** One that is hibernated goes on. Whatever is asked of it does that too. */
+  async wake(options: WakeOptions = {}): Promise<WokenSandbox> {
+    return this.#woken(await this.#life.wake(options))
+  }
+
+  /** How long it may be idle: milliseconds or like '10m'; 0 is never. Or all that it does by itself; what is left out stays. */
+  async setTimeout(timeout: number | string | Timeouts, options: Abortable = {}): Promise<SandboxInfo> {
+    this.#info = await this.#life.setTimeout(timeout, options)
+    return this.#info
+  }
+
+  #woken(woken: WokenSandbox): WokenSandbox {
+    const { patches: _patches, ...info } = woken
+    this.#info = info
+    return woken
   }
 
   async update(patch: UpdateSandbox, options: Abortable = {}): Promise<SandboxInfo> {
@@ -242,8 +282,8 @@ export class Sandbox {
   async runCommand(command: string, options: RunCommandOptions = {}): Promise<ExecResult> {
     const { background, ...rest } = options
     if (!background) return this.exec.run(command, rest)
-    const { id } = await this.exec.spawn(command, rest)
-    return { ...STARTED, processId: id }
+    const { id, autoResumed } = await this.exec.spawn(command, rest)
+    return { ...STARTED, processId: id, autoResumed }
   }
 
   /**
@@ -268,5 +308,4 @@ const STARTED = {
   stdout: '',
   stderr: '',
   truncated: false,
-  autoResumed: false,
 }
