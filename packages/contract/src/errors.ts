@@ -100,6 +100,12 @@ export const ERRORS = {
     retryable: false,
     message: 'The sandbox is not in a state that allows this.',
   },
+  state_damaged: {
+    status: 410,
+    retryable: false,
+    message: 'Files that this checkpoint or snapshot stands on are missing on the disk of the server.',
+    hint: 'It cannot be restored any more: delete it.',
+  },
   idempotency_mismatch: {
     status: 409,
     retryable: false,

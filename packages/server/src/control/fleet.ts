@@ -202,8 +202,9 @@ export class Fleet {
     await this.#failing.get(id)
   }
 
-  /** Those that nobody holds any more. */
-  async dropLayers(layers: Iterable<string>): Promise<void> {
+  /** Those that nobody holds any more: not before that survives a power cut, or the records might name them again. */
+  async dropLayers(layers: readonly string[]): Promise<void> {
+    if (layers.length > 0) await this.db.sync()
     for (const layer of layers)
       await this.storage
         .delete(layer)

@@ -167,11 +167,21 @@ function machineFiles(record: SandboxRecord, bound: Bound): SetupFile[] {
 /** An engine's or storage's failure as callers should see it. */
 export function asStartError(error: unknown): IsletError {
   if (error instanceof IsletError) return error
-  const cause = error as { message?: string; kind?: string }
-  if (cause?.kind === 'NO_SPACE') return new IsletError('server_disk_full', undefined, { cause: error })
+  const cause = error as { message?: string }
+  if (isFull(error)) return new IsletError('server_disk_full', undefined, { cause: error })
   return new IsletError(
     'engine_unavailable',
     `The sandbox could not be started: ${cause?.message ?? error}`,
     { cause: error },
   )
+}
+
+/** A full disk has a code; what else the storage fails with is ours. */
+export function asStorageError(error: unknown): unknown {
+  return isFull(error) ? new IsletError('server_disk_full', undefined, { cause: error }) : error
+}
+
+function isFull(error: unknown): boolean {
+  const { kind, code } = (error ?? {}) as { kind?: string; code?: string }
+  return kind === 'NO_SPACE' || code === 'ENOSPC'
 }

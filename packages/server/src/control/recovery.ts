@@ -34,7 +34,7 @@ async function sweepLayers(fleet: Fleet, saves: Saves): Promise<void> {
   const holders = table.holding().map(({ id, root }) => ({ id, root }))
   const saved = saves.table.all().map(({ id, state }) => ({ id, root: state.root }))
   layers.rebuild([...holders, ...saved])
-  for (const layer of await storage.list()) if (!layers.isHeld(layer)) await storage.delete(layer)
+  await fleet.dropLayers((await storage.list()).filter((layer) => !layers.isHeld(layer)))
 }
 
 function goOn(

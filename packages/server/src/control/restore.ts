@@ -4,6 +4,7 @@
 //
 // Killed before the transaction it is restarted as it was; killed after it, as it is to be. If it cannot be started it is left
 // hibernated, with its new root, and the next wake tries again.
+import { rm } from 'node:fs/promises'
 import { newId, type SandboxEvent } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
@@ -43,12 +44,30 @@ export async function restore(fleet: Fleet, saves: Saves, options: RestoreOption
   }
   fleet.unsteady.add(sandboxId)
   try {
-    await endWhatRuns(fleet, before)
-    const restored = commit(fleet, saves, before, { ...options, root })
+    const restored = await exchange(fleet, saves, before, { ...options, root })
     await fleet.dropLayers(restored.unheld)
-    return await start(fleet, saves, restored.record, saved)
+    if (before.memory !== null) await rm(saves.memoryPath(before.memory), { recursive: true, force: true })
+    return await start(fleet, restored.record, saves.memoryOf(saved))
   } finally {
     fleet.unsteady.delete(sandboxId)
+  }
+}
+
+/** If it cannot be written down (the disk is full) it runs again as it was, which needs nothing to be written. */
+async function exchange(
+  fleet: Fleet,
+  saves: Saves,
+  before: SandboxRecord,
+  options: RestoreOptions & { root: SandboxRecord['root'] },
+): Promise<{ record: SandboxRecord; unheld: string[] }> {
+  try {
+    await endWhatRuns(fleet, before)
+    return commit(fleet, saves, before, options)
+  } catch (error) {
+    if (before.status === 'running') await start(fleet, before).catch(() => {})
+    // What it holds too much until then is let go of by the next one that succeeds, or at the next start.
+    await fleet.dropLayers(fleet.layers.holdOnly(before.id, before.root))
+    throw asStartError(error)
   }
 }
 
@@ -81,13 +100,7 @@ function commit(
   return { record, unheld }
 }
 
-async function start(
-  fleet: Fleet,
-  saves: Saves,
-  record: SandboxRecord,
-  saved: SavedRecord,
-): Promise<Restored> {
-  const memory = saves.memoryOf(saved)
+async function start(fleet: Fleet, record: SandboxRecord, memory?: string): Promise<Restored> {
   const starting = startMachine(fleet, record, { memory })
   fleet.machines.set(record.id, starting)
   try {
@@ -98,7 +111,7 @@ async function start(
     return { record, begun }
   } catch (error) {
     const failure = asStartError(error)
-    fleet.machines.delete(record.id)
+    await fleet.letGo(record.id)
     fleet.move(record.id, 'hibernate', { reason: `It could not be started: ${failure.message}` })
     throw failure
   }

@@ -12,8 +12,10 @@ import type { SandboxRecord } from '../db/sandboxes.ts'
 import { type SavedRecord, type SavedSandbox, SavedTable } from '../db/saved-states.ts'
 import { ServiceTable } from '../db/services.ts'
 import type { Root } from '../engine/engine.ts'
+import { syncFilesystem } from '../storage/usage.ts'
 import type { Fleet } from './fleet.ts'
 import type { Machine } from './machine.ts'
+import { asStorageError } from './machine.ts'
 import { flattened, movedPath, stackOf } from './roots.ts'
 
 /** Layers on each other before a saved state is made one: each costs every lookup inside a little. */
@@ -72,20 +74,24 @@ export class Saves {
     })
     try {
       const rows: Partial<SavedRecord> = {}
+      let isDurable = false
       const frozenMs = await this.#frozen(record, machine, memory, async () => {
-        await storage.clone(record.root.layer, layer, { readOnly: true })
+        isDurable = (await storage.clone(record.root.layer, layer, { readOnly: true })).durable
         if (memory) await this.#saveMemory(record, machine, making.id)
         Object.assign(rows, this.#copyRows(making, record.id))
       })
+      if (!isDurable) await storage.sync()
+      if (memory) await syncFilesystem(this.memoryDir)
       const saved: SavedRecord = { ...making, ...rows, status: 'ready', frozenMs }
       db.transaction(() => {
         this.table.save(saved)
         name?.(saved)
       })
+      if (name) await db.sync()
       return saved
     } catch (error) {
-      await this.#remove(making.id)
-      throw error
+      if (!this.table.isNamed(making.id)) await this.#remove(making.id)
+      throw asStorageError(error)
     }
   }
 
@@ -103,7 +109,9 @@ export class Saves {
       throw new IsletError('conflict', 'What it was to begin with has been deleted meanwhile.')
     this.#used.set(saved.id, (this.#used.get(saved.id) ?? 0) + 1)
     try {
-      return await work(await this.#flat(saved))
+      const flat = await this.#flat(saved)
+      await this.#assertWhole(flat)
+      return await work(flat)
     } finally {
       const left = this.#used.get(saved.id)! - 1
       if (left > 0) this.#used.set(saved.id, left)
@@ -177,11 +185,13 @@ export class Saves {
     memory: boolean,
     work: () => Promise<void>,
   ): Promise<number> {
-    const { engine } = this.#fleet
+    const { engine, storage } = this.#fleet
     if (!machine || record.status !== 'running' || engine.capabilities.freeze !== true) {
       await work()
       return 0
     }
+    // A snapshot waits until what it shows is on disk: what is written before the freeze is not written in it.
+    if (storage.capabilities.clone === 'btrfs' && !process.env.ISLET_TEST_NS) await storage.sync()
     if (memory) await machine.guest.suspend()
     const began = performance.now()
     try {
@@ -225,18 +235,28 @@ export class Saves {
     const root = flattened(saved.state.root, newId('layer'))
     layers.hold(saved.id, root)
     try {
+      await this.#assertWhole(saved)
       await storage.flatten(stackOf(saved.state.root), root.layer)
+      const flat = { ...(this.table.get(saved.id) ?? saved), state: { ...saved.state, root } }
+      const unheld = db.transaction(() => {
+        this.table.save(flat)
+        return layers.holdOnly(saved.id, root)
+      })
+      await this.#fleet.dropLayers(unheld)
+      return flat
     } catch (error) {
-      layers.holdOnly(saved.id, saved.state.root)
-      throw error
+      await this.#fleet.dropLayers(layers.holdOnly(saved.id, saved.state.root))
+      throw asStorageError(error)
     }
-    const flat = { ...saved, state: { ...saved.state, root } }
-    const unheld = db.transaction(() => {
-      this.table.save(flat)
-      return layers.holdOnly(saved.id, root)
-    })
-    await this.#fleet.dropLayers(unheld)
-    return flat
+  }
+
+  /** Before anything is ended or made for it: somebody may have removed what it stands on from the disk. */
+  async #assertWhole({ state, sandboxId }: SavedRecord): Promise<void> {
+    const { storage } = this.#fleet
+    for (const layer of stackOf(state.root)) {
+      if (await storage.has(layer)) continue
+      throw new IsletError('state_damaged', undefined, { details: { layer, sandboxId } })
+    }
   }
 
   async #remove(id: string): Promise<void> {

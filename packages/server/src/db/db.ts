@@ -64,6 +64,11 @@ export class Db implements Disposable {
     }
   }
 
+  /** Whether what is read now may yet be undone. */
+  get isTransaction(): boolean {
+    return this.#sqlite.isTransaction
+  }
+
   /** What was committed until now survives a power cut too: it is in the log, or was synced when that was folded. */
   async sync(): Promise<void> {
     await promisify(fsync)(this.#log)

@@ -107,7 +107,7 @@ export class SandboxTable {
     if (recent) return recent
     const row = this.#db.get<Row>('SELECT * FROM sandboxes WHERE id = ?', id)
     const record = row && fromRow(row)
-    if (record && record.status !== 'stopped') this.#recent.set(id, record)
+    if (record && record.status !== 'stopped' && !this.#db.isTransaction) this.#recent.set(id, record)
     return record
   }
 
