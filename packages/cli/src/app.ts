@@ -8,15 +8,18 @@ import { create } from './commands/create.ts'
 import { doctor } from './commands/doctor.ts'
 import { env } from './commands/env.ts'
 import { exec } from './commands/exec.ts'
+import { hibernate } from './commands/hibernate.ts'
 import { image } from './commands/image.ts'
 import { info } from './commands/info.ts'
 import { kill } from './commands/kill.ts'
 import { logs } from './commands/logs.ts'
 import { ls } from './commands/ls.ts'
 import { overlay } from './commands/overlay.ts'
+import { pause } from './commands/pause.ts'
 import { ports } from './commands/ports.ts'
 import { preview } from './commands/preview.ts'
 import { ps } from './commands/ps.ts'
+import { resume } from './commands/resume.ts'
 import { rm } from './commands/rm.ts'
 import { run } from './commands/run.ts'
 import { runtimes } from './commands/runtimes.ts'
@@ -27,10 +30,12 @@ import { sh } from './commands/sh.ts'
 import { signal } from './commands/signal.ts'
 import { signals } from './commands/signals.ts'
 import { store } from './commands/store.ts'
+import { timeout } from './commands/timeout.ts'
 import { token } from './commands/token.ts'
 import { update } from './commands/update.ts'
 import { url } from './commands/url.ts'
 import { version } from './commands/version.ts'
+import { wake } from './commands/wake.ts'
 import { watch } from './commands/watch.ts'
 import { VERSION } from './version.ts'
 
@@ -40,6 +45,11 @@ const COMMANDS: readonly (() => Command)[] = [
   ls,
   info,
   update,
+  pause,
+  resume,
+  hibernate,
+  wake,
+  timeout,
   exec,
   code,
   sh,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatAge, formatBytes, formatCommand, formatCpu } from './format.ts'
+import { formatAge, formatBytes, formatCommand, formatCpu, formatLeft, formatTimeout } from './format.ts'
 import { clean, formatTable } from './table.ts'
 
 test('sizes, ages and cores are short', () => {
@@ -24,6 +24,14 @@ test('sizes, ages and cores are short', () => {
     ['10s', '30m', '4h', '3d'],
   )
   assert.deepEqual([1000, 500].map(formatCpu), ['1', '500m'])
+  assert.equal(formatLeft('2026-01-02T03:20:00Z', now), '3h')
+  assert.deepEqual([0, 1500, 300_000, 5_400_000, 86_400_000].map(formatTimeout), [
+    'never',
+    '1s500ms',
+    '5m',
+    '1h30m',
+    '1d',
+  ])
 })
 
 test('a command is shown as it could be typed', () => {

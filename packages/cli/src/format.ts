@@ -1,5 +1,12 @@
 // Numbers and times as people read them.
 
+const DURATION_UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1000],
+  ['ms', 1],
+] as const
 const SIZE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
 
 export function formatBytes(bytes: number): string {
@@ -18,6 +25,24 @@ export function formatAge(from: string, now = Date.now()): string {
   if (seconds < 3600) return `${Math.floor(seconds / 60)}m`
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)}h`
   return `${Math.floor(seconds / 86_400)}d`
+}
+
+/** Until then: '40s', '3h'. */
+export function formatLeft(until: string, now = Date.now()): string {
+  return formatAge(new Date(now).toISOString(), Date.parse(until))
+}
+
+/** 0 is no time but never. */
+export function formatTimeout(ms: number): string {
+  if (ms === 0) return 'never'
+  const parts: string[] = []
+  let left = ms
+  for (const [unit, size] of DURATION_UNITS) {
+    const count = Math.floor(left / size)
+    if (count > 0) parts.push(`${count}${unit}`)
+    left -= count * size
+  }
+  return parts.join('')
 }
 
 export function formatCpu(millis: number): string {

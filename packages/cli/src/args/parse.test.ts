@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { InvalidArgumentError } from 'commander'
-import { cpu, duration, integer, many, pair, size } from './parse.ts'
+import { cpu, duration, integer, lasting, many, pair, size } from './parse.ts'
 import { toCommand } from './words.ts'
 
 test('durations, sizes and cores are read as people write them', () => {
@@ -9,6 +9,7 @@ test('durations, sizes and cores are read as people write them', () => {
   assert.deepEqual(['512Mi', '1.5Gi', '1000'].map(size), ['512Mi', '1.5Gi', '1000'])
   assert.deepEqual(['0.5', '500m'].map(cpu), ['0.5', '500m'])
   assert.equal(integer('16'), 16)
+  assert.deepEqual(['0', 'never', '10m'].map(lasting), [0, 0, 600_000])
 })
 
 test('what does not parse is refused with a sentence', () => {

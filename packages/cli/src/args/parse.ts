@@ -7,6 +7,11 @@ export function duration(text: string): number {
   return ms ?? invalid('It must be like 500ms, 30s, 10m or 2h; a plain number is milliseconds.')
 }
 
+/** For timeouts, of which there may be none. */
+export function lasting(text: string): number {
+  return text === 'never' ? 0 : duration(text)
+}
+
 export function size(text: string): string {
   return parseSizeBytes(text) === undefined ? invalid('It must be like 512Mi, 2Gi or 500M.') : text
 }

@@ -4,8 +4,9 @@ import type { CreateOptions } from 'islet'
 import { addEnvOptions, type EnvFlags, toEnv } from './env.ts'
 import { pair } from './parse.ts'
 import { addResourceOptions, type ResourceFlags, toResources } from './resources.ts'
+import { addSandboxTimeoutOptions, type SandboxTimeoutFlags, toSandboxTimeouts } from './timeouts.ts'
 
-export interface SandboxFlags extends EnvFlags, ResourceFlags {
+export interface SandboxFlags extends EnvFlags, ResourceFlags, SandboxTimeoutFlags {
   runtime?: string
   name?: string
   project?: string
@@ -26,7 +27,7 @@ export function addSandboxOptions(command: Command): Command {
       .option('-u, --user <name>', 'who commands run as')
       .option('-w, --cwd <path>', 'where commands start; made if missing'),
   )
-  return addResourceOptions(command)
+  return addSandboxTimeoutOptions(addResourceOptions(command))
 }
 
 export function toCreateOptions(flags: SandboxFlags): CreateOptions {
@@ -40,5 +41,6 @@ export function toCreateOptions(flags: SandboxFlags): CreateOptions {
     network: flags.network && { enabled: true },
     user: flags.user,
     workdir: flags.cwd,
+    timeout: toSandboxTimeouts(flags),
   }
 }

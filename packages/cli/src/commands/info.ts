@@ -1,10 +1,13 @@
 import type { Command } from 'commander'
+import type { SandboxInfo, SandboxStatus } from 'islet'
 import { findSandbox } from '../args/sandbox.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
-import { formatAge, formatBytes, formatCpu } from '../format.ts'
+import { formatAge, formatBytes, formatCpu, formatLeft, formatTimeout } from '../format.ts'
 import { paint, print, printJson } from '../output.ts'
 import { clean } from '../table.ts'
+
+const LIVE: readonly SandboxStatus[] = ['running', 'paused', 'hibernated']
 
 export function info(): Command {
   return command('info', 'Show one sandbox and what it uses.', 'islet info dev')
@@ -12,13 +15,16 @@ export function info(): Command {
     .action(async (text: string, flags: JsonFlag) => {
       const sandbox = await findSandbox(connect(), text)
       const info = await sandbox.getInfo()
-      const usage = info.status === 'running' ? await sandbox.usage() : undefined
+      const usage = LIVE.includes(info.status) ? await sandbox.usage() : undefined
       if (flags.json) return printJson({ ...info, ...(usage && { usage }) })
       const { resources } = info
       const lines: [string, string | null | undefined][] = [
         ['id', info.id],
         ['name', info.name],
         ['status', info.reason ? `${info.status} (${info.reason})` : info.status],
+        ['terminates', terminates(info)],
+        ['timeouts', timeouts(info)],
+        ['origin', info.origin && `${info.origin.kind} ${info.origin.id}`],
         ['runtime', info.image ? `${info.runtime} (${info.image})` : info.runtime],
         ['engine', `${info.engine}, ${info.isolation}`],
         ['project', info.project],
@@ -38,6 +44,15 @@ export function info(): Command {
         if (value) print(`${paint('dim', name.padEnd(10))} ${clean(value)}`)
       }
     })
+}
+
+function terminates({ terminatesAt }: SandboxInfo): string | null {
+  return terminatesAt && `${terminatesAt} (in ${formatLeft(terminatesAt)})`
+}
+
+function timeouts({ timeouts: { idleMs, onIdle, executionMs, pausedMs } }: SandboxInfo): string {
+  const idle = idleMs === 0 ? 'never' : `${formatTimeout(idleMs)}, then ${onIdle}`
+  return `idle ${idle}; execution ${formatTimeout(executionMs)}; paused ${formatTimeout(pausedMs)}`
 }
 
 function of(used: number | undefined, limit: number): string {

@@ -4,7 +4,7 @@ import type { SandboxInfo, SandboxStatus } from 'islet'
 import { many } from '../args/parse.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
-import { formatAge, formatBytes, formatCpu } from '../format.ts'
+import { formatAge, formatBytes, formatCpu, formatLeft, formatTimeout } from '../format.ts'
 import { type Colour, print, printJson, say } from '../output.ts'
 import { type Column, printTable } from '../table.ts'
 
@@ -20,10 +20,11 @@ const COLOURS: Partial<Record<SandboxStatus, Colour>> = { running: 'green', fail
 const COLUMNS: Column<SandboxInfo>[] = [
   ['ID', ({ id }) => id],
   ['NAME', ({ name }) => name ?? '-'],
-  ['STATUS', ({ status }) => status, ({ status }) => COLOURS[status] ?? 'yellow'],
+  ['STATUS', statusOf, ({ status }) => COLOURS[status] ?? 'yellow'],
   ['RUNTIME', ({ runtime }) => runtime],
   ['CPU', ({ resources }) => formatCpu(resources.cpuMillis)],
   ['MEMORY', ({ resources }) => formatBytes(resources.memoryBytes)],
+  ['IDLE', idleOf],
   ['AGE', ({ createdAt }) => formatAge(createdAt)],
 ]
 
@@ -45,4 +46,14 @@ export function ls(): Command {
       if (found.length === 0) return say('There are no sandboxes. islet create makes one.')
       printTable(found, COLUMNS)
     })
+}
+
+/** A paused one may have an end. */
+function statusOf({ status, terminatesAt }: SandboxInfo): string {
+  return terminatesAt ? `${status} (${formatLeft(terminatesAt)} left)` : status
+}
+
+function idleOf({ timeouts: { idleMs, onIdle } }: SandboxInfo): string {
+  const after = formatTimeout(idleMs)
+  return idleMs > 0 && onIdle === 'kill' ? `${after}, kill` : after
 }
