@@ -11,13 +11,15 @@ enum job_class dispatch_class(uint8_t code) {
     case MSG_BIND:
     case MSG_LAYER_CREATE:
       return JOB_BIND;
+    case MSG_LAYER_SYNC:
     case MSG_CGROUP_FREEZE:
     case MSG_CGROUP_KILL:
     case MSG_CGROUP_DELETE:
     case MSG_CGROUP_RECLAIM:
     case MSG_VETH_DELETE:
       return JOB_CONTROL;
-    case MSG_LAYER_CLONE:
+    case MSG_LAYER_CLONE: /* a snapshot is short, and its source stands still meanwhile */
+      return warden.method == CLONE_BY_BTRFS ? JOB_CONTROL : JOB_TREE;
     case MSG_LAYER_DELETE:
     case MSG_LAYER_USAGE:
     case MSG_LAYER_FLATTEN:
@@ -45,6 +47,7 @@ int dispatch(const struct request *r, struct wire_out *ok, struct fail *fail) {
     case MSG_LAYER_USAGE: return layer_usage(r->name, ok, fail);
     case MSG_LAYER_LIST: return layer_list(ok, fail);
     case MSG_LAYER_FLATTEN: return layer_flatten(r, fail);
+    case MSG_LAYER_SYNC: return layer_sync(fail);
     case MSG_BIND: {
       uint64_t began = now_us();
       int result = bind_shell(&r->bind, fail);

@@ -195,6 +195,10 @@ int layer_limit(const char *name, uint64_t limit_bytes, struct fail *fail) {
   return fd < 0 ? -1 : set_limit(fd, limit_bytes, fail);
 }
 
+int layer_sync(struct fail *fail) {
+  return syncfs(warden.layers_fd) < 0 ? fail_errno(fail, "sync", "layers") : 0;
+}
+
 int layer_usage(const char *name, struct wire_out *ok, struct fail *fail) {
   uint64_t bytes;
   AUTO_CLOSE int fd = path_layer(name, fail);

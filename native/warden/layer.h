@@ -21,6 +21,7 @@ int layer_limit(const char *name, uint64_t limit_bytes, struct fail *fail);
 int layer_usage(const char *name, struct wire_out *ok, struct fail *fail);
 int layer_list(struct wire_out *ok, struct fail *fail);
 int layer_flatten(const struct request *request, struct fail *fail);
+int layer_sync(struct fail *fail);
 
 /* An empty layer under a temporary name; its fd. */
 int layer_make_temp(char temp[48], struct fail *fail);

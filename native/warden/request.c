@@ -219,6 +219,7 @@ static int check_plain(const struct request *r, struct fail *fail) {
     case MSG_VETH_DELETE:
       return r->network.veth[0] ? 0 : bad(fail, "the name is missing");
     case MSG_LAYER_LIST:
+    case MSG_LAYER_SYNC:
     case MSG_CGROUP_LIST:
     case MSG_BRIDGE_DELETE:
     case MSG_VETH_LIST:

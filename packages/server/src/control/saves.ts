@@ -191,7 +191,7 @@ export class Saves {
       return 0
     }
     // A snapshot waits until what it shows is on disk: what is written before the freeze is not written in it.
-    if (storage.capabilities.clone === 'btrfs' && !process.env.ISLET_TEST_NS) await storage.sync()
+    if (storage.capabilities.clone === 'btrfs') await storage.sync()
     if (memory) await machine.guest.suspend()
     const began = performance.now()
     try {

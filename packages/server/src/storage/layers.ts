@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Warden } from '../warden/warden.ts'
 import type { Pool } from './pool.ts'
 import type { CloneMethod, LayerOptions, Storage, StorageCapabilities } from './storage.ts'
-import { exists, syncFilesystem } from './usage.ts'
+import { exists } from './usage.ts'
 
 /** The warden must have been started on the pool's data directory with the pool's method. */
 export function createStorage(warden: Warden, pool: Pool): Storage {
@@ -26,7 +26,7 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
 
     async flatten(from, to) {
       await warden.request('LAYER_FLATTEN', { from: [...from], to })
-      await syncFilesystem(pool.dir)
+      await warden.request('LAYER_SYNC', {})
     },
 
     async delete(layer) {
@@ -47,7 +47,9 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
 
     has: (layer) => exists(join(pool.dir, 'layers', layer)),
 
-    sync: () => syncFilesystem(pool.dir),
+    async sync() {
+      await warden.request('LAYER_SYNC', {})
+    },
 
     close: () => pool.close(),
   }

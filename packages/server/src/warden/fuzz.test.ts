@@ -160,6 +160,7 @@ function seeds(): Buffer[] {
     ['LAYER_LIMIT', { layer: 'two', limitBytes: 5 }],
     ['LAYER_USAGE', { layer: 'two' }],
     ['LAYER_LIST', {}],
+    ['LAYER_SYNC', {}],
     ['LAYER_FLATTEN', { from: ['one', 'two'], to: 'four' }],
     [
       'BIND',

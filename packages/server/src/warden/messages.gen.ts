@@ -19,6 +19,7 @@ export const MESSAGE = {
   LAYER_USAGE: 20,
   LAYER_LIST: 21,
   LAYER_FLATTEN: 22,
+  LAYER_SYNC: 23,
   BIND: 32,
   SHELL_START: 33,
   SHELL_RUN: 34,
@@ -51,6 +52,7 @@ export const SENDER = {
   LAYER_USAGE: 'server',
   LAYER_LIST: 'server',
   LAYER_FLATTEN: 'server',
+  LAYER_SYNC: 'server',
   BIND: 'server',
   SHELL_START: 'server',
   SHELL_RUN: 'server',
@@ -189,6 +191,8 @@ export type LayerFlattenFields = {
   to?: string
 }
 
+export type LayerSyncFields = Record<never, never>
+
 export type BindFields = {
   pid?: number
   uidBase?: number
@@ -309,6 +313,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 1, name: 'from', kind: 'str', list: true },
     { tag: 2, name: 'to', kind: 'str' },
   ],
+  LAYER_SYNC: [],
   BIND: [
     { tag: 1, name: 'pid', kind: 'u32' },
     { tag: 2, name: 'uidBase', kind: 'u32' },
@@ -382,6 +387,7 @@ export interface FieldsOf {
   LAYER_USAGE: LayerUsageFields
   LAYER_LIST: LayerListFields
   LAYER_FLATTEN: LayerFlattenFields
+  LAYER_SYNC: LayerSyncFields
   BIND: BindFields
   SHELL_START: ShellStartFields
   SHELL_RUN: ShellRunFields
