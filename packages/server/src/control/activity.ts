@@ -24,6 +24,8 @@ export interface ActivityOptions {
   /** It has been idle for its time, or stood paused for its time. Say with `again` when that was dealt with. */
   onIdle(id: string): void
   onPausedTooLong(id: string): void
+  graceMs?: number
+  retryMs?: number
 }
 
 interface Usage {
@@ -75,14 +77,16 @@ export class Activity {
     const usage = this.#usageOf(record.id)
     const { idleMs } = record.timeouts
     const idleFor = Math.max(Date.now() - (this.#table.get(record.id) ?? record.updatedAt), 0)
-    usage.lastAt = monotonicMs() - Math.min(idleFor, idleMs - Math.min(GRACE_MS, idleMs))
+    const { graceMs = GRACE_MS } = this.#options
+    usage.lastAt = monotonicMs() - Math.min(idleFor, idleMs - Math.min(graceMs, idleMs))
     this.#arm(record.id, usage)
   }
 
   /** What a clock rang for was done, or was not to be done after all; or it failed, and is tried again later. */
   again(id: string, { failed = false } = {}): void {
     const usage = this.#usages.get(id)
-    if (usage) this.#arm(id, usage, failed ? RETRY_MS : 0)
+    const { retryMs = RETRY_MS } = this.#options
+    if (usage) this.#arm(id, usage, failed ? retryMs : 0)
   }
 
   forget(id: string): void {

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { LIMITS, type TimeoutsInfo } from '@islet/contract'
+import { type Db, openDb } from '../db/db.ts'
+import { type SandboxRecord, SandboxTable } from '../db/sandboxes.ts'
+import { Activity } from './activity.ts'
+import { newRecord } from './record.ts'
+
+const SHORT = 50
+const LONG = 60_000
+const WALL = { engine: 'process', isolation: 'none' } as const
+
+let directory: string
+let db: Db
+let table: SandboxTable
+let activity: Activity
+let rung: string[]
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'islet-activity-'))
+  db = openDb(directory)
+  table = new SandboxTable(db)
+  rung = []
+  activity = server()
+})
+afterEach(() => {
+  activity.close()
+  db[Symbol.dispose]()
+  rmSync(directory, { recursive: true })
+})
+
+test('one that nobody uses is idle after its time, those before it first', async () => {
+  const [late, early] = [sandbox({ idleMs: SHORT * 6 }), sandbox({ idleMs: SHORT })]
+  for (const id of [late, early]) activity.begin(id)
+  await hears(`idle ${late}`)
+  assert.deepEqual(rung, [`idle ${early}`, `idle ${late}`])
+})
+
+test('a use keeps it from being idle, several until the last is over', async () => {
+  const [used, other] = [sandbox({ idleMs: SHORT }), sandbox({ idleMs: SHORT * 4 })]
+  activity.begin(used)
+  const leave = [activity.use(used), activity.use(used)]
+  activity.begin(other)
+  leave[0]!()
+  leave[0]!()
+  assert.ok(activity.isUsed(used))
+  await hears(`idle ${other}`)
+  assert.deepEqual(rung, [`idle ${other}`])
+  leave[1]!()
+  assert.ok(!activity.isUsed(used))
+  await hears(`idle ${used}`)
+})
+
+test('no timeout and the longest one do not ring', async () => {
+  const [never, longest, other] = [0, LIMITS.lastingMs, SHORT * 4].map((idleMs) => sandbox({ idleMs }))
+  for (const id of [never!, longest!, other!]) activity.begin(id)
+  await hears(`idle ${other}`)
+  assert.deepEqual(rung, [`idle ${other}`])
+})
+
+test('a timeout that is changed while it is idle counts from then, and 0 ends it', async () => {
+  const [sooner, never, other] = [
+    sandbox({ idleMs: LONG }),
+    sandbox({ idleMs: SHORT }),
+    sandbox({ idleMs: SHORT * 4 }),
+  ]
+  for (const id of [sooner, never, other]) activity.begin(id)
+  change(sooner, { idleMs: SHORT })
+  change(never, { idleMs: 0 })
+  for (const id of [sooner, never]) activity.begin(id)
+  await hears(`idle ${other}`)
+  assert.deepEqual(rung, [`idle ${sooner}`, `idle ${other}`])
+})
+
+test('what stands still is not idle; one that is paused has an end of its own', async () => {
+  const paused = sandbox(
+    { idleMs: SHORT, pausedMs: SHORT * 4 },
+    { status: 'paused', suspendedAt: Date.now() },
+  )
+  const forEver = sandbox({ idleMs: SHORT }, { status: 'paused', suspendedAt: Date.now() })
+  const asleep = sandbox(
+    { idleMs: SHORT, pausedMs: SHORT },
+    { status: 'hibernated', suspendedAt: Date.now() },
+  )
+  for (const id of [forEver, asleep, paused]) activity.begin(id)
+  await hears(`paused ${paused}`)
+  assert.deepEqual(rung, [`paused ${paused}`])
+})
+
+test('a pause whose end came while no server was there ends with the next one', async () => {
+  const id = sandbox({ pausedMs: LONG }, { status: 'paused', suspendedAt: Date.now() - 2 * LONG })
+  activity.goOn(table.get(id)!)
+  await hears(`paused ${id}`)
+})
+
+test('the clock of one that was there before this server goes on, but leaves clients time to come back', async () => {
+  const [before, never] = [sandbox({ idleMs: LONG }), sandbox({ idleMs: 0 })]
+  for (const id of [before, never]) activity.begin(id)
+  activity.close()
+  db.run('UPDATE activity SET at = ? WHERE sandbox_id = ?', Date.now() - 2 * LONG, before)
+  activity = server({ graceMs: SHORT })
+  const fresh = sandbox({ idleMs: LONG })
+  for (const id of [before, never, fresh]) activity.goOn(table.get(id)!)
+  await hears(`idle ${before}`)
+  assert.deepEqual(rung, [`idle ${before}`])
+})
+
+test('a time of day that lies in the future is as good as now', async () => {
+  const id = sandbox({ idleMs: SHORT })
+  activity.begin(id)
+  activity.close()
+  db.run('UPDATE activity SET at = ? WHERE sandbox_id = ?', Date.now() + LONG, id)
+  activity = server()
+  activity.goOn(table.get(id)!)
+  await hears(`idle ${id}`)
+})
+
+test('what was not to be done after all, and what failed, comes again', async () => {
+  const id = sandbox({ idleMs: SHORT })
+  activity.begin(id)
+  await hears(`idle ${id}`)
+  activity.use(id)()
+  activity.again(id)
+  await hears(`idle ${id}`, 2)
+  activity.again(id, { failed: true })
+  await hears(`idle ${id}`, 3)
+})
+
+test('nothing rings for what is gone, nor once it is closed, and leaving late is fine', async () => {
+  const [gone, other] = [sandbox({ idleMs: SHORT }), sandbox({ idleMs: SHORT * 4 })]
+  const leave = activity.use(gone)
+  for (const id of [gone, other]) activity.begin(id)
+  activity.forget(gone)
+  table.remove(gone)
+  leave()
+  await hears(`idle ${other}`)
+  activity.again(other)
+  activity.close()
+  activity.use(other)()
+  await sleep(SHORT * 8)
+  assert.deepEqual(rung, [`idle ${other}`])
+})
+
+function server(options: { graceMs?: number } = {}): Activity {
+  return new Activity({
+    db,
+    record: (id) => table.get(id),
+    onIdle: (id) => void rung.push(`idle ${id}`),
+    onPausedTooLong: (id) => void rung.push(`paused ${id}`),
+    retryMs: SHORT,
+    ...options,
+  })
+}
+
+function sandbox(timeouts: Partial<TimeoutsInfo>, more: Partial<SandboxRecord> = {}): string {
+  const record = newRecord({}, { runtime: 'host', capabilities: WALL })
+  table.save({ ...record, status: 'running', ...more, timeouts: { ...record.timeouts, ...timeouts } })
+  return record.id
+}
+
+function change(id: string, timeouts: Partial<TimeoutsInfo>): void {
+  const record = table.get(id)!
+  table.save({ ...record, timeouts: { ...record.timeouts, ...timeouts } })
+}
+
+async function hears(what: string, times = 1): Promise<void> {
+  const deadline = Date.now() + 30_000
+  while (rung.filter((one) => one === what).length < times) {
+    assert.ok(Date.now() < deadline, `${what} was not heard, but ${rung.join(', ')}`)
+    await sleep(5)
+  }
+}
