@@ -3,7 +3,7 @@ import type { CopySandboxParsed, ForkSandboxParsed, IsletError, Sandbox } from '
 import type { SavedRecord } from '../db/saved-states.ts'
 import { assertSavable } from './checkpoints.ts'
 import type { Fleet } from './fleet.ts'
-import { asStartError } from './machine.ts'
+import { asStartError, ShellAhead } from './machine.ts'
 import type { Sandboxes } from './sandboxes.ts'
 import type { Saves } from './saves.ts'
 
@@ -26,14 +26,18 @@ export async function fork(
   { count = 1, ...input }: ForkSandboxParsed,
   options: { signal?: AbortSignal } = {},
 ): Promise<ForkResult> {
+  assertSavable(fleet.record(sandboxId))
+  // One is started while the source is saved; more would take the CPU from what stands still for it.
+  await using shell = new ShellAhead(fleet)
   const saved = await fleet.inTurn(sandboxId, async () => {
     const record = fleet.record(sandboxId)
     assertSavable(record)
     options.signal?.throwIfAborted()
     return saves.save(record)
   })
-  return saves.using(saved, async () => {
-    const one = () => forkOne(sandboxes, saved, input, options)
+  return await saves.using(saved, async () => {
+    const one = (_: unknown, index: number) =>
+      forkOne(sandboxes, saved, input, index === 0 ? { ...options, shell } : options)
     const forks = await Promise.all(Array.from({ length: count }, one))
     const made = forks.flatMap((result) => (result.ok ? result.sandbox.id : []))
     if (options.signal?.aborted) {
@@ -51,9 +55,10 @@ async function forkOne(
   sandboxes: Sandboxes,
   saved: SavedRecord,
   input: CopySandboxParsed,
-  options: { signal?: AbortSignal },
+  options: { signal?: AbortSignal; shell?: ShellAhead },
 ): Promise<ForkResult['forks'][number]> {
-  const given = { origin: { kind: 'fork', id: saved.sandboxId } } as const
+  const origin = { kind: 'fork', id: saved.sandboxId } as const
+  const given = options.shell ? { origin, shell: options.shell.id } : { origin }
   try {
     return { ok: true, sandbox: await sandboxes.createFrom(() => saved, input, given, options) }
   } catch (error) {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join, posix } from 'node:path'
-import { type CreateSandboxParsed, IsletError } from '@islet/contract'
+import { type CreateSandboxParsed, IsletError, newId } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { Bound, Engine, Shell } from '../engine/engine.ts'
 import type { SetupFile } from '../guest/guest.ts'
@@ -42,6 +42,14 @@ export interface StartOptions {
   memory?: string
   /** The link that the memory was saved without; everybody who waits on it goes on waiting. */
   link?: Link
+  /** The shell, when it was started before. */
+  shell?: Promise<WaitingShell>
+}
+
+/** A shell that has no root yet. */
+export interface WaitingShell {
+  shell: Shell
+  guest: Link
 }
 
 /** Starts a shell and gives it its root. On an error nothing of it is left but the layer. */
@@ -53,13 +61,10 @@ export async function startMachine(
   const { engine } = parts
   // Awaited below, after the shell; a rejection in the meantime is not unhandled.
   options.layer?.catch(() => {})
-  let shell: Shell | undefined
-  let link = options.link
+  let waiting: WaitingShell | undefined
   try {
-    shell = await engine.allocate(record.shell)
-    if (link) await link.resume(socketOf(shell))
-    else link = await listen(parts, shell)
-    await engine.prepare(shell)
+    waiting = await (options.shell ?? startShell(parts, record.shell, options.link))
+    const { shell, guest: link } = waiting
     await options.layer
     const bound = await engine.bind(shell, {
       root: record.root,
@@ -73,8 +78,46 @@ export async function startMachine(
     return newMachine(shell, link, bound)
   } catch (error) {
     await options.layer?.catch(() => {})
-    if (shell) await stopMachine(parts, { shell, guest: link })
+    if (waiting) await stopMachine(parts, waiting)
     throw error
+  }
+}
+
+async function startShell(parts: MachineParts, id: string, link?: Link): Promise<WaitingShell> {
+  const shell = await parts.engine.allocate(id)
+  let guest = link
+  try {
+    if (guest) await guest.resume(socketOf(shell))
+    else guest = await listen(parts, shell)
+    await parts.engine.prepare(shell)
+    return { shell, guest }
+  } catch (error) {
+    await stopMachine(parts, { shell, guest })
+    throw error
+  }
+}
+
+/** A shell that is started before it is known what its root will be. One that nobody took goes with it. */
+export class ShellAhead implements AsyncDisposable {
+  readonly id = newId('shell')
+  readonly #parts: MachineParts
+  #waiting: Promise<WaitingShell> | undefined
+
+  constructor(parts: MachineParts) {
+    this.#parts = parts
+    this.#waiting = startShell(parts, this.id)
+    this.#waiting.catch(() => {})
+  }
+
+  take(): Promise<WaitingShell> | undefined {
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    return waiting
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const waiting = await this.take()?.catch(() => undefined)
+    if (waiting) await stopMachine(this.#parts, waiting)
   }
 }
 

@@ -20,7 +20,7 @@ import type { Control } from './control.ts'
 import type { Fleet, RunningSandbox, SandboxObserver } from './fleet.ts'
 import { Idempotency } from './idempotency.ts'
 import { assertMade, isStill } from './lifecycle.ts'
-import { asStartError, type Machine, settleMachine, startMachine } from './machine.ts'
+import { asStartError, type Machine, type ShellAhead, settleMachine, startMachine } from './machine.ts'
 import { copyRecord, newRecord, patchRecord, patchTimeouts, toSandbox } from './record.ts'
 import { bringBack } from './recovery.ts'
 import { makeLayer } from './roots.ts'
@@ -52,6 +52,8 @@ interface Base {
 export interface CreateOptions {
   idempotencyKey?: string
   signal?: AbortSignal
+  /** Whose id the record has. */
+  shell?: ShellAhead
 }
 
 type CreateInput = CreateSandboxParsed | CopySandboxParsed
@@ -61,6 +63,7 @@ interface MakeOptions {
   /** In the transaction that acknowledges it. */
   commit?: (id: string) => void
   signal?: AbortSignal
+  shell?: ShellAhead
 }
 
 export class Sandboxes implements Control {
@@ -163,7 +166,7 @@ export class Sandboxes implements Control {
     const limitBytes = fresh.resources.diskBytes
     const layer = makeLayer(storage, { layer: fresh.root.layer, over: saved?.state.root, limitBytes })
     const memory = saved && this.#options.saves.memoryOf(saved)
-    const machine = startMachine(this.#fleet, fresh, { layer, memory })
+    const machine = startMachine(this.#fleet, fresh, { layer, memory, shell: options.shell?.take() })
     this.#fleet.machines.set(fresh.id, machine)
     try {
       const started = await machine
