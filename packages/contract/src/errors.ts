@@ -188,6 +188,12 @@ export const ERRORS = {
     message: 'Something went wrong in the server.',
     hint: 'The log has the request id.',
   },
+  snapshot_damaged: {
+    status: 422,
+    retryable: false,
+    message: 'The file is not a whole snapshot.',
+    hint: 'Export it again, and compare the two files.',
+  },
   not_supported: { status: 501, retryable: false, message: 'This machine or engine cannot do that.' },
   sandbox_lost: { status: 502, retryable: false, message: 'The sandbox ended while the call was running.' },
   preview_failed: {

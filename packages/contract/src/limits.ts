@@ -45,6 +45,8 @@ export const LIMITS = {
   /** Kept of each sandbox; the oldest go first. */
   events: 10_000,
   eventListeners: 64,
+  /** Files of an imported snapshot. */
+  snapshotEntries: 4_000_000,
   /** What a watcher gives of a file. */
   watchContentBytes: 1024 * 1024,
   signalBytes: 64 * 1024,

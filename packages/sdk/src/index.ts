@@ -26,6 +26,9 @@ export type {
   ServiceInfo,
   ServiceLogs,
   SignalStatus,
+  SnapshotInfo,
+  SnapshotLineage,
+  SnapshotPage,
   StartedProcess,
   StartService,
   StoreEntry,
@@ -71,6 +74,7 @@ export type {
   SignalEvents,
   SignalService,
 } from './signal-service.ts'
+export type { ImportSnapshotOptions, SnapshotOptions, Snapshots } from './snapshots.ts'
 export type { TerminalEvents, TerminalInstance } from './terminal.ts'
 export type { TerminalCommand, TerminalCommandOptions } from './terminal-command.ts'
 export type { TerminalOptions } from './terminals.ts'

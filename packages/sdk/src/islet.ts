@@ -5,6 +5,7 @@ import type { Command, RunOptions } from './exec.ts'
 import { Images } from './images.ts'
 import { type CreateOptions, Sandboxes } from './sandboxes.ts'
 import type { ClientOptions } from './settings.ts'
+import { Snapshots } from './snapshots.ts'
 import { base64 } from './transport/body.ts'
 
 export type { CreateOptions, ListOptions } from './sandboxes.ts'
@@ -22,6 +23,7 @@ export class Islet {
   readonly sandboxes: Sandboxes
   readonly images: Images
   readonly checkpoints: Checkpoints
+  readonly snapshots: Snapshots
   readonly #client: Client
 
   constructor(options: ClientOptions = {}) {
@@ -30,6 +32,7 @@ export class Islet {
     this.sandboxes = new Sandboxes(this.#client)
     this.images = new Images(this.#client)
     this.checkpoints = new Checkpoints(this.#client)
+    this.snapshots = new Snapshots(this.#client)
   }
 
   readonly runtimes = {

@@ -12,6 +12,7 @@ import type {
   SandboxStatus,
   SandboxToken,
   SandboxUsage,
+  SnapshotInfo,
   Timeouts,
   UpdateSandbox,
   WokenSandbox,
@@ -37,6 +38,7 @@ import { Pty } from './pty.ts'
 import { Services } from './services.ts'
 import type { ClientOptions } from './settings.ts'
 import { Signals } from './signals.ts'
+import { type SnapshotOptions, Snapshots } from './snapshots.ts'
 import { Store } from './store.ts'
 import { Terminals } from './terminals.ts'
 import { Watchers } from './watchers.ts'
@@ -261,6 +263,11 @@ export class Sandbox {
 
   deleteCheckpoint(id: string, options: Abortable = {}): Promise<void> {
     return this.#checkpoints.delete(id, options)
+  }
+
+  /** Publishes it as it is now as a base for new sandboxes, which outlives it: `create({ snapshot })`. */
+  createSnapshot(options: SnapshotOptions = {}): Promise<SnapshotInfo> {
+    return new Snapshots(this.#client).create({ sandbox: this.id }, options)
   }
 
   /**

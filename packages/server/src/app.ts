@@ -122,12 +122,13 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   })
   const { maxSandboxes, defaultRuntime } = config
   const fleet = new Fleet({ db, engine, storage, log })
+  const { events } = fleet
   const saves = new Saves(fleet, { memoryDir: join(instance.dataDir, 'memory') })
-  const snapshots = new Snapshots({ fleet, saves })
+  const snapshots = new Snapshots({ fleet, saves, images })
   const snapshot = (ref: string) => snapshots.resolve(ref)
   const sandboxes = new Sandboxes({ fleet, saves, images, maxSandboxes, defaultRuntime, snapshot })
   const checkpoints = new Checkpoints({ fleet, saves, sandboxes })
-  const processes = new Processes({ db, sandboxes, outputDir: join(instance.dataDir, 'output'), log })
+  const processes = new Processes({ db, sandboxes, events, outputDir: join(instance.dataDir, 'output'), log })
   const files = new Files(sandboxes)
   const previews = new Previews({ db, sandboxes, tokens, key, log, config })
   const previewUrl = (sandboxId: string, port: number) => previews.urlOf(sandboxId, port)
@@ -137,6 +138,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const services = new Services({
     db,
     sandboxes,
+    events,
     processes,
     files,
     envFiles,
@@ -175,6 +177,8 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const insideSockets = new InsideSockets({ api, sandboxes, tokens, log })
   cleanup.add(() => insideSockets.close())
   await sandboxes.start()
+  snapshots.start()
+  cleanup.add(() => snapshots.close())
   cleanup.add(() => previews.close({ timeoutMs: 0 }))
   await previews.start()
   if (engine.capabilities.wall === true) {

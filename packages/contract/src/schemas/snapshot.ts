@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { idPattern } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
 import { checkpointId } from './checkpoint.ts'
-import { noNul, queryInteger, sandboxId, timestamp } from './common.ts'
+import { noNul, queryBoolean, queryInteger, sandboxId, timestamp } from './common.ts'
 
 export const snapshotId = z.string().regex(idPattern('snapshot'), 'not a snapshot id')
 /** Never mistaken for an id. */
@@ -89,7 +89,14 @@ export const snapshotLineage = z.object({
 export type SnapshotLineage = z.infer<typeof snapshotLineage>
 
 export const importSnapshot = z.strictObject({
-  tag: snapshotTag.optional(),
-  name: name.optional(),
+  tag: snapshotTag
+    .optional()
+    .meta({ description: 'If another snapshot has it, it moves here. Default: none.' }),
+  name: name.optional().meta({ description: 'Default: the one in the file.' }),
+  otherHost: queryBoolean.optional().meta({
+    description:
+      'Of a sandbox that uses the programs of its machine (runtime host): also where this machine has another system. Default: false.',
+  }),
 })
 export type ImportSnapshot = z.input<typeof importSnapshot>
+export type ImportSnapshotParsed = z.output<typeof importSnapshot>

@@ -1,5 +1,4 @@
-import { IsletError } from '@islet/contract'
-import type { ApiDeps, Handlers } from './route.ts'
+import { type ApiDeps, Bytes, type Handlers } from './route.ts'
 
 export function snapshotRoutes({ snapshots, checkpoints }: ApiDeps) {
   return {
@@ -12,11 +11,27 @@ export function snapshotRoutes({ snapshots, checkpoints }: ApiDeps) {
     updateSnapshot: ({ params, body }) => snapshots.update(params.sid, body),
     deleteSnapshot: ({ params }) => snapshots.delete(params.sid),
     snapshotLineage: ({ params }) => snapshots.lineage(params.sid),
-    exportSnapshot: () => {
-      throw new IsletError('not_supported')
+    exportSnapshot: async ({ params, isHead }) => {
+      const { id } = snapshots.get(params.sid)
+      const headers = {
+        'Content-Type': 'application/zstd',
+        'Content-Disposition': `attachment; filename="${id}.tar.zst"`,
+      }
+      return new Bytes(isHead ? undefined : await begun(snapshots.export(id)), headers)
     },
-    importSnapshot: () => {
-      throw new IsletError('not_supported')
-    },
+    importSnapshot: ({ query, body, signal }) => snapshots.import(body, query, { signal }),
   } satisfies Partial<Handlers>
+}
+
+/** The same, once its first part is there: what fails before that is an ordinary error. */
+async function begun(source: AsyncGenerator<Buffer>): Promise<AsyncIterable<Buffer>> {
+  const first = await source.next()
+  return (async function* () {
+    try {
+      if (!first.done) yield first.value
+      yield* source
+    } finally {
+      await source.return(undefined)
+    }
+  })()
 }

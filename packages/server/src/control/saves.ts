@@ -50,7 +50,7 @@ export class Saves {
 
   /** Call it in the turn of the sandbox. `name` writes who keeps it; without that, `discard` it. */
   async save(record: SandboxRecord, name?: (saved: SavedRecord) => void): Promise<SavedRecord> {
-    const { db, layers, storage } = this.#fleet
+    const { db, storage } = this.#fleet
     const layer = newId('layer')
     const machine = await this.#fleet.machine(record.id)
     const memory =
@@ -68,10 +68,7 @@ export class Saves {
       sizeBytes: null,
       createdAt: Date.now(),
     }
-    db.transaction(() => {
-      this.table.save(making)
-      layers.hold(making.id, making.state.root)
-    })
+    this.begin(making)
     try {
       const rows: Partial<SavedRecord> = {}
       let isDurable = false
@@ -93,6 +90,25 @@ export class Saves {
       if (!this.table.isNamed(making.id)) await this.#remove(making.id)
       throw asStorageError(error)
     }
+  }
+
+  /** One that is made of no sandbox here. What it needs stays until `finish`, or `discard`; after a crash nothing of it is left. */
+  begin(making: SavedRecord): void {
+    const { db, layers } = this.#fleet
+    db.transaction(() => {
+      this.table.save(making)
+      layers.hold(making.id, making.state.root)
+    })
+  }
+
+  async finish(saved: SavedRecord, name: (saved: SavedRecord) => void): Promise<void> {
+    const { db, storage } = this.#fleet
+    await storage.sync()
+    db.transaction(() => {
+      this.table.save({ ...saved, status: 'ready' })
+      name(saved)
+    })
+    await db.sync()
   }
 
   /** Measured when there is time: it walks through every file. */
@@ -144,7 +160,9 @@ export class Saves {
     for (const { name } of this.#services.list(record.id)) this.#services.remove(record.id, name)
     for (const { name, spec, state } of saved.services) {
       const path = movedPath(state.path, saved.state.root.layer, record.root.layer, storage)
-      const copied = { ...state, path, installId: null, processId: null, pid: null, port: null, url: null }
+      const leftover = state.status === 'installing' ? state.installId : state.processId
+      const none = { installId: null, processId: null, pid: null, port: null, url: null }
+      const copied = { ...state, path, leftover, ...none }
       this.#services.save({ sandboxId: record.id, name, spec, state: copied, createdAt: now, updatedAt: now })
     }
     this.#patches.setRuns(record.id, saved.patchRuns)

@@ -1,6 +1,7 @@
 // Published states: bases for new sandboxes, with a name, a tag that moves, and a lineage.
 import {
   type CreateSnapshotParsed,
+  type ImportSnapshotParsed,
   IsletError,
   isId,
   type ListSnapshotsParsed,
@@ -12,24 +13,45 @@ import {
 } from '@islet/contract'
 import type { SavedRecord } from '../db/saved-states.ts'
 import { type SnapshotRecord, SnapshotTable } from '../db/snapshots.ts'
+import type { Images } from '../image/image.ts'
 import { assertSavable } from './checkpoints.ts'
 import type { Fleet } from './fleet.ts'
+import { flattened, stackOf } from './roots.ts'
 import type { Saves } from './saves.ts'
+import { writeSnapshot } from './snapshot-file/export.ts'
+import { readSnapshot } from './snapshot-file/import.ts'
 
 export interface SnapshotsOptions {
   fleet: Fleet
   saves: Saves
+  images: Images
 }
 
 export class Snapshots {
   readonly #fleet: Fleet
   readonly #saves: Saves
+  readonly #images: Images
   readonly #table: SnapshotTable
+  /** Exports and imports that are under way. */
+  readonly #transfers = new Set<Promise<unknown>>()
+  readonly #closing = new AbortController()
 
-  constructor({ fleet, saves }: SnapshotsOptions) {
+  constructor({ fleet, saves, images }: SnapshotsOptions) {
     this.#fleet = fleet
     this.#saves = saves
+    this.#images = images
     this.#table = new SnapshotTable(fleet.db)
+  }
+
+  /** Forgets names that are of no use any more. */
+  start(): void {
+    this.#table.prune()
+  }
+
+  /** Ends the exports and imports. */
+  async close(): Promise<void> {
+    this.#closing.abort(new IsletError('draining'))
+    await Promise.allSettled(this.#transfers)
   }
 
   /** Of a sandbox as it is now. */
@@ -88,11 +110,109 @@ export class Snapshots {
   /** Stays as a name while others descend from it. */
   async delete(ref: string): Promise<void> {
     const record = this.record(ref)
-    this.#fleet.db.transaction(() => {
-      if (this.#table.children(record.id).length === 0) this.#table.remove(record.id)
-      else this.#table.save({ ...record, tag: null, savedId: null, deletedAt: Date.now() })
-    })
+    this.#fleet.db.transaction(() =>
+      this.#table.save({ ...record, tag: null, savedId: null, deletedAt: Date.now() }),
+    )
     await this.#saves.discard(record.savedId!)
+    this.#table.prune()
+  }
+
+  /** The file of a snapshot (snapshot-file/manifest.ts). It cannot be taken away while it is read. */
+  async *export(ref: string): AsyncGenerator<Buffer> {
+    const record = this.record(ref)
+    const saved = this.#savedOf(record)
+    const reading = Promise.withResolvers<SavedRecord>()
+    const done = Promise.withResolvers<void>()
+    const use = this.#saves.using(saved, (kept) => {
+      reading.resolve(kept)
+      return done.promise
+    })
+    use.catch(reading.reject)
+    const transfer = this.#track(use)
+    try {
+      yield* this.#write(record, await reading.promise)
+    } finally {
+      done.resolve()
+      await transfer
+    }
+  }
+
+  async *#write(record: SnapshotRecord, saved: SavedRecord): AsyncGenerator<Buffer> {
+    const { storage } = this.#fleet
+    const stack = stackOf(saved.state.root)
+    // What was deleted in a layer above is not given away with one below. Nobody holds this one: a crash leaves it to the sweep.
+    const merged = storage.capabilities.stacks && stack.length > 1 ? newId('layer') : undefined
+    try {
+      if (merged) await storage.flatten(stack, merged)
+      const root = merged ? flattened(saved.state.root, merged) : saved.state.root
+      const snapshot = toInfo(record, saved)
+      const from = { table: this.#saves.table, storage, images: this.#images }
+      for await (const chunk of writeSnapshot({ snapshot, saved, root, ...from })) {
+        this.#closing.signal.throwIfAborted()
+        yield chunk
+      }
+    } finally {
+      if (merged) await this.#fleet.dropLayers([merged])
+    }
+  }
+
+  /** A snapshot of such a file. Its tag is not taken over: a tag that is here already stays where it is unless it is asked for. */
+  import(
+    body: AsyncIterable<Buffer>,
+    { name, tag, otherHost = false }: ImportSnapshotParsed,
+    options: { signal: AbortSignal },
+  ): Promise<SnapshotInfo> {
+    return this.#track(
+      this.#read(body, {
+        name,
+        tag,
+        otherHost,
+        signal: AbortSignal.any([options.signal, this.#closing.signal]),
+      }),
+    )
+  }
+
+  async #read(
+    body: AsyncIterable<Buffer>,
+    { name, tag, ...options }: ImportSnapshotParsed & { otherHost: boolean; signal: AbortSignal },
+  ): Promise<SnapshotInfo> {
+    const { engine, storage } = this.#fleet
+    let held: string | undefined
+    const hold = (making: SavedRecord) => {
+      this.#saves.begin(making)
+      held = making.id
+    }
+    try {
+      const { saved, snapshot: about } = await readSnapshot({
+        ...options,
+        body,
+        hold,
+        storage,
+        engine: { engine: engine.capabilities.engine, isolation: engine.capabilities.isolation },
+        table: this.#saves.table,
+        images: this.#images,
+      })
+      options.signal.throwIfAborted()
+      const given = {
+        name: name ?? about.name ?? undefined,
+        tag,
+        description: about.description ?? undefined,
+      }
+      const snapshot = newSnapshot(given, { sandboxId: null, parentId: null })
+      await this.#saves.finish(saved, (ready) => this.#insert(snapshot, ready))
+      this.#saves.measure(saved)
+      return toInfo({ ...snapshot, savedId: saved.id }, saved)
+    } catch (error) {
+      if (held) await this.#saves.discard(held)
+      options.signal.throwIfAborted()
+      throw error
+    }
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    const tracked = work.finally(() => this.#transfers.delete(tracked))
+    this.#transfers.add(tracked)
+    return tracked
   }
 
   lineage(ref: string): SnapshotLineage {

@@ -146,20 +146,23 @@ export class SavedTable {
 
   /** Of an imported one. */
   setStore(id: string, rows: Iterable<{ key: string; value: string; expiresAt: number | null }>): void {
-    for (const { key, value, expiresAt } of rows)
-      this.#db.run(
-        'INSERT INTO saved_store (saved_id, key, expires_at, value) VALUES (?, ?, ?, ?)',
-        id,
-        key,
-        expiresAt,
-        value,
-      )
+    const insert = 'INSERT INTO saved_store (saved_id, key, expires_at, value) VALUES (?, ?, ?, ?)'
+    this.#db.transaction(() => {
+      for (const { key, value, expiresAt } of rows) this.#db.run(insert, id, key, expiresAt, value)
+    })
   }
 
-  store(id: string): { key: string; value: string; expiresAt: number | null }[] {
+  /** In the order of their keys, those after `after`. */
+  storePage(
+    id: string,
+    after: string,
+    limit: number,
+  ): { key: string; value: string; expiresAt: number | null }[] {
     return this.#db.all(
-      'SELECT key, value, expires_at AS expiresAt FROM saved_store WHERE saved_id = ? ORDER BY key',
+      `SELECT key, value, expires_at AS expiresAt FROM saved_store WHERE saved_id = ? AND key > ? ORDER BY key LIMIT ?`,
       id,
+      after,
+      limit,
     )
   }
 }

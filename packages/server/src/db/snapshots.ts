@@ -61,8 +61,14 @@ export class SnapshotTable {
     return this.#db.all<SnapshotRecord>(`${SELECT} WHERE parent_id = ? ORDER BY created_at, id`, parentId)
   }
 
-  remove(id: string): void {
-    this.#db.run('DELETE FROM snapshots WHERE id = ?', id)
+  /** Those that were deleted and from which nothing descends any more: no snapshot, sandbox or saved state. */
+  prune(): void {
+    const sql = `DELETE FROM snapshots AS gone WHERE deleted_at IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM snapshots WHERE parent_id = gone.id)
+      AND NOT EXISTS (SELECT 1 FROM sandboxes WHERE base_snapshot = gone.id AND status != 'stopped')
+      AND NOT EXISTS (SELECT 1 FROM saved_states WHERE json_extract(state, '$.baseSnapshot') = gone.id)`
+    // With each its parent may have lost the last one.
+    while (this.#db.run(sql) > 0);
   }
 
   list(query: { name?: string; tag?: string; sandbox?: string; limit: number; cursor?: string }): {

@@ -1,4 +1,5 @@
 // An image is an immutable root filesystem; a runtime is a catalog name for one, with defaults.
+import type { Job } from './job.ts'
 
 /** One mounted subtree of a root: `/`, and for the host image also `/usr`. */
 export interface Tree {
@@ -68,6 +69,10 @@ export interface Images {
   import(source: ImageSource, options: ImportOptions & { name: string }): Promise<Image>
   /** The Debian base: the runtime `base`. Made from the same inputs already, that one is returned unless forced. */
   buildBase(options?: BaseOptions): Promise<Image>
+  /** An image that `fill` makes in a directory of its own, or finds. Callers with the same key share one. */
+  make(key: string, options: ImportOptions, fill: (job: Job) => Promise<Image>): Promise<Image>
+  /** Where the trees of an image lie. */
+  directory(name: string): string
   /** Takes a runtime name away, and its image when nothing else names it. Code `image_in_use` when a sandbox or snapshot needs it. */
   remove(runtimeOrImage: string): Promise<void>
   /** Removes images that no runtime names and `inUse` does not hold, and what cut-off imports left. */

@@ -167,6 +167,8 @@ export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' 
       const key = `debian ${force} ${packages.join(' ')}`
       return make(key, { name: 'base', ...options }, (job) => buildBase({ ...job, packages, force, current }))
     },
+    make,
+    directory: (name) => join(imagesDir, name),
     async remove(runtimeOrImage) {
       await removeAll(await locked(() => takeAway(garbage, runtimeOrImage)))
     },

@@ -41,6 +41,8 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
       return (await warden.request('LAYER_USAGE', { layer })).bytes ?? 0
     },
 
+    treePath: (layer, tree) => join(pool.dir, 'layers', layer, tree),
+
     async list() {
       return ((await warden.request('LAYER_LIST', {})).name ?? []).sort()
     },

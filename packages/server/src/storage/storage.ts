@@ -36,6 +36,8 @@ export interface Storage {
   delete(layer: string): Promise<void>
   setLimit(layer: string, limitBytes: number | undefined): Promise<void>
   usageBytes(layer: string): Promise<number>
+  /** Where the files of one tree lie, for who reads a layer that nobody writes to, or fills a new one. */
+  treePath(layer: string, tree: string): string
   list(): Promise<string[]>
   has(layer: string): Promise<boolean>
   /** From now on all layers as they are survive a power cut. */

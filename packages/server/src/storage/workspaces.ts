@@ -38,6 +38,7 @@ export async function openWorkspaces(directory: string): Promise<Storage> {
       throw new IsletError('not_supported', 'Engine process does not limit disk space.')
     },
     usageBytes: (layer) => directoryBytes(at(layer)),
+    treePath: (layer) => at(layer),
     async list() {
       return (await readdir(directory)).filter((name) => !name.startsWith('.'))
     },

@@ -1,0 +1,115 @@
+// A snapshot as one file for another machine: a tar, compressed with zstd, of these members in this order.
+//
+//   manifest.json      what it is: the Manifest below
+//   store.jsonl        the store, one {key, value, expiresAt} per line
+//   layer/<tree>/…     the files that differ from the image, all layers merged to one; whiteouts as overlay has them
+//   image/<tree>/…     the image, unless it is the machine's own programs or there is none
+//   checksums.json     sha256 and size of all of these: of a tree, of its part of the tar
+//
+// Ids and paths in it are of the machine that wrote it, and are never used as such.
+import { env, IDLE_ACTIONS, LIMITS, metadata, startService, userName } from '@islet/contract'
+import { z } from 'zod'
+
+export const FORMAT = 'islet-snapshot'
+export const FORMAT_VERSION = 1
+
+export const MEMBERS = {
+  manifest: 'manifest.json',
+  store: 'store.jsonl',
+  checksums: 'checksums.json',
+} as const
+
+const text = z.string().max(LIMITS.descriptionLength)
+const path = z.string().max(LIMITS.pathBytes)
+const digest = z.string().regex(/^[0-9a-f]{64}$/)
+const positive = z.number().int().positive()
+const lastingMs = z.number().int().min(0).max(LIMITS.lastingMs)
+const treeName = z.string().regex(/^[a-z][a-z0-9-]{0,30}$/)
+
+/** To be read before the rest, which another version may have differently. */
+export const manifestHead = z.object({ format: z.literal(FORMAT), version: z.number() })
+
+const image = z.discriminatedUnion('kind', [
+  /** The programs of the machine; another one's may serve as well if its system is the same. */
+  z.object({ kind: z.literal('host'), digest, system: text }),
+  z.object({
+    kind: z.literal('included'),
+    digest,
+    source: z.discriminatedUnion('kind', [
+      z.object({ kind: z.literal('debian'), suite: text }),
+      z.object({ kind: z.literal('oci'), reference: text }),
+      z.object({ kind: z.literal('directory'), path }),
+      z.object({ kind: z.literal('tar'), path }),
+    ]),
+    defaults: z.object({ user: text, workdir: path, env }),
+    trees: z
+      .array(
+        z.object({
+          tree: treeName,
+          at: z.string().regex(/^\/[a-z0-9]{0,30}$/),
+          /** Directories of the image, top first. */
+          lowers: z.array(treeName).min(1).max(8),
+        }),
+      )
+      .min(1)
+      .max(4),
+  }),
+  /** The files are all there is: of an engine without images. */
+  z.object({ kind: z.literal('none'), home: path }),
+])
+export type ImageOfFile = z.infer<typeof image>
+
+export const manifest = manifestHead.extend({
+  version: z.literal(FORMAT_VERSION),
+  islet: text,
+  arch: text,
+  snapshot: z.object({
+    id: text,
+    name: z.string().min(1).max(LIMITS.nameLength).nullable(),
+    tag: text.nullable(),
+    description: text.nullable(),
+    createdAt: text,
+  }),
+  state: z.object({
+    runtime: text,
+    metadata,
+    project: z.string().max(LIMITS.nameLength).nullable(),
+    env,
+    resources: z.object({ memoryBytes: positive, cpuMillis: positive, diskBytes: positive, pids: positive }),
+    network: z.object({ enabled: z.boolean() }),
+    user: z.union([userName, z.literal('')]),
+    workdir: path,
+    storeAccess: z.boolean(),
+    timeouts: z.object({
+      idleMs: lastingMs,
+      executionMs: lastingMs,
+      pausedMs: lastingMs,
+      onIdle: z.enum(IDLE_ACTIONS),
+    }),
+  }),
+  services: z
+    .array(z.object({ spec: startService, isWanted: z.boolean(), path, installed: z.boolean() }))
+    .max(LIMITS.services),
+  image,
+  /** The trees of the layer that are there. */
+  layer: z.array(treeName).max(4),
+})
+export type Manifest = z.infer<typeof manifest>
+
+export const checksums = z.array(z.object({ name: text, sha256: digest, sizeBytes: z.number() }))
+export type Checksums = z.infer<typeof checksums>
+
+/** The members that a file with this manifest has, in order, but for the checksums. */
+export function membersOf({ layer, image }: Pick<Manifest, 'layer' | 'image'>): string[] {
+  const trees = image.kind === 'included' ? imageTrees(image) : []
+  return [
+    MEMBERS.manifest,
+    MEMBERS.store,
+    ...layer.map((tree) => `layer/${tree}`),
+    ...trees.map((tree) => `image/${tree}`),
+  ]
+}
+
+export function imageTrees({ trees }: Extract<ImageOfFile, { kind: 'included' }>): string[] {
+  return [...new Set(trees.flatMap(({ lowers }) => lowers))]
+}
