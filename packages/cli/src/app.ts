@@ -1,6 +1,7 @@
 // Every command, once: the program, its help and the shell completions come from this table.
 import { Command } from 'commander'
 import { completeCommand } from './commands/__complete.ts'
+import { checkpoint } from './commands/checkpoint.ts'
 import { code } from './commands/code.ts'
 import { completion } from './commands/completion.ts'
 import { cp } from './commands/cp.ts'
@@ -8,6 +9,7 @@ import { create } from './commands/create.ts'
 import { doctor } from './commands/doctor.ts'
 import { env } from './commands/env.ts'
 import { exec } from './commands/exec.ts'
+import { fork } from './commands/fork.ts'
 import { hibernate } from './commands/hibernate.ts'
 import { image } from './commands/image.ts'
 import { info } from './commands/info.ts'
@@ -19,6 +21,7 @@ import { pause } from './commands/pause.ts'
 import { ports } from './commands/ports.ts'
 import { preview } from './commands/preview.ts'
 import { ps } from './commands/ps.ts'
+import { restore } from './commands/restore.ts'
 import { resume } from './commands/resume.ts'
 import { rm } from './commands/rm.ts'
 import { run } from './commands/run.ts'
@@ -66,6 +69,9 @@ const COMMANDS: readonly (() => Command)[] = [
   logs,
   watch,
   service,
+  checkpoint,
+  restore,
+  fork,
   rm,
   store,
   token,

@@ -1,29 +1,39 @@
-// What a new sandbox may be given, the same for `create` and `run`.
+// What a new sandbox may be given, the same for `create`, `run` and `fork`.
 import type { Command } from 'commander'
-import type { CreateOptions } from 'islet'
+import type { CreateOptions, ForkOptions } from 'islet'
 import { addEnvOptions, type EnvFlags, toEnv } from './env.ts'
 import { pair } from './parse.ts'
 import { addResourceOptions, type ResourceFlags, toResources } from './resources.ts'
 import { addSandboxTimeoutOptions, type SandboxTimeoutFlags, toSandboxTimeouts } from './timeouts.ts'
 
-export interface SandboxFlags extends EnvFlags, ResourceFlags, SandboxTimeoutFlags {
+export interface SandboxFlags extends CopyFlags {
   runtime?: string
+}
+
+/** Of one that begins as another was: what is not given is as it was there. */
+export interface CopyFlags extends EnvFlags, ResourceFlags, SandboxTimeoutFlags {
   name?: string
   project?: string
   metadata?: Record<string, string>
-  network?: true
+  network?: boolean
   user?: string
   cwd?: string
 }
 
 export function addSandboxOptions(command: Command): Command {
+  return addCopyOptions(
+    command.option('-r, --runtime <name>', 'what it runs on; islet runtimes lists the names'),
+  )
+}
+
+export function addCopyOptions(command: Command): Command {
   addEnvOptions(
     command
-      .option('-r, --runtime <name>', 'what it runs on; islet runtimes lists the names')
       .option('--name <name>', 'a name to find it by')
       .option('--project <name>', 'the project it belongs to')
       .option('--metadata <key=value>', 'a label (repeat)', pair)
       .option('--network', 'let it reach the network')
+      .option('--no-network', 'do not')
       .option('-u, --user <name>', 'who commands run as')
       .option('-w, --cwd <path>', 'where commands start; made if missing'),
   )
@@ -31,14 +41,17 @@ export function addSandboxOptions(command: Command): Command {
 }
 
 export function toCreateOptions(flags: SandboxFlags): CreateOptions {
+  return { runtime: flags.runtime, ...toCopyOptions(flags) }
+}
+
+export function toCopyOptions(flags: CopyFlags): Omit<ForkOptions, 'signal'> {
   return {
-    runtime: flags.runtime,
     name: flags.name,
     project: flags.project,
     metadata: flags.metadata,
     env: toEnv(flags),
     resources: toResources(flags),
-    network: flags.network && { enabled: true },
+    network: flags.network === undefined ? undefined : { enabled: flags.network },
     user: flags.user,
     workdir: flags.cwd,
     timeout: toSandboxTimeouts(flags),

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { findSandbox } from '../args/sandbox.ts'
+import { findSandbox, findSandboxId } from '../args/sandbox.ts'
 import { complete, type Names } from '../completion/complete.ts'
 import { connect } from '../connect.ts'
 import { formatCommand } from '../format.ts'
@@ -42,5 +42,14 @@ const names: Names = {
     const sandbox = await findSandbox(connect({ retries: 0 }), text)
     const services = await sandbox.service.list({ signal })
     return services.map(({ name, status }) => ({ text: name, summary: status }))
+  },
+  async checkpoints(text) {
+    const signal = AbortSignal.timeout(PATIENCE_MS)
+    const islet = connect({ retries: 0 })
+    const checkpoints = await islet.checkpoints.list(await findSandboxId(islet, text), { signal })
+    return checkpoints.flatMap(({ id, name }) => [
+      ...(/^[\w.-]+$/.test(name) ? [{ text: name, summary: id }] : []),
+      { text: id, summary: name },
+    ])
   },
 }

@@ -7,7 +7,8 @@ import { SCRIPTS } from './scripts.ts'
 import { completionTable } from './table.ts'
 
 // What a server without sandboxes offers; main.test.ts completes the names of a real one.
-const names = { sandboxes: async () => [], processes: async () => [], services: async () => [] }
+const none = async () => []
+const names = { sandboxes: none, processes: none, services: none, checkpoints: none }
 
 async function suggest(...words: string[]): Promise<string[] | undefined> {
   return (await complete(createProgram(), words, names))?.map(({ text }) => text)

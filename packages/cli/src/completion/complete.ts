@@ -11,6 +11,7 @@ export interface Names {
   sandboxes(): Promise<Suggestion[]>
   processes(sandbox: string): Promise<Suggestion[]>
   services(sandbox: string): Promise<Suggestion[]>
+  checkpoints(sandbox: string): Promise<Suggestion[]>
 }
 
 /** Undefined: files of this machine. */
@@ -72,5 +73,6 @@ async function ofKind(
   if (kind === 'sandbox') return names.sandboxes()
   if (kind === 'process') return names.processes(given[0] ?? '')
   if (kind === 'service') return names.services(given[0] ?? '')
+  if (kind === 'checkpoint') return names.checkpoints(given[0] ?? '')
   return kind === 'other' && given.length === 0 ? [] : undefined
 }

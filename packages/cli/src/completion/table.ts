@@ -16,6 +16,7 @@ export type ArgumentKind =
   | 'sandbox'
   | 'process'
   | 'service'
+  | 'checkpoint'
   | 'location'
   | 'file'
   | 'other'
@@ -46,7 +47,7 @@ function entryOf(command: Command): CompletionEntry {
 }
 
 function kindOf(name: string): ArgumentKind {
-  if (name === 'sandbox' || name === 'process' || name === 'service') return name
+  if (name === 'sandbox' || name === 'process' || name === 'service' || name === 'checkpoint') return name
   if (name === 'source' || name === 'target') return 'location'
   return name === 'path' ? 'file' : 'other'
 }
