@@ -40,7 +40,7 @@ import { noSuchRoute } from './table.ts'
 import { terminalRoutes } from './terminals.ts'
 import { tokenRoutes } from './tokens.ts'
 import { createUpgrade } from './upgrade.ts'
-import { AUTO_RESUMED, useOf } from './use.ts'
+import { AUTO_RESUMED, Uses } from './use.ts'
 import { watcherEventsRoute, watcherRoutes } from './watchers.ts'
 
 export interface Api {
@@ -147,9 +147,11 @@ type AnyHandler = (call: unknown) => unknown
 function mount(app: Hono<ApiEnv>, route: Route, handler: AnyHandler, { control }: ApiDeps): void {
   app.on(route.method, route.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
     const call = await readCall(route, c)
-    using use = route.wakes && (await useOf(call, control))
-    if (use?.autoResumed) c.env.outgoing.setHeader(AUTO_RESUMED, 'true')
-    const result = await handler(Object.assign(call, { autoResumed: use?.autoResumed ?? false }))
+    using uses = new Uses(control, () => c.env.outgoing.setHeader(AUTO_RESUMED, 'true'))
+    if (route.wakes) await uses.ofCall(call)
+    const { autoResumed } = uses
+    const used = { autoResumed, use: (id: string) => uses.add(id), hold: (id: string) => uses.hold(id) }
+    const result = await handler(Object.assign(call, used))
     await send(route, result, c.env.incoming, c.env.outgoing)
     return RESPONSE_ALREADY_SENT
   })

@@ -3,6 +3,7 @@
 import { rm } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Slots } from '../control/slots.ts'
 import { Rate } from '../data/rate.ts'
 import type { Log } from '../log.ts'
@@ -12,6 +13,7 @@ const MAX_CONNECTIONS = 64
 /** New connections; a sandbox that makes more finds nobody listening for a while. */
 const CONNECTIONS_PER_SECOND = 500
 const REST_MS = 1000
+const LOOK_MS = 5
 /** Requests; more wait. */
 const REQUESTS_PER_SECOND = 500
 /** Of requests, heads and bodies: reading JSON takes up to a tenth of a second per MiB. More wait until it is made up for. */
@@ -77,6 +79,20 @@ export class Door {
     server.on('error', (error) => this.#options.log.debug({ err: error }, 'a sandbox could not connect'))
     server.unref()
     if (this.#isClosed) server.close()
+  }
+
+  /** Nobody enters any more; whoever is being served has `timeoutMs` to be answered. */
+  async leave(timeoutMs: number): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#rest)
+    await this.#shut()
+    const deadline = performance.now() + timeoutMs
+    while (this.#isServing() && performance.now() < deadline) await sleep(LOOK_MS, undefined, { ref: false })
+    await this.close()
+  }
+
+  #isServing(): boolean {
+    return [...this.#sockets].some((socket) => visitors.get(socket)?.isBusy)
   }
 
   async close(): Promise<void> {

@@ -19,6 +19,8 @@ import { endWithError } from './upgrade.ts'
 const SOCKET_NAME = 'inside.sock'
 /** A key of the store, percent-encoded, and a token fit well. */
 const MAX_HEADER_BYTES = 8 * 1024
+/** For what is being answered when a sandbox is about to stand still. */
+const LEAVE_MS = 1000
 
 export interface InsideSocketsOptions {
   api: Pick<Api, 'listener'>
@@ -49,6 +51,7 @@ export class InsideSockets {
     })
     options.sandboxes.observe({
       began: (sandbox, how) => this.#began(sandbox, how),
+      suspended: (id, { kept }) => this.#suspended(id, { kept }),
       gone: async (id) => this.#close(id),
     })
   }
@@ -57,17 +60,33 @@ export class InsideSockets {
     await Promise.all([...this.#doors.keys()].map((id) => this.#close(id)))
   }
 
+  /**
+   * A sandbox that is frozen as it is finds its connections as they were. One whose memory goes to disk goes on elsewhere, and
+   * no connection can go with it.
+   */
+  async #suspended(id: string, { kept }: { kept: boolean }): Promise<void> {
+    const staysHere = kept && this.#options.sandboxes.info().capabilities.memoryCheckpoint !== true
+    if (staysHere) return
+    const door = this.#doors.get(id)
+    this.#doors.delete(id)
+    await door?.leave(kept ? LEAVE_MS : 0)
+  }
+
   #began({ record, machine }: RunningSandbox, how: Beginning): void | Promise<void> {
     const { log } = this.#options
+    // It goes on where it stood still.
+    if (how === 'resumed' && this.#doors.has(record.id)) return
     const door = new Door({
       sandboxId: record.id,
       path: `${machine.shell.linkDir}/${SOCKET_NAME}`,
       onConnection: (socket) => this.#server.emit('connection', socket),
       log,
     })
+    void this.#close(record.id)
     this.#doors.set(record.id, door)
     const opened = door.open()
-    const given = record.storeAccess && this.#giveStore(record.id, machine)
+    const isGiven = machine.env.ISLET_STORE_URL !== undefined
+    const given = record.storeAccess && !isGiven && this.#giveStore(record.id, machine)
     const ready = Promise.all([opened, given]).then(() => {})
     if (how === 'created') return ready
     // The sandbox runs on without it; nobody waits for this.

@@ -11,8 +11,10 @@ export function processRoutes({ processes }: ApiDeps) {
       autoResumed,
     }),
     listProcesses: ({ params, query }) => ({ processes: processes.list(params.id, query) }),
-    getProcess: ({ params, query, signal }) =>
-      processes.get(params.id, params.pid, query.wait ? { waitMs: query.wait, signal } : {}),
+    getProcess: ({ params, query, signal, hold }) => {
+      if (query.wait) hold(params.id)
+      return processes.get(params.id, params.pid, query.wait ? { waitMs: query.wait, signal } : {})
+    },
     killProcess: ({ params }) => processes.kill(params.id, params.pid),
     signalProcess: ({ params, body }) => {
       const signal = body.signal === undefined ? SIGKILL : signalNumber(body.signal)

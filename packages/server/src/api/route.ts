@@ -63,6 +63,10 @@ export interface Call<Name extends RouteName> {
   caller: Caller | undefined
   /** The sandbox stood still and was woken for this call. */
   autoResumed: boolean
+  /** Uses a sandbox that the path does not name, until the answer is out: it is woken if need be. */
+  use(sandboxId: string): Promise<void>
+  /** As `use`, for those who only wait: one that runs is not idle meanwhile, one that stands still is left alone. */
+  hold(sandboxId: string): void
   /** HEAD: the headers of the answer to GET, no body. */
   isHead: boolean
   /** Aborts when the client goes away before it was answered. */

@@ -4,8 +4,10 @@ export function serviceRoutes({ services }: ApiDeps) {
   return {
     startService: ({ params, body }) => services.start(params.id, body),
     listServices: ({ params }) => ({ services: services.list(params.id) }),
-    getService: ({ params, query, signal }) =>
-      services.get(params.id, params.name, { status: query.status, waitMs: query.wait, signal }),
+    getService: ({ params, query, signal, hold }) => {
+      if (query.wait) hold(params.id)
+      return services.get(params.id, params.name, { status: query.status, waitMs: query.wait, signal })
+    },
     deleteService: ({ params }) => services.delete(params.id, params.name),
     stopService: ({ params }) => services.stop(params.id, params.name),
     restartService: ({ params }) => services.restart(params.id, params.name),

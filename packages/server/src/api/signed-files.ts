@@ -17,11 +17,13 @@ export function signedFileRoutes({ files, tokens, config }: ApiDeps) {
     },
     downloadSigned: async ({ query, ...call }) => {
       const { sandboxId, path } = await granted(query.grant, 'GET')
+      await call.use(sandboxId)
       const { body, headers, status } = await download(sandboxId, path, call)
       return new Bytes(body, { ...headers, 'Content-Disposition': attachment(path) }, status)
     },
-    uploadSigned: async ({ query, body, signal }) => {
+    uploadSigned: async ({ query, body, signal, use }) => {
       const { sandboxId, path } = await granted(query.grant, 'PUT')
+      await use(sandboxId)
       return files.write(sandboxId, path, body, { signal })
     },
   } satisfies Partial<Handlers>

@@ -11,7 +11,10 @@ export function terminalRoutes({ terminals }: ApiDeps) {
     listTerminalCommands: async ({ params }) => ({
       commands: await terminals.commands(params.id, params.tid),
     }),
-    getTerminalCommand: ({ params, query, signal }) =>
-      terminals.command(params.id, params.tid, params.pid, query.wait ? { waitMs: query.wait, signal } : {}),
+    getTerminalCommand: ({ params, query, signal, hold }) => {
+      if (query.wait) hold(params.id)
+      const wait = query.wait ? { waitMs: query.wait, signal } : {}
+      return terminals.command(params.id, params.tid, params.pid, wait)
+    },
   } satisfies Partial<Handlers>
 }

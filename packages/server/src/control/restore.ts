@@ -8,6 +8,7 @@ import { rm } from 'node:fs/promises'
 import { newId, type SandboxEvent } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
+import { WatcherTable } from '../db/watchers.ts'
 import type { Fleet } from './fleet.ts'
 import { assertMove } from './lifecycle.ts'
 import { asStartError, startMachine } from './machine.ts'
@@ -94,6 +95,8 @@ function commit(
     change,
     also: () => {
       saves.giveRows(saved, { ...before, ...change })
+      const moved = (path: string) => movedPath(path, before.root.layer, root.layer, fleet.storage)
+      new WatcherTable(fleet.db).movePaths(before.id, moved)
       unheld = fleet.layers.holdOnly(before.id, root)
     },
   })

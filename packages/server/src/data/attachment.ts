@@ -36,7 +36,7 @@ export function attachTo(
       for await (const piece of queue) yield { type: 'output', ...piece }
       if (queue.closed) return
       const { result } = await tracked.ended
-      if (!result) throw new IsletError('sandbox_lost', 'The sandbox ended before the process did.')
+      if (!result) throw new IsletError('sandbox_lost', tracked.lostBecause)
       yield { type: 'exit', result }
     } finally {
       close()

@@ -31,7 +31,11 @@ export class Ports {
   constructor(options: PortsOptions) {
     this.#options = options
     this.#hasNetwork = options.sandboxes.info().capabilities.network === true
-    options.sandboxes.observe({ began: () => {}, gone: async (id) => this.#polls.get(id)?.end() })
+    options.sandboxes.observe({
+      began: ({ record }) => this.#polls.get(record.id)?.goOn(),
+      suspended: (id) => this.#polls.get(id)?.rest(),
+      gone: async (id) => this.#polls.get(id)?.end(),
+    })
   }
 
   /** What listens now, without what is ours. */
@@ -47,7 +51,7 @@ export class Ports {
 
   /**
    * Calls with what listens, then again with every change, until the returned function is called or the sandbox is gone.
-   * While the guest is away nothing is called: what changed meanwhile is told when it is back.
+   * While the guest is away or the sandbox stands still nothing is called: what changed is told when it is back.
    */
   watch(sandboxId: string, onChange: OnChange): () => void {
     let poll = this.#polls.get(sandboxId)
@@ -94,6 +98,7 @@ class Poll {
   readonly #watching = new Set<Watching>()
   #looks = 0
   #isLooking = false
+  #isResting = false
   #seen: string | undefined
   #timer: NodeJS.Timeout | undefined
   #isOver = false
@@ -105,11 +110,22 @@ class Poll {
   add(onChange: OnChange): () => void {
     const watching = { onChange, firstLook: this.#looks + 1, isTold: false }
     this.#watching.add(watching)
-    if (!this.#isLooking) void this.#look()
+    if (!this.#isLooking && !this.#isResting) void this.#look()
     return () => {
       this.#watching.delete(watching)
       if (this.#watching.size === 0) this.end()
     }
+  }
+
+  /** Until `goOn` there is nobody to ask. */
+  rest(): void {
+    this.#isResting = true
+    clearTimeout(this.#timer)
+  }
+
+  goOn(): void {
+    this.#isResting = false
+    if (!this.#isLooking && !this.#isOver) void this.#look()
   }
 
   end(): void {
@@ -132,7 +148,7 @@ class Poll {
       if (!this.#isOver) this.#options.log.debug({ err: error }, 'ports not read')
     }
     this.#isLooking = false
-    if (this.#isOver) return
+    if (this.#isOver || this.#isResting) return
     const isWaited = [...this.#watching].some(({ firstLook }) => firstLook > look)
     this.#timer = setTimeout(() => void this.#look(), isWaited ? 0 : POLL_MS).unref()
   }

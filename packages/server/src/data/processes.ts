@@ -1,4 +1,6 @@
 // The processes of all sandboxes, as callers see them: run, start, list, wait, signal, write to, read from, attach to.
+
+import { setTimeout } from 'node:timers/promises'
 import {
   type CommandResult,
   DEFAULTS,
@@ -10,6 +12,7 @@ import {
   type RunResult,
   type StartProcessParsed,
 } from '@islet/contract'
+import type { RunningSandbox } from '../control/fleet.ts'
 import type { GuestProcess, TerminalSize } from '../guest/guest.ts'
 import { attachTo } from './attachment.ts'
 import { type CollectedOutput, collectOutput } from './collect.ts'
@@ -19,9 +22,14 @@ import { runOnce } from './run.ts'
 import { type ProcessResult, type TrackedProcess, toProcessInfo } from './tracked.ts'
 import { ProcessTracker, type TrackerOptions } from './tracker.ts'
 
+/** One that stands still since before this server has to be found again first; that is looked for so often. */
+const FOUND_AGAIN_MS = 200
+
 export interface ProcessOwner {
   terminalId?: string
   service?: string
+  /** Its end is waited for. */
+  foreground?: boolean
 }
 
 export class Processes implements ProcessService {
@@ -51,11 +59,13 @@ export class Processes implements ProcessService {
     const sandbox = await this.#tracker.running(sandboxId)
     options.signal?.throwIfAborted()
     const { processId } = options
-    const tracked = this.#tracker.prepare(sandbox, input, { id: processId, terminal: false })
+    const prepare = { id: processId, terminal: false, foreground: true }
+    const tracked = this.#tracker.prepare(sandbox, input, prepare)
     const output = collectOutput(input.maxOutputBytes ?? DEFAULTS.execOutputBytes)
     tracked.listeners.add(output)
-    const process = await this.#tracker.spawn(sandbox, tracked, input, { stdin: input.stdin !== undefined })
-    const kill = () => void this.#tracker.kill(tracked).catch(() => {})
+    const timed = withTimeout(input, sandbox)
+    const process = await this.#tracker.spawn(sandbox, tracked, timed, { stdin: input.stdin !== undefined })
+    const kill = () => void this.#tracker.cancel(tracked)
     options.signal?.addEventListener('abort', kill, { once: true })
     if (options.signal?.aborted) kill()
     try {
@@ -63,7 +73,7 @@ export class Processes implements ProcessService {
         void feed(process, Buffer.from(input.stdin, input.stdinEncoding ?? 'utf8'))
       const { result, id } = await tracked.ended
       options.signal?.throwIfAborted()
-      if (!result) throw new IsletError('sandbox_lost')
+      if (!result) throw new IsletError('sandbox_lost', tracked.lostBecause)
       return { processId: id, result, output }
     } finally {
       options.signal?.removeEventListener('abort', kill)
@@ -87,7 +97,8 @@ export class Processes implements ProcessService {
       maxRunAfterDisconnectMs: input.maxRunAfterDisconnect,
     })
     if (input.hold) tracked.hold()
-    await this.#tracker.spawn(sandbox, tracked, input, { stdin: input.stdin ?? false, pty: input.terminal })
+    const timed = owner.foreground ? withTimeout(input, sandbox) : input
+    await this.#tracker.spawn(sandbox, tracked, timed, { stdin: input.stdin ?? false, pty: input.terminal })
     return toProcessInfo(tracked.record)
   }
 
@@ -107,8 +118,7 @@ export class Processes implements ProcessService {
   ): Promise<ProcessInfo> {
     const record = this.#tracker.record(sandboxId, processId)
     if (!options.waitMs || record.status !== 'running') return toProcessInfo(record)
-    const tracked = await this.#tracker.followed(sandboxId, processId)
-    if (tracked) await waitFor(tracked.ended, options.waitMs, options.signal)
+    await waitFor((over) => this.#ended(sandboxId, processId, over), options.waitMs, options.signal)
     return toProcessInfo(this.#tracker.record(sandboxId, processId))
   }
 
@@ -117,6 +127,12 @@ export class Processes implements ProcessService {
     const tracked = await this.#tracker.followed(sandboxId, processId)
     if (tracked) await untilAborted(tracked.ended, signal)
     return toProcessInfo(this.#tracker.record(sandboxId, processId))
+  }
+
+  /** As `kill`, for one that nobody waits for any more. */
+  async cancel(sandboxId: string, processId: string): Promise<void> {
+    const tracked = await this.#tracker.followed(sandboxId, processId)
+    if (tracked) await this.#tracker.cancel(tracked)
   }
 
   async kill(sandboxId: string, processId: string): Promise<ProcessInfo> {
@@ -196,11 +212,24 @@ export class Processes implements ProcessService {
     this.#tracker.close()
   }
 
+  async #ended(sandboxId: string, processId: string, over: AbortSignal): Promise<void> {
+    while (!over.aborted && this.#tracker.record(sandboxId, processId).status === 'running') {
+      const tracked = await this.#tracker.followed(sandboxId, processId)
+      if (tracked) return void (await tracked.ended)
+      await setTimeout(FOUND_AGAIN_MS, undefined, { ref: false })
+    }
+  }
+
   async #live(sandboxId: string, processId: string): Promise<TrackedProcess> {
     const tracked = await this.#tracker.followed(sandboxId, processId)
     if (!tracked) throw new IsletError('invalid_state', `Process ${processId} has ended.`)
     return tracked
   }
+}
+
+/** What the sandbox says for commands that name no timeout; 0: none. */
+function withTimeout<Input extends { timeout?: number }>(input: Input, { record }: RunningSandbox): Input {
+  return { ...input, timeout: input.timeout ?? record.timeouts.executionMs }
 }
 
 async function feed(process: GuestProcess, bytes: Buffer): Promise<void> {
@@ -212,13 +241,18 @@ async function feed(process: GuestProcess, bytes: Buffer): Promise<void> {
   }
 }
 
-async function waitFor(ended: Promise<unknown>, waitMs: number, signal?: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, waitMs)
+/** `over`: nobody waits any more. */
+async function waitFor(
+  ended: (over: AbortSignal) => Promise<void>,
+  waitMs: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  const over = new AbortController()
+  const timer = setTimeout(waitMs, undefined, { signal: over.signal }).catch(() => {})
   try {
-    await untilAborted(Promise.race([ended, promise]), signal)
+    await untilAborted(Promise.race([ended(over.signal), timer]), signal)
   } finally {
-    clearTimeout(timer)
+    over.abort()
   }
 }
 

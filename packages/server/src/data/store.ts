@@ -54,7 +54,9 @@ export class Store {
     this.#sandboxes = sandboxes
     this.#limits = limits
     sandboxes.observe({
-      began: () => {},
+      // Other rows may have taken the place of those that were counted.
+      began: ({ record }) => void this.#totals.delete(record.id),
+      suspended: (sandboxId) => void this.#totals.delete(sandboxId),
       gone: async (sandboxId, { removed }) => {
         if (removed) await this.#removeAll(sandboxId)
       },

@@ -117,12 +117,13 @@ export class Terminals implements SandboxObserver {
     const { command, timeout, background } = input
     const env = { ...settings.env, ...input.env }
     const start = { command, cwd: joinPaths(settings.cwd, input.cwd), env, user: settings.user, timeout }
-    const { id } = await processes.startOwned(sandboxId, start, { terminalId })
+    const owner = { terminalId, foreground: !background }
+    const { id } = await processes.startOwned(sandboxId, start, owner)
     try {
       this.#find(sandboxId, terminalId)
       if (!background) this.#assertKept(await processes.waitEnd(sandboxId, id, options.signal))
     } catch (error) {
-      await processes.kill(sandboxId, id).catch(() => {}) // the sandbox is gone, and it with it
+      await processes.cancel(sandboxId, id).catch(() => {}) // the sandbox is gone, and it with it
       throw error
     }
     return this.#toCommand(await processes.get(sandboxId, id))
@@ -155,7 +156,8 @@ export class Terminals implements SandboxObserver {
   }
 
   async began({ record: { id } }: RunningSandbox, how: Beginning): Promise<void> {
-    if (how === 'created') return
+    // In one that goes on, a shell may just be starting.
+    if (how === 'created' || how === 'resumed') return
     // A crash while a shell was being started: nobody was told of that terminal.
     for (const half of this.#table.list(id).filter(({ pty, processId }) => pty && processId === null)) {
       try {

@@ -28,6 +28,8 @@ export class TrackedProcess implements OutputSink {
   readonly ended: Promise<ProcessRecord>
   /** Set once the guest has started or found it. */
   guest: GuestProcess | undefined
+  /** Of one that is lost. */
+  lostBecause = 'The sandbox ended before the process did.'
   readonly abandonment: Abandonment
   readonly #pace: Pace
   #held: Promise<void> | undefined
@@ -66,6 +68,8 @@ export class TrackedProcess implements OutputSink {
 
   /** The slowest listener sets the pace. */
   write(channel: OutputChannel, bytes: Buffer): void | Promise<void> {
+    // Given up already, while what it printed was on its way.
+    if (this.record.status !== 'running') return
     this.log.append(channel, bytes)
     this.record.outputBytes = this.log.end
     const waits: Promise<void>[] = this.#held ? [this.#held] : []
@@ -100,7 +104,7 @@ export function toResult(exit: GuestExit, oom: boolean): ProcessResult {
 }
 
 export function toProcessInfo(record: ProcessRecord): ProcessInfo {
-  const { startedAt, endedAt, cancelSignals: _, ...same } = record
+  const { startedAt, endedAt, cancelSignals: _, foreground: __, ...same } = record
   return {
     ...same,
     jobStatus: toJobStatus(record),

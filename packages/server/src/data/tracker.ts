@@ -2,14 +2,16 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DEFAULTS, type ExecParsed, IsletError, isId, newId, type ProcessInfo } from '@islet/contract'
+import type { Events } from '../control/events.ts'
 import type { Beginning, RunningSandbox, SandboxObserver } from '../control/fleet.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Db } from '../db/db.ts'
-import { type ProcessRecord, ProcessTable } from '../db/processes.ts'
-import type { GuestProcess, TerminalSize } from '../guest/guest.ts'
+import type { ProcessRecord, ProcessTable } from '../db/processes.ts'
+import type { Guest, GuestProcess, GuestProcessState, TerminalSize } from '../guest/guest.ts'
 import type { Log } from '../log.ts'
 import { OutputLog } from './output-log.ts'
 import { Pace } from './pace.ts'
+import { ProcessRecords } from './process-records.ts'
 import { toSpawn } from './spawn.ts'
 import { TrackedProcess, toResult } from './tracked.ts'
 
@@ -19,6 +21,9 @@ const SWEEP_EVERY = 100
 const GUEST_WAIT_MS = 10_000
 const ABANDON_AGAIN_MS = 5000
 
+const STARTED_OVER = 'What ran in the sandbox ended when it was hibernated or taken back to a checkpoint.'
+const ENDED = 'The sandbox ended before the process did.'
+
 const SIGKILL = 9
 /** Hangup, interrupt, quit, kill, terminate: sent to end a process, not to tell it something. */
 const ENDING_SIGNALS: readonly number[] = [1, 2, 3, SIGKILL, 15]
@@ -26,6 +31,7 @@ const ENDING_SIGNALS: readonly number[] = [1, 2, 3, SIGKILL, 15]
 export interface TrackerOptions {
   db: Db
   sandboxes: Sandboxes
+  events: Events
   outputDir: string
   log: Log
 }
@@ -41,14 +47,19 @@ export interface PrepareOptions {
   /** The service it belongs to. */
   service?: string
   maxRunAfterDisconnectMs?: number
+  /** Whoever starts it waits for its end. */
+  foreground?: boolean
 }
 
 export class ProcessTracker implements SandboxObserver {
   readonly table: ProcessTable
   readonly #options: TrackerOptions
+  readonly #records: ProcessRecords
   readonly #tracked = new Map<string, TrackedProcess>()
   readonly #adopting = new Map<string, Promise<void>>()
   readonly #paces = new Map<string, Pace>()
+  /** To be killed as soon as their sandboxes go on. */
+  readonly #cancelled = new Set<TrackedProcess>()
   #starts = 0
   #closed = false
   /** The clients are about to lose this server, and the next server's clients are not here yet. */
@@ -56,7 +67,8 @@ export class ProcessTracker implements SandboxObserver {
 
   constructor(options: TrackerOptions) {
     this.#options = options
-    this.table = new ProcessTable(options.db)
+    this.#records = new ProcessRecords(options)
+    this.table = this.#records.table
     options.sandboxes.observe(this)
   }
 
@@ -76,6 +88,7 @@ export class ProcessTracker implements SandboxObserver {
       service: options.service ?? null,
       cancelSignals: 0,
       maxRunAfterDisconnectMs: options.maxRunAfterDisconnectMs ?? null,
+      foreground: options.foreground ?? false,
       startedAt: Date.now(),
       endedAt: null,
       outputBytes: 0,
@@ -95,7 +108,7 @@ export class ProcessTracker implements SandboxObserver {
     io: { stdin: boolean; pty?: TerminalSize },
   ): Promise<GuestProcess> {
     const { record } = tracked
-    this.table.insert(record)
+    this.#records.begun(record)
     this.#tracked.set(record.id, tracked)
     try {
       await sandbox.machine.envReady
@@ -109,7 +122,7 @@ export class ProcessTracker implements SandboxObserver {
       return process
     } catch (error) {
       this.#tracked.delete(record.id)
-      this.table.remove(record.id)
+      this.#records.neverRan(record, error)
       throw error
     }
   }
@@ -179,6 +192,16 @@ export class ProcessTracker implements SandboxObserver {
     }
   }
 
+  /** As `kill`, for one that nobody waits for any more: one that stands still is killed when it goes on. */
+  async cancel(tracked: TrackedProcess): Promise<void> {
+    try {
+      await this.kill(tracked)
+    } catch (error) {
+      this.#options.log.debug({ process: tracked.record.id, error }, 'cancelled process not killed yet')
+      if (tracked.record.status === 'running') this.#cancelled.add(tracked)
+    }
+  }
+
   outputPath(sandboxId: string, processId: string): string {
     return join(this.#options.outputDir, sandboxId, `${processId}.log`)
   }
@@ -186,11 +209,17 @@ export class ProcessTracker implements SandboxObserver {
   began(sandbox: RunningSandbox, how: Beginning): void | Promise<void> {
     if (how === 'created') return
     const { id } = sandbox.record
+    if (how === 'resumed') return this.#killCancelled(id)
     const work = this.#adopt(sandbox)
       .catch((error) => this.#options.log.error({ sandbox: id, error }, 'processes not adopted'))
-      .finally(() => this.#adopting.delete(id))
+      .finally(() => this.#adopting.get(id) === work && this.#adopting.delete(id))
     this.#adopting.set(id, work)
     return work
+  }
+
+  /** What is kept goes on by itself: it is waited for like any other. */
+  suspended(sandboxId: string, { kept }: { kept: boolean }): void {
+    if (!kept) this.#loseAll(sandboxId, STARTED_OVER)
   }
 
   /** Be the reader of what still runs, record what ended meanwhile. */
@@ -212,18 +241,14 @@ export class ProcessTracker implements SandboxObserver {
       const offset = Math.max(tracked.log.end, state.outputStart)
       this.#follow(sandbox, tracked, await guest.attach(record.id, offset, tracked))
       tracked.abandonment.begin()
+      // Its client is gone, but it is still what the sandbox was told to do.
+      if (record.foreground) void tracked.ended.then(this.#use(record.sandboxId))
     }
-    // What is left had its end recorded before the crash, but the guest was not told so.
-    for (const state of states.values())
-      (await guest.attach(state.id, state.outputEnd, { write() {} })).forget()
+    for (const state of states.values()) if (!this.#tracked.has(state.id)) await leaveAlone(guest, state)
   }
 
   async gone(sandboxId: string, options: { removed: boolean }): Promise<void> {
-    for (const record of this.table.running(sandboxId)) {
-      const tracked = this.#tracked.get(record.id)
-      if (tracked) this.#end(tracked, 'lost')
-      else this.table.ended(record.id, { ...record, status: 'lost', endedAt: Date.now() })
-    }
+    this.#loseAll(sandboxId, ENDED)
     this.#paces.delete(sandboxId)
     if (options.removed) await rm(join(this.#options.outputDir, sandboxId), { recursive: true, force: true })
   }
@@ -236,6 +261,29 @@ export class ProcessTracker implements SandboxObserver {
   close(): void {
     this.#closed = true
     for (const tracked of this.#tracked.values()) tracked.log.close()
+  }
+
+  #loseAll(sandboxId: string, because: string): void {
+    for (const record of this.table.running(sandboxId)) {
+      const tracked = this.#tracked.get(record.id)
+      if (!tracked) this.#records.ended({ ...record, status: 'lost', endedAt: Date.now() }, because)
+      else {
+        tracked.lostBecause = because
+        this.#end(tracked, 'lost')
+      }
+    }
+  }
+
+  #killCancelled(sandboxId: string): void {
+    for (const tracked of this.#cancelled) {
+      if (tracked.record.sandboxId !== sandboxId) continue
+      this.#cancelled.delete(tracked)
+      void this.cancel(tracked)
+    }
+  }
+
+  #use(sandboxId: string): () => void {
+    return this.#options.sandboxes.suspension.activity.use(sandboxId)
   }
 
   /** What is followed is known better here than in the table. */
@@ -277,13 +325,15 @@ export class ProcessTracker implements SandboxObserver {
     if (this.#closed || tracked.record.status !== 'running') return
     tracked.guest = undefined
     tracked.end(status, result)
-    this.table.ended(tracked.record.id, tracked.record)
+    this.#records.ended(tracked.record, tracked.lostBecause)
     this.#tracked.delete(tracked.record.id)
+    this.#cancelled.delete(tracked)
   }
 
   async #sawOom({ machine }: RunningSandbox): Promise<boolean> {
     const kills = await this.#options.sandboxes.oomKills(machine).catch(() => machine.oomKillsSeen)
-    const saw = kills > machine.oomKillsSeen
+    // Another shell, with the same memory, counts from 0.
+    const saw = kills > (kills < machine.oomKillsSeen ? 0 : machine.oomKillsSeen)
     machine.oomKillsSeen = kills
     return saw
   }
@@ -304,4 +354,17 @@ export class ProcessTracker implements SandboxObserver {
       void rm(this.outputPath(sandboxId, id), { force: true })
     }
   }
+}
+
+/**
+ * One that has ended had its end recorded before a crash, but the guest was not told so. One that runs came with the memory of
+ * another sandbox: nobody reads what it prints, and it must not wait for that.
+ */
+async function leaveAlone(guest: Guest, { id, running, outputEnd }: GuestProcessState): Promise<void> {
+  const process = await guest.attach(id, outputEnd, { write() {} })
+  if (!running) return process.forget()
+  process.exited.then(
+    () => process.forget(),
+    () => {},
+  )
 }

@@ -164,6 +164,7 @@ test('a process is kept from its start to its end, old ones can be found, and th
       service: null,
       cancelSignals: 0,
       maxRunAfterDisconnectMs: null,
+      foreground: false,
       startedAt: index,
       endedAt: null,
       outputBytes: 0,

@@ -17,6 +17,8 @@ export interface ProcessRecord {
   /** Bit n: signal n was sent on request to end it. */
   cancelSignals: number
   maxRunAfterDisconnectMs: number | null
+  /** Whoever started it waits for its end. */
+  foreground: boolean
   startedAt: number
   endedAt: number | null
   outputBytes: number
@@ -36,6 +38,7 @@ interface Row {
   service: string | null
   cancel_signals: number
   max_run_after_disconnect_ms: number | null
+  foreground: number
   started_at: number
   ended_at: number | null
   output_bytes: number
@@ -52,8 +55,8 @@ export class ProcessTable {
   insert(record: ProcessRecord): void {
     this.#db.run(
       `INSERT INTO processes (id, sandbox_id, command, status, pid, cwd, user, terminal, terminal_id, service, cancel_signals,
-         max_run_after_disconnect_ms, started_at, ended_at, output_bytes, result)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         max_run_after_disconnect_ms, foreground, started_at, ended_at, output_bytes, result)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       record.id,
       record.sandboxId,
       JSON.stringify(record.command),
@@ -66,6 +69,7 @@ export class ProcessTable {
       record.service,
       record.cancelSignals,
       record.maxRunAfterDisconnectMs,
+      record.foreground ? 1 : 0,
       record.startedAt,
       record.endedAt,
       record.outputBytes,
@@ -77,8 +81,12 @@ export class ProcessTable {
     this.#db.run('UPDATE processes SET cancel_signals = ? WHERE id = ?', signals, id)
   }
 
-  ended(id: string, end: Pick<ProcessRecord, 'status' | 'pid' | 'endedAt' | 'outputBytes' | 'result'>): void {
-    this.#db.run(
+  /** Whether it was there. */
+  ended(
+    id: string,
+    end: Pick<ProcessRecord, 'status' | 'pid' | 'endedAt' | 'outputBytes' | 'result'>,
+  ): boolean {
+    const changes = this.#db.run(
       'UPDATE processes SET status = ?, pid = ?, ended_at = ?, output_bytes = ?, result = ? WHERE id = ?',
       end.status,
       end.pid,
@@ -87,10 +95,12 @@ export class ProcessTable {
       end.result && JSON.stringify(end.result),
       id,
     )
+    return changes > 0
   }
 
-  remove(id: string): void {
-    this.#db.run('DELETE FROM processes WHERE id = ?', id)
+  /** Whether it was there. */
+  remove(id: string): boolean {
+    return this.#db.run('DELETE FROM processes WHERE id = ?', id) > 0
   }
 
   get(sandboxId: string, id: string): ProcessRecord | undefined {
@@ -153,6 +163,7 @@ function fromRow(row: Row): ProcessRecord {
     service: row.service,
     cancelSignals: row.cancel_signals,
     maxRunAfterDisconnectMs: row.max_run_after_disconnect_ms,
+    foreground: row.foreground === 1,
     startedAt: row.started_at,
     endedAt: row.ended_at,
     outputBytes: row.output_bytes,

@@ -20,6 +20,8 @@ export interface ServiceState {
   installed: boolean
   installId: string | null
   processId: string | null
+  /** A process of the saved state that this record comes from, which runs if that has memory. It is not this service's. */
+  leftover?: string | null
   pid: number | null
   /** Given to the command as PORT. */
   assignedPort: number | null

@@ -46,6 +46,11 @@ export class WatcherTable {
     )
   }
 
+  movePaths(sandboxId: string, moved: (path: string) => string): void {
+    for (const { id, path } of this.list(sandboxId))
+      if (moved(path) !== path) this.#db.run('UPDATE watchers SET path = ? WHERE id = ?', moved(path), id)
+  }
+
   stopped(id: string, reason: string): void {
     this.#db.run('UPDATE watchers SET reason = ? WHERE id = ?', reason, id)
   }

@@ -33,6 +33,8 @@ export class Overlays {
   readonly #table: OverlayTable
   readonly #locks = new Locks()
   readonly #jobs = new Map<string, Job>()
+  /** Sandboxes that stand still. */
+  readonly #still = new Set<string>()
   #closed = false
 
   constructor(options: OverlaysOptions) {
@@ -41,9 +43,16 @@ export class Overlays {
     this.#table.sweep()
     options.sandboxes.observe({
       began: ({ record }) => {
-        for (const overlay of this.#table.list(record.id)) if (!hasEnded(overlay)) this.#begin(overlay)
+        this.#still.delete(record.id)
+        for (const overlay of this.#table.list(record.id))
+          if (!hasEnded(overlay) && !this.#jobs.has(overlay.id)) this.#begin(overlay)
+      },
+      suspended: (sandboxId, { kept }) => {
+        this.#still.add(sandboxId)
+        if (!kept) this.#abandon(sandboxId)
       },
       gone: async (sandboxId, { removed }) => {
+        this.#still.delete(sandboxId)
         for (const overlay of this.#all(sandboxId))
           if (!hasEnded(overlay)) this.#stop(overlay, 'The sandbox is gone.')
         if (removed) this.#table.removeOf(sandboxId)
@@ -114,8 +123,18 @@ export class Overlays {
     const turn = this.#locks.run([record.sandboxId], () => this.#copy(record, abort.signal))
     const done = turn
       .catch((error) => this.#options.log.error({ error, overlay: record.id }, 'overlay not recorded'))
-      .finally(() => this.#jobs.delete(record.id))
-    this.#jobs.set(record.id, { record, abort, done })
+      .finally(() => this.#jobs.get(record.id) === job && this.#jobs.delete(record.id))
+    const job = { record, abort, done }
+    this.#jobs.set(record.id, job)
+  }
+
+  /** What is going on is left for the next start of the sandbox. */
+  #abandon(sandboxId: string): void {
+    for (const [id, { record, abort }] of this.#jobs) {
+      if (record.sandboxId !== sandboxId) continue
+      abort.abort()
+      this.#jobs.delete(id)
+    }
   }
 
   #stop(record: OverlayRecord, reason: string): void {
@@ -132,7 +151,7 @@ export class Overlays {
       await this.#attempt(record, signal)
       record.state.copyStatus = 'complete'
     } catch (error) {
-      if (signal.aborted || this.#closed) return
+      if (signal.aborted || this.#closed || this.#still.has(record.sandboxId)) return
       const { message, code } = error instanceof IsletError ? error : new IsletError('internal')
       if (code === 'internal') this.#options.log.error({ error, overlay: record.id }, 'overlay failed')
       Object.assign(record.state, { copyStatus: 'failed', copyError: message })

@@ -140,7 +140,8 @@ export class Keeper {
     else if (verdict.verb === 'fail') records.move(this.#key, 'fail', { reason: verdict.reason })
     else {
       const restartCount = state.restartCount + 1
-      records.move(this.#key, 'restart', { restartCount, notBefore: Date.now() + verdict.delayMs })
+      const notBefore = Date.now() + verdict.delayMs
+      records.move(this.#key, 'restart', { restartCount, notBefore }, why ?? 'It ended with exit code 0.')
     }
   }
 

@@ -50,6 +50,11 @@ export function hasEnded({ status }: Pick<ServiceState, 'status'>): boolean {
   return status === 'stopped' || status === 'failed'
 }
 
+/** ready is also running. */
+export function isAtLeast(status: ServiceStatus, wanted: ServiceStatus): boolean {
+  return status === wanted || (wanted === 'running' && status === 'ready')
+}
+
 /** Before its first move. */
 export function newState(path: string, options: { installed: boolean }): ServiceState {
   return {

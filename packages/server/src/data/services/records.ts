@@ -1,22 +1,36 @@
 // The records of services. Every change is a move or a note, saved before anybody is told of it.
 import { EventEmitter } from 'node:events'
-import { IsletError } from '@islet/contract'
+import { type EventType, IsletError, type SandboxEvent } from '@islet/contract'
+import type { Events } from '../../control/events.ts'
 import type { Db } from '../../db/db.ts'
 import { type ServiceRecord, type ServiceState, ServiceTable } from '../../db/services.ts'
-import { move, type Verb } from './moves.ts'
+import { hasEnded, move, type Verb } from './moves.ts'
 
 export interface ServiceKey {
   sandboxId: string
   name: string
 }
 
+/** What is told of the moves that matter to those who follow a sandbox. */
+const EVENTS: Partial<Record<Verb, EventType>> = {
+  run: 'service.started',
+  ready: 'service.ready',
+  restart: 'service.restarted',
+  stop: 'service.stopped',
+  fail: 'service.failed',
+}
+
 export class ServiceRecords {
+  readonly #db: Db
+  readonly #events: Events
   readonly #table: ServiceTable
   readonly #changes = new EventEmitter<Record<string, []>>().setMaxListeners(0)
   #isLeaving = false
   #closed = false
 
-  constructor(db: Db) {
+  constructor({ db, events }: { db: Db; events: Events }) {
+    this.#db = db
+    this.#events = events
     this.#table = new ServiceTable(db)
     this.#table.sweep()
   }
@@ -42,10 +56,15 @@ export class ServiceRecords {
     return this.#save(record)
   }
 
-  /** The one way a status changes. */
-  move(key: ServiceKey, verb: Verb, patch: Partial<ServiceState> = {}): ServiceRecord {
+  /** The one way a status changes. `why` is told with the event. */
+  move(key: ServiceKey, verb: Verb, patch: Partial<ServiceState> = {}, why?: string): ServiceRecord {
     const record = this.get(key)
-    return this.#save({ ...record, state: move(record.state, verb, patch), updatedAt: Date.now() })
+    const state = move(record.state, verb, patch)
+    const isNews = !(hasEnded(record.state) && record.state.status === state.status)
+    const reason = why ?? state.reason
+    const data = { name: key.name, ...(reason !== null && { reason }) }
+    const type = isNews ? EVENTS[verb] : undefined
+    return this.#save({ ...record, state, updatedAt: Date.now() }, type && { type, data })
   }
 
   /** Without a change of status. */
@@ -54,9 +73,11 @@ export class ServiceRecords {
     return this.#save({ ...record, state: { ...record.state, ...patch } })
   }
 
-  /** Instead of what is there. */
-  replace(key: ServiceKey, state: ServiceState): ServiceRecord {
-    return this.#save({ ...this.get(key), state, updatedAt: Date.now() })
+  /** Instead of what is there. With `why`: it was told to restart. */
+  replace(key: ServiceKey, state: ServiceState, why?: string): ServiceRecord {
+    const news = { type: 'service.restarted', data: { name: key.name, reason: why ?? '' } } as const
+    const record = { ...this.get(key), state, updatedAt: Date.now() }
+    return this.#save(record, why === undefined ? undefined : news)
   }
 
   remove(key: ServiceKey): void {
@@ -104,9 +125,12 @@ export class ServiceRecords {
     this.#closed = true
   }
 
-  #save(record: ServiceRecord): ServiceRecord {
+  #save(record: ServiceRecord, news?: { type: EventType; data: SandboxEvent['data'] }): ServiceRecord {
     this.#assertOpen()
-    this.#table.save(record)
+    this.#db.transaction(() => {
+      this.#table.save(record)
+      if (news) this.#events.add(record.sandboxId, news.type, news.data)
+    })
     this.#changes.emit(nameOf(record))
     return record
   }

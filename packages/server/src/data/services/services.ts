@@ -1,14 +1,15 @@
 // Long-running programs that are kept running. What is asked for is written down first (`goal`), then carried out: a
 // server that is killed in between leaves it to the next one.
 import { posix } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import {
   IsletError,
   LIMITS,
-  type RestoredSandbox,
   type ServiceInfo,
   type ServiceLogs,
   type StartServiceParsed,
 } from '@islet/contract'
+import type { Events } from '../../control/events.ts'
 import type { Beginning, RunningSandbox, SandboxObserver } from '../../control/fleet.ts'
 import { Locks } from '../../control/locks.ts'
 import type { Sandboxes } from '../../control/sandboxes.ts'
@@ -22,23 +23,25 @@ import type { Processes } from '../processes.ts'
 import type { Signals } from '../signals.ts'
 import { toServiceInfo } from './info.ts'
 import { Keeper, type KeeperParts } from './keeper.ts'
-import { begin, hasEnded, newState, type ServiceStatus } from './moves.ts'
+import { begin, hasEnded, isAtLeast, newState, type ServiceStatus } from './moves.ts'
+import { outcomeOf, type ServiceOutcome } from './outcome.ts'
 import { PortGiver } from './port-giver.ts'
 import { type ServiceKey, ServiceRecords } from './records.ts'
 import { endProcess } from './stop.ts'
 
 const STOP_TIMEOUT_MS = 10_000
+const SIGKILL = 9
 /** A launch takes milliseconds; one that takes longer is told as `starting`. */
 const LAUNCH_WAIT_MS = 5000
 
-/** An install may take long: then it is told as `started`. */
-const OUTCOME_WAIT_MS = 5000
-
-export type ServiceOutcome = RestoredSandbox['services'][number]
+/** Before a sandbox stands still, whatever is being started or asked inside has this long to come to a point. */
+const RELEASE_WAIT_MS = 2000
+const STARTED_OVER = 'The sandbox was hibernated or taken back to a checkpoint.'
 
 export interface ServicesOptions {
   db: Db
   sandboxes: Sandboxes
+  events: Events
   processes: Processes
   files: Files
   envFiles: EnvFiles
@@ -57,10 +60,12 @@ export class Services implements SandboxObserver {
   readonly #keepers = new Map<string, Keeper>()
   /** One thing at a time is done to a service. */
   readonly #locks = new Locks()
+  /** Sandboxes that stand still: nothing in them is kept running until they go on. */
+  readonly #still = new Set<string>()
 
   constructor(options: ServicesOptions) {
     this.#options = options
-    this.#records = new ServiceRecords(options.db)
+    this.#records = new ServiceRecords(options)
     this.#ports = new PortGiver(this.#records, options.sandboxes)
     this.#parts = { ...options, records: this.#records, assignPort: (key) => this.#ports.assign(key) }
     options.sandboxes.observe(this)
@@ -139,6 +144,7 @@ export class Services implements SandboxObserver {
   }
 
   began({ record }: RunningSandbox, how: Beginning): void {
+    this.#still.delete(record.id)
     if (how === 'created') return
     for (const { sandboxId, name } of this.#records.list(record.id)) {
       const key = { sandboxId, name }
@@ -148,20 +154,33 @@ export class Services implements SandboxObserver {
     }
   }
 
+  /** Kept: as if nobody had looked for a while. Else what was wanted is still wanted, and nothing of it runs. */
+  async suspended(sandboxId: string, { kept }: { kept: boolean }): Promise<void> {
+    this.#still.add(sandboxId)
+    const keys = this.#records.list(sandboxId).map(({ name }) => ({ sandboxId, name }))
+    const released = Promise.all(keys.map((key) => this.#keepers.get(keyText(key))?.release()))
+    await Promise.race([released, setTimeout(RELEASE_WAIT_MS, undefined, { ref: false })])
+    if (kept) return
+    for (const key of keys) {
+      const state = this.#records.find(key)?.state
+      if (state && !hasEnded(state)) this.#records.move(key, 'stop', { reason: STARTED_OVER })
+    }
+  }
+
   /** How each has come out of a start of its sandbox, once that is known or after a while. */
   async outcomes(sandboxId: string): Promise<ServiceOutcome[]> {
     const names = this.#records.list(sandboxId).map(({ name }) => name)
-    return Promise.all(names.map((name) => this.#outcome({ sandboxId, name })))
-  }
-
-  async #outcome(key: ServiceKey): Promise<ServiceOutcome> {
-    const isSo = ({ state }: { state: ServiceState }) => hasEnded(state) || isAtLeast(state.status, 'running')
-    const { name, state } = await this.#records.wait(key, isSo, { waitMs: OUTCOME_WAIT_MS })
-    const { status, reason } = state
-    return { name, outcome: status === 'failed' || status === 'stopped' ? status : 'started', reason }
+    return Promise.all(
+      names.map((name) => {
+        const key = { sandboxId, name }
+        // What the start did to the record comes first.
+        return outcomeOf(this.#records, key, { begun: this.#alone(key, async () => {}) })
+      }),
+    )
   }
 
   async gone(sandboxId: string, options: { removed: boolean }): Promise<void> {
+    this.#still.delete(sandboxId)
     for (const { name } of this.#records.list(sandboxId)) {
       const key = { sandboxId, name }
       await this.#keepers.get(keyText(key))?.release()
@@ -207,7 +226,7 @@ export class Services implements SandboxObserver {
       this.#keep(key, { resumes: true })
       throw error
     }
-    if (goal === 'again') return this.#beginAgain(key)
+    if (goal === 'again') return this.#beginAgain(key, 'It was asked for.')
     const stopped = toServiceInfo(this.#records.move(key, 'stop'))
     if (goal === 'gone') this.#records.remove(key)
     return stopped
@@ -216,18 +235,33 @@ export class Services implements SandboxObserver {
   async #goOn(key: ServiceKey, how: Beginning): Promise<void> {
     const { spec, state } = this.#records.get(key)
     const isWanted = state.goal === 'up' || state.goal === 'again'
-    if (how === 'adopted' || !isWanted) await this.#carryOut(key)
+    const isCopied = await this.#endLeftover(key, how)
+    if ((how !== 'restarted' && !isCopied) || !isWanted) await this.#carryOut(key)
     else if (spec.autostart ?? true) this.#beginAgain(key)
     else if (!hasEnded(state)) this.#records.move(key, 'stop')
   }
 
-  #beginAgain(key: ServiceKey): ServiceInfo {
-    const record = this.#records.replace(key, begin(this.#records.get(key).state))
+  /** Of a record that came from a saved state: what came with its memory holds the port of the one that is to be started. */
+  async #endLeftover(key: ServiceKey, how: Beginning): Promise<boolean> {
+    const { leftover, status, processId } = this.#records.get(key).state
+    if (how === 'adopted' && leftover) {
+      const { machine } = await this.#options.sandboxes.running(key.sandboxId)
+      await machine.guest.signal(leftover, SIGKILL, { group: true }).catch((error) => {
+        if (!(error instanceof IsletError) || error.code !== 'process_not_found') throw error
+      })
+    }
+    if (leftover) this.#records.note(key, { leftover: null })
+    return Boolean(leftover) || (isAtLeast(status, 'running') && processId === null)
+  }
+
+  #beginAgain(key: ServiceKey, why?: string): ServiceInfo {
+    const record = this.#records.replace(key, begin(this.#records.get(key).state), why)
     this.#keep(key)
     return toServiceInfo(record)
   }
 
   #keep(key: ServiceKey, options = { resumes: false }): void {
+    if (this.#still.has(key.sandboxId)) return
     const name = keyText(key)
     const keeper = new Keeper(this.#parts, key, options)
     this.#keepers.set(name, keeper)
@@ -281,11 +315,6 @@ export class Services implements SandboxObserver {
   #alone<T>(key: ServiceKey, work: () => Promise<T>): Promise<T> {
     return this.#locks.run([keyText(key)], work)
   }
-}
-
-/** ready is also running. */
-function isAtLeast(status: ServiceStatus, wanted: ServiceStatus): boolean {
-  return status === wanted || (wanted === 'running' && status === 'ready')
 }
 
 function keyText({ sandboxId, name }: ServiceKey): string {

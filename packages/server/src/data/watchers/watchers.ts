@@ -32,8 +32,8 @@ export class Watchers implements SandboxObserver {
   readonly #watching = new Map<string, Watching>()
   /** How many are being made in each sandbox. */
   readonly #creating = new Map<string, number>()
-  /** What may wait for clients, of each sandbox that runs. */
-  readonly #waiting = new WeakMap<RunningSandbox['machine'], Budget>()
+  /** What may wait for clients, of each sandbox. */
+  readonly #waiting = new Map<string, Budget>()
 
   constructor(options: WatchersOptions) {
     this.#options = options
@@ -113,6 +113,11 @@ export class Watchers implements SandboxObserver {
   began(sandbox: RunningSandbox, how: Beginning): void {
     if (how === 'created') return
     for (const record of this.#table.list(sandbox.record.id)) {
+      const known = this.#watching.get(record.id)
+      if (known) {
+        if (how !== 'resumed') known.moveTo(sandbox.machine.guest, record)
+        continue
+      }
       const watching = this.#watch(record, sandbox)
       this.#watching.set(record.id, watching)
       watching.resume()
@@ -127,12 +132,13 @@ export class Watchers implements SandboxObserver {
       this.#watching.delete(id)
     }
     this.#table.removeAll(sandboxId)
+    this.#waiting.delete(sandboxId)
   }
 
   #watch(record: WatcherRecord, { machine }: RunningSandbox): Watching {
     const { log } = this.#options
-    const waiting = this.#waiting.get(machine) ?? new Budget(MAX_SANDBOX_BYTES)
-    this.#waiting.set(machine, waiting)
+    const waiting = this.#waiting.get(record.sandboxId) ?? new Budget(MAX_SANDBOX_BYTES)
+    this.#waiting.set(record.sandboxId, waiting)
     return new Watching(record, {
       guest: machine.guest,
       waiting,

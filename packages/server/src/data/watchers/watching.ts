@@ -26,9 +26,10 @@ export interface WatchingOptions {
 }
 
 export class Watching {
-  readonly record: WatcherRecord
+  record: WatcherRecord
   readonly #options: WatchingOptions
-  readonly #isIgnored: (path: string) => boolean
+  #guest: Guest
+  #isIgnored: (path: string) => boolean
   readonly #names: string[]
   readonly #order = new InOrder<WatcherMessage>(READS_AT_ONCE, (message) => this.#send(message))
   readonly #closing = new AbortController()
@@ -39,10 +40,14 @@ export class Watching {
   /** What is watched; unknown before it was looked at. */
   #type: EntryType | undefined
   #isReplaced = false
+  #isRunning = false
+  /** It is gone for good; the next one is given to `moveTo`. */
+  #lostGuest: Guest | undefined
 
   constructor(record: WatcherRecord, options: WatchingOptions) {
     this.record = record
     this.#options = options
+    this.#guest = options.guest
     this.#held = new MessageQueue(options.waiting)
     this.#isIgnored = createIgnore(record.ignored, record.path)
     this.#names = plainNames(record.ignored)
@@ -65,6 +70,14 @@ export class Watching {
   /** For one of before a restart: nobody knows what it has missed. */
   resume(): void {
     if (!this.#end) this.#run(undefined)
+  }
+
+  /** Its sandbox was started over, perhaps with other files: the same clients go on there, after an overflow. */
+  moveTo(guest: Guest, record: WatcherRecord): void {
+    this.#guest = guest
+    this.record = record
+    this.#isIgnored = createIgnore(record.ignored, record.path)
+    if (!this.#end && !this.#isRunning) this.#run(undefined)
   }
 
   /** A client of its own pace. Waits while the watch is being made again. */
@@ -95,10 +108,17 @@ export class Watching {
   }
 
   #run(events: AsyncIterable<WatchEvent> | undefined): void {
-    this.#follow(events).catch((error) => {
-      this.#options.onBug(error)
-      this.close(new IsletError('internal'))
-    })
+    this.#isRunning = true
+    this.#follow(events)
+      .catch((error) => {
+        this.#options.onBug(error)
+        this.close(new IsletError('internal'))
+      })
+      .finally(() => {
+        this.#isRunning = false
+        const isMoved = this.#lostGuest !== undefined && this.#lostGuest !== this.#guest
+        if (isMoved && !this.#end) this.#run(undefined)
+      })
   }
 
   async #follow(first: AsyncIterable<WatchEvent> | undefined): Promise<void> {
@@ -117,11 +137,13 @@ export class Watching {
     }
   }
 
-  /** Undefined: the sandbox is gone for good. Its end is told to the clients by whoever knows how it ended. */
+  /** Undefined: the guest is gone for good. What becomes of the clients is said by whoever knows why: `moveTo` or `close`. */
   async #watchAgain(): Promise<AsyncIterable<WatchEvent> | undefined> {
+    const guest = this.#guest
     try {
-      await this.#options.guest.ready({ signal: this.#closing.signal })
+      await guest.ready({ signal: this.#closing.signal })
     } catch {
+      this.#lostGuest = guest
       return undefined
     }
     const events = await this.#watch()
@@ -132,8 +154,8 @@ export class Watching {
   }
 
   async #watch(): Promise<AsyncIterable<WatchEvent>> {
-    const { guest } = this.#options
     const options = { recursive: true, ignore: this.#names, signal: this.#closing.signal }
+    const guest = this.#guest
     const events = await guest.watch(this.record.path, options)
     this.#type = (await guest.stat(this.record.path).catch(() => undefined))?.type ?? this.#type
     return events
@@ -142,7 +164,7 @@ export class Watching {
   /** Programs save a file by renaming another over it: then it is gone, and something is there. */
   async #looksReplaced(error: IsletError): Promise<boolean> {
     if (error.code !== 'file_not_found' || this.#type === undefined) return false
-    return this.#options.guest.stat(this.record.path).then(
+    return this.#guest.stat(this.record.path).then(
       () => true,
       () => false,
     )
@@ -163,7 +185,7 @@ export class Watching {
 
   async #withContent<Change extends { path: string }>(change: Change) {
     const options = { encoding: this.record.encoding, signal: this.#closing.signal }
-    return { ...change, ...(await readContent(this.#options.guest, change.path, options)) }
+    return { ...change, ...(await readContent(this.#guest, change.path, options)) }
   }
 
   #send(message: WatcherMessage): void {

@@ -1,0 +1,36 @@
+// What became of a service when its sandbox was started: said once it is known, or after a bounded time.
+import { setTimeout } from 'node:timers/promises'
+import type { RestoredSandbox } from '@islet/contract'
+import type { ServiceState } from '../../db/services.ts'
+import { hasEnded, isAtLeast } from './moves.ts'
+import type { ServiceKey, ServiceRecords } from './records.ts'
+
+export type ServiceOutcome = RestoredSandbox['services'][number]
+
+/** An install may take long: then it is told as started. */
+const START_WAIT_MS = 5000
+/** A command that cannot work ends within moments; one that runs by then has started, whether it listens or not. */
+const SETTLE_WAIT_MS = 1500
+
+type Look = (record: { state: ServiceState }) => boolean
+
+/** `begun`: what the start does to the record has been done. */
+export async function outcomeOf(
+  records: ServiceRecords,
+  key: ServiceKey,
+  { begun }: { begun: Promise<unknown> },
+): Promise<ServiceOutcome> {
+  await Promise.race([begun, setTimeout(START_WAIT_MS, undefined, { ref: false })])
+  const runs: Look = ({ state }) => hasEnded(state) || isAtLeast(state.status, 'running')
+  await records.wait(key, runs, { waitMs: START_WAIT_MS })
+  const isSettled: Look = ({ state }) => hasEnded(state) || state.status === 'ready'
+  const { state } = await records.wait(key, isSettled, { waitMs: SETTLE_WAIT_MS })
+  return { name: key.name, ...told(state) }
+}
+
+function told({ status, reason, restartCount }: ServiceState): Omit<ServiceOutcome, 'name'> {
+  if (status === 'failed' || status === 'stopped') return { outcome: status, reason }
+  if (status === 'starting' && restartCount > 0)
+    return { outcome: 'failed', reason: `It ended ${restartCount} times and is being started again.` }
+  return { outcome: 'started', reason: null }
+}
