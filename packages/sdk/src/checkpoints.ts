@@ -39,7 +39,7 @@ export class Checkpoints {
     this.#client = client
   }
 
-  get(id: string, options: Abortable = {}): Promise<CheckpointInfo> {
+  async get(id: string, options: Abortable = {}): Promise<CheckpointInfo> {
     return this.#client.call('getCheckpoint', { params: { cid: checked(id) }, ...options })
   }
 
@@ -82,14 +82,14 @@ export class SandboxCheckpoints {
     return (await this.#client.call('listCheckpoints', { params, ...options })).checkpoints
   }
 
-  restore(id: string, options: Abortable = {}): Promise<RestoredSandbox> {
+  async restore(id: string, options: Abortable = {}): Promise<RestoredSandbox> {
     const params = { id: this.#sandboxId, cid: checked(id) }
     return this.#client.call('restoreCheckpoint', { params, ...options })
   }
 
-  delete(id: string, options: Abortable = {}): Promise<void> {
+  async delete(id: string, options: Abortable = {}): Promise<void> {
     const params = { id: this.#sandboxId, cid: checked(id) }
-    return this.#client.call('deleteCheckpoint', { params, ...options }) as Promise<void>
+    await this.#client.call('deleteCheckpoint', { params, ...options })
   }
 }
 
