@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join, posix } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { type CreateSandboxParsed, IsletError, newId } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { Bound, Engine, Shell } from '../engine/engine.ts'
@@ -11,6 +12,8 @@ import type { Log } from '../log.ts'
 
 /** How long a started guest may take to dial. Ordinary is a few milliseconds; a loaded machine may need seconds. */
 const CONNECT_TIMEOUT_MS = 20_000
+/** How often one that does not answer is looked at. */
+const ALIVE_POLL_MS = 20
 
 export interface MachineParts {
   engine: Engine
@@ -141,6 +144,21 @@ export async function adoptMachine(parts: MachineParts, record: SandboxRecord): 
   await parts.engine.ownSocket(shell)
   const { oomKills } = await parts.engine.usage(shell).catch(() => ({ oomKills: 0 }))
   return { ...newMachine(shell, link, {}), oomKillsSeen: oomKills }
+}
+
+/** Whether one that was just thawed goes on. What is killed while it is frozen may die only then. */
+export async function goesOn({ engine }: MachineParts, { shell, guest }: Machine): Promise<boolean> {
+  const isBack = () => guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
+  const answers = (guest.connected ? guest.ping().catch(isBack) : isBack()).then(
+    () => true,
+    () => false,
+  )
+  const deadline = performance.now() + CONNECT_TIMEOUT_MS
+  while (performance.now() < deadline) {
+    if (await Promise.race([answers, setTimeout(ALIVE_POLL_MS, false, { ref: false })])) return true
+    if (!(await engine.alive(shell).catch(() => true))) return false
+  }
+  return true
 }
 
 /** The layer stays. */

@@ -6,7 +6,7 @@ import type { SandboxRecord } from '../db/sandboxes.ts'
 import { Activity } from './activity.ts'
 import type { Beginning, Fleet, MoveOptions } from './fleet.ts'
 import { assertMove, isStill } from './lifecycle.ts'
-import { asStartError, type Machine, startMachine, stopMachine } from './machine.ts'
+import { asStartError, goesOn, type Machine, startMachine, stopMachine } from './machine.ts'
 
 export interface SuspensionOptions {
   fleet: Fleet
@@ -244,8 +244,7 @@ export class Suspension {
     if (record.memory !== null) {
       const woken = await this.#fromMemory(record, machine, verb, options)
       if (woken) return woken
-    } else if (machine && (await this.#fleet.engine.alive(machine.shell).catch(() => false))) {
-      await this.#fleet.engine.thaw(machine.shell)
+    } else if (machine && (await this.#thaw(machine))) {
       machine.suspended = false
       this.#fleet.watch(record.id, machine)
       return this.#begun(
@@ -255,6 +254,14 @@ export class Suspension {
       )
     }
     return this.#fromFiles(record, verb, options)
+  }
+
+  /** False: there is nothing left that could go on. */
+  async #thaw(machine: Machine): Promise<boolean> {
+    const { engine } = this.#fleet
+    if (!(await engine.alive(machine.shell).catch(() => false))) return false
+    await engine.thaw(machine.shell)
+    return goesOn(this.#fleet, machine)
   }
 
   /** Undefined: it cannot be had back. */
