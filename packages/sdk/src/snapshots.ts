@@ -54,16 +54,16 @@ export class Snapshots {
     return this.#client.call('listSnapshots', { query, signal })
   }
 
-  get(ref: string, options: Abortable = {}): Promise<SnapshotInfo> {
+  async get(ref: string, options: Abortable = {}): Promise<SnapshotInfo> {
     return this.#client.call('getSnapshot', { params: { sid: checked(ref) }, ...options })
   }
 
   /** null takes its tag away. */
-  tag(ref: string, tag: string | null, options: Abortable = {}): Promise<SnapshotInfo> {
+  async tag(ref: string, tag: string | null, options: Abortable = {}): Promise<SnapshotInfo> {
     return this.update(ref, { tag }, options)
   }
 
-  update(ref: string, change: UpdateSnapshot, options: Abortable = {}): Promise<SnapshotInfo> {
+  async update(ref: string, change: UpdateSnapshot, options: Abortable = {}): Promise<SnapshotInfo> {
     return this.#client.call('updateSnapshot', { params: { sid: checked(ref) }, body: change, ...options })
   }
 
@@ -73,12 +73,12 @@ export class Snapshots {
   }
 
   /** What it descends from, itself first, and what descends from it. */
-  lineage(ref: string, options: Abortable = {}): Promise<SnapshotLineage> {
+  async lineage(ref: string, options: Abortable = {}): Promise<SnapshotLineage> {
     return this.#client.call('snapshotLineage', { params: { sid: checked(ref) }, ...options })
   }
 
   /** The snapshot as one file for another machine: a tar, compressed with zstd. Without what was in its memory. */
-  export(ref: string, options: Abortable = {}): Promise<ReadableStream<Uint8Array>> {
+  async export(ref: string, options: Abortable = {}): Promise<ReadableStream<Uint8Array>> {
     return this.#client.stream('exportSnapshot', { params: { sid: checked(ref) }, ...options })
   }
 

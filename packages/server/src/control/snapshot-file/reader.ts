@@ -36,6 +36,8 @@ export class SnapshotReader implements AsyncDisposable {
       this.#next = undefined
       const own = bytes.subarray(0, Math.max(0, entry.sizeBytes - seen))
       seen += bytes.length
+      if (bytes.subarray(own.length).some((byte) => byte !== 0))
+        throw damaged('There is something between its members.')
       if (own.length > 0) yield sum.add(own)
     }
     this.#sums.set(name, sum.end())
