@@ -16,7 +16,7 @@ export interface Route {
   tokenless?: true
   /** Wants the sandbox to run: one that stands still is woken first, and none is idle while this is answered. */
   wakes?: true
-  /** May answer with a stream of another type than `response`. */
+  /** May answer with text/event-stream in place of `response`, and with 204 when there is nothing more to tell. */
   streams?: true
   /** Takes an Idempotency-Key header. */
   idempotent?: true

@@ -44,7 +44,7 @@ export const sandboxEvent = z.object({
 })
 export type SandboxEvent = z.infer<typeof sandboxEvent>
 
-const EVENT_ID = /^\d{1,15}$/
+export const EVENT_ID = /^\d{1,15}$/
 const types = z
   .union([z.string(), z.array(z.string())])
   .transform((value, context) => {
@@ -75,7 +75,7 @@ export const listEvents = z.strictObject({
   types: types.optional(),
   follow: queryBoolean.optional().meta({
     description:
-      'Answer as text/event-stream: what there is, oldest first, then what happens. Accept: text/event-stream does the same; Last-Event-ID goes before `since`.',
+      'Answer as text/event-stream: what there is, oldest first, then what happens, until the sandbox is stopped. Takes `since` and `types` only. Accept: text/event-stream does the same; Last-Event-ID goes before `since`. 204: it is stopped, and there is nothing more.',
   }),
 })
 export type ListEvents = z.input<typeof listEvents>

@@ -57,13 +57,14 @@ export interface Api {
 }
 
 export function createApi(deps: ApiDeps): Api {
+  const drain = createDrain()
   const handlers: Handlers = {
     ...serverRoutes(deps),
     ...sandboxRoutes(deps),
     ...lifecycleRoutes(deps),
     ...checkpointRoutes(deps),
     ...snapshotRoutes(deps),
-    ...eventRoutes(deps),
+    ...eventRoutes(deps, { draining: drain.signal }),
     ...execRoutes(deps),
     ...processRoutes(deps),
     ...fileRoutes(deps),
@@ -81,7 +82,6 @@ export function createApi(deps: ApiDeps): Api {
     ...tokenRoutes(deps),
     ...watcherRoutes(deps),
   }
-  const drain = createDrain()
   const gates = [drain.check, hostGate(deps.config), keyGate(deps.key, deps.tokens)]
   const upgrade = createUpgrade({
     gates,

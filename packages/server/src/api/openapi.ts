@@ -35,6 +35,10 @@ export interface OpenApi {
 
 const API_VERSION = 'v1'
 const BINARY: JsonSchema = { type: 'string', format: 'binary' }
+const EVENT_STREAM: JsonSchema = {
+  type: 'string',
+  description: 'Frames of `id`, `event` (the type) and `data` (one event as JSON); comments keep it alive.',
+}
 const ERROR_SCHEMA: JsonSchema = {
   type: 'object',
   required: ['error'],
@@ -106,6 +110,7 @@ function operation(name: RouteName, route: Route, components: Components): Opera
     ...(route.body !== undefined && { requestBody: requestBody(route.body, components) }),
     responses: {
       [route.status]: success(route, components),
+      ...(route.streams && { 204: { description: 'There is nothing more to tell.' } }),
       ...(!route.open && { 401: error }),
       default: error,
     },
@@ -142,7 +147,11 @@ function queryParameters(route: Route, components: Components) {
 
 function headerParameters(route: Route) {
   const schema: JsonSchema = { type: 'string', maxLength: 255 }
-  return route.idempotent ? [{ name: 'Idempotency-Key', in: 'header' as const, required: false, schema }] : []
+  const names = [
+    ...(route.idempotent ? ['Idempotency-Key'] : []),
+    ...(route.streams ? ['Last-Event-ID'] : []),
+  ]
+  return names.map((name) => ({ name, in: 'header' as const, required: false, schema }))
 }
 
 function requestBody(
@@ -153,7 +162,8 @@ function requestBody(
   return { required: true, content: { 'application/json': { schema: components.add(body, 'input') } } }
 }
 
-function success({ response, status, summary }: Route, components: Components): unknown {
+function success(route: Route, components: Components): unknown {
+  const { response, status, summary } = route
   if (response === null) return { description: status === 101 ? 'A WebSocket.' : 'Done.' }
   const [type, schema] =
     response === 'bytes'
@@ -161,5 +171,6 @@ function success({ response, status, summary }: Route, components: Components): 
       : response === 'lines'
         ? ['application/x-ndjson', components.add(imageProgress, 'output')]
         : ['application/json', components.add(response, 'output')]
-  return { description: summary, content: { [type]: { schema } } }
+  const stream = route.streams && { 'text/event-stream': { schema: EVENT_STREAM } }
+  return { description: summary, content: { [type]: { schema }, ...stream } }
 }

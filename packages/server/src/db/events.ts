@@ -28,29 +28,28 @@ export class EventTable {
     this.#db = db
   }
 
-  add(sandboxId: string, type: EventType, data: SandboxEvent['data']): SandboxEvent {
-    const row = this.#db.get<Row>(
-      'INSERT INTO events (sandbox_id, type, data, created_at) VALUES (?, ?, ?, ?) RETURNING *',
+  add(sandboxId: string, type: EventType, data: SandboxEvent['data']): void {
+    this.#db.run(
+      'INSERT INTO events (sandbox_id, type, data, created_at) VALUES (?, ?, ?, ?)',
       sandboxId,
       type,
       JSON.stringify(data),
       Date.now(),
     )
-    return fromRow(row!)
   }
 
   list(sandboxId: string, query: EventQuery): SandboxEvent[] {
     const conditions = ['sandbox_id = ?']
     const values: (string | number)[] = [sandboxId]
-    const add = (condition: string, ...more: (string | number)[]) => {
+    const add = (condition: string, value: string | number) => {
       conditions.push(condition)
-      values.push(...more)
+      values.push(value)
     }
     if (query.after !== undefined) add('seq > ?', query.after)
     if (query.before !== undefined) add('seq < ?', query.before)
     if (query.from !== undefined) add('created_at >= ?', query.from)
     if (query.to !== undefined) add('created_at < ?', query.to)
-    if (query.types) add(`type IN (${query.types.map(() => '?').join(', ')})`, ...query.types)
+    if (query.types) add('type IN (SELECT value FROM json_each(?))', JSON.stringify(query.types))
     const order = query.direction === 'asc' ? 'ASC' : 'DESC'
     return this.#db
       .all<Row>(

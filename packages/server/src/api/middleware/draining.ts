@@ -1,23 +1,21 @@
 import { IsletError } from '@islet/contract'
 
 export interface Drain {
-  readonly draining: boolean
+  /** Aborted once begun: answers that have no end of their own end then. */
+  readonly signal: AbortSignal
   begin(): void
   check(): void
 }
 
 /** Once begun, every new request is turned away; those that run go on. */
 export function createDrain(): Drain {
-  let draining = false
+  const controller = new AbortController()
+  const { signal } = controller
   return {
-    get draining() {
-      return draining
-    },
-    begin() {
-      draining = true
-    },
+    signal,
+    begin: () => controller.abort(),
     check() {
-      if (draining) throw new IsletError('draining')
+      if (signal.aborted) throw new IsletError('draining')
     },
   }
 }
