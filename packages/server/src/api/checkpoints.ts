@@ -5,8 +5,9 @@ export function checkpointRoutes({ checkpoints, patches, services, tokens }: Api
   return {
     createCheckpoint: ({ params, body }) => checkpoints.create(params.id, body.name),
     listCheckpoints: ({ params }) => ({ checkpoints: checkpoints.list(params.id) }),
-    restoreCheckpoint: async ({ params }) => {
+    restoreCheckpoint: async ({ params, hold }) => {
       const restored = await checkpoints.restore(params.id, params.cid)
+      hold(params.id)
       return { ...restored, services: await services.outcomes(params.id) }
     },
     deleteCheckpoint: ({ params }) => checkpoints.delete(params.id, params.cid),

@@ -7,6 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { IsletError, newId } from '@islet/contract'
 import type { Db } from '../db/db.ts'
 import { SandboxTable } from '../db/sandboxes.ts'
+import { SavedTable } from '../db/saved-states.ts'
 import { openStore } from './testing/store.ts'
 
 const directories: string[] = []
@@ -161,4 +162,36 @@ test('a sandbox that failed can be read and not written', async () => {
     () => store.batch(sandboxId, []),
   ])
     assert.throws(write, { code: 'invalid_state' })
+})
+
+test('after a restore the limits hold for the keys of the checkpoint', async () => {
+  await using opened = openStore(temporary(), { keys: 3, bytes: 1000 })
+  const { store, sandboxId, db } = opened
+  const saved = new SavedTable(db)
+  const keep = (id: string) => {
+    db.run(
+      `INSERT INTO saved_states (id, sandbox_id, status, state, services, patch_runs, memory, frozen_ms, created_at)
+       VALUES (?, ?, 'ready', '{}', '[]', '[]', 0, 0, 0)`,
+      id,
+      sandboxId,
+    )
+    saved.copyStoreFrom(id, sandboxId, Date.now())
+  }
+  const restore = (id: string) => opened.restore(() => saved.copyStoreTo(id, sandboxId, Date.now()))
+  store.set(sandboxId, 'a', { value: '1' })
+  keep('one')
+  for (const key of ['b', 'c']) store.set(sandboxId, key, { value: '1' })
+  keep('full')
+  assert.throws(() => store.set(sandboxId, 'd', { value: '1' }), isFull)
+
+  await restore('one')
+  assert.deepEqual(store.list(sandboxId, {}).keys, ['a'])
+  for (const key of ['d', 'e']) store.set(sandboxId, key, { value: '1' })
+  assert.throws(() => store.set(sandboxId, 'f', { value: '1' }), isFull)
+
+  await restore('one')
+  store.set(sandboxId, 'g', { value: '1' })
+  await restore('full')
+  assert.throws(() => store.set(sandboxId, 'd', { value: '1' }), isFull)
+  assert.deepEqual(store.list(sandboxId, {}).keys, ['a', 'b', 'c'])
 })

@@ -123,6 +123,8 @@ export class ProcessTracker implements SandboxObserver {
     } catch (error) {
       this.#tracked.delete(record.id)
       this.#records.neverRan(record, error)
+      // Given up while it was being started: that is the reason, not what the guest said then.
+      if (tracked.record.status === 'lost') throw new IsletError('sandbox_lost', tracked.lostBecause)
       throw error
     }
   }

@@ -1,6 +1,6 @@
 // The real store on the real database of a directory, with one sandbox on record, without a server around it.
 
-import type { SandboxObserver } from '../../control/fleet.ts'
+import type { RunningSandbox, SandboxObserver } from '../../control/fleet.ts'
 import { move } from '../../control/lifecycle.ts'
 import { newRecord } from '../../control/record.ts'
 import { type Db, openDb } from '../../db/db.ts'
@@ -13,6 +13,8 @@ export interface OpenStore extends AsyncDisposable {
   sandboxId: string
   /** Changes the record of the sandbox. */
   save(change: Partial<SandboxRecord>): void
+  /** As when the sandbox is taken back to a checkpoint, whose rows `give` writes. */
+  restore(give: () => void): Promise<void>
   /** As when the sandbox is deleted. */
   remove(): Promise<void>
 }
@@ -38,6 +40,12 @@ export function openStore(directory: string, limits?: StoreOptions['limits']): O
     store,
     sandboxId: record.id,
     save,
+    async restore(give) {
+      for (const observer of observers) await observer.suspended?.(record.id, { kept: false })
+      give()
+      const sandbox = { record: table.get(record.id)! } as RunningSandbox
+      for (const observer of observers) await observer.began(sandbox, 'restarted')
+    },
     async remove() {
       save({ status: 'stopped', stoppedAt: Date.now() })
       for (const observer of observers) await observer.gone(record.id, { removed: true })
