@@ -5,7 +5,7 @@ import type { Storage } from '../storage/storage.ts'
 
 /** A root with a layer of its own over a saved one. `layer` is made by `makeLayer`. */
 export function rootOver(saved: Root, layer: string, storage: Storage): Root {
-  if (!storage.capabilities.stacks) return { layer, trees: saved.trees }
+  if (clonesLayers(storage)) return { layer, trees: saved.trees }
   const over = (tree: Tree): Tree => ({
     ...tree,
     lowers: [{ kind: 'layer', name: saved.layer, tree: tree.tree }, ...tree.lowers],
@@ -13,14 +13,22 @@ export function rootOver(saved: Root, layer: string, storage: Storage): Root {
   return { layer, trees: saved.trees.map(over) }
 }
 
-/** Where layers can be stacked an empty one is enough; else all is copied. */
+/** An empty one over the saved one, or a clone of that. */
 export async function makeLayer(
   storage: Storage,
   options: { layer: string; over?: Root; limitBytes: number },
 ): Promise<void> {
   const { layer, over, limitBytes } = options
-  if (over && !storage.capabilities.stacks) await storage.clone(over.layer, layer, { limitBytes })
+  if (over && clonesLayers(storage)) await storage.clone(over.layer, layer, { limitBytes })
   else await storage.create(layer, { limitBytes })
+}
+
+/**
+ * Where layers cannot be stacked, and where a clone costs nothing. A clone is also the truer copy: hard links stay linked when
+ * they are written to, and inode numbers, which are of one subvolume, stay those of one.
+ */
+function clonesLayers({ capabilities }: Storage): boolean {
+  return !capabilities.stacks || capabilities.clone === 'btrfs'
 }
 
 /** The layers of a root, topmost first. */
