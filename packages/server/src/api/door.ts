@@ -56,6 +56,7 @@ export class Door {
   #server: Server | undefined
   #rest: NodeJS.Timeout | undefined
   #isClosed = false
+  #isStill = false
 
   static of(socket: Socket): Door | undefined {
     return visitors.get(socket)?.door
@@ -79,6 +80,20 @@ export class Door {
     server.on('error', (error) => this.#options.log.debug({ err: error }, 'a sandbox could not connect'))
     server.unref()
     if (this.#isClosed) server.close()
+  }
+
+  /** The sandbox is frozen: until `goOn` nobody is late. */
+  standStill(): void {
+    this.#isStill = true
+    for (const socket of this.#sockets) clearTimeout(visitors.get(socket)?.deadline)
+  }
+
+  goOn(): void {
+    this.#isStill = false
+    for (const socket of this.#sockets) {
+      const visitor = visitors.get(socket)!
+      this.#expect(socket, visitor, visitor.isBusy ? REQUEST_MS : HEAD_MS)
+    }
   }
 
   /** Nobody enters any more; whoever is being served has `timeoutMs` to be answered. */
@@ -148,7 +163,8 @@ export class Door {
 
   #expect(socket: Socket, visitor: Visitor, withinMs: number): void {
     clearTimeout(visitor.deadline)
-    if (!socket.destroyed) visitor.deadline = setTimeout(() => socket.destroy(), withinMs).unref()
+    if (socket.destroyed || this.#isStill) return
+    visitor.deadline = setTimeout(() => socket.destroy(), withinMs).unref()
   }
 
   #isWelcome(): boolean {

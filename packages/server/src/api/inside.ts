@@ -65,17 +65,17 @@ export class InsideSockets {
    * no connection can go with it.
    */
   async #suspended(id: string, { kept }: { kept: boolean }): Promise<void> {
-    const staysHere = kept && this.#options.sandboxes.info().capabilities.memoryCheckpoint !== true
-    if (staysHere) return
     const door = this.#doors.get(id)
+    const staysHere = kept && this.#options.sandboxes.info().capabilities.memoryCheckpoint !== true
+    if (staysHere) return door?.standStill()
     this.#doors.delete(id)
     await door?.leave(kept ? LEAVE_MS : 0)
   }
 
   #began({ record, machine }: RunningSandbox, how: Beginning): void | Promise<void> {
     const { log } = this.#options
-    // It goes on where it stood still.
-    if (how === 'resumed' && this.#doors.has(record.id)) return
+    const known = how === 'resumed' ? this.#doors.get(record.id) : undefined
+    if (known) return known.goOn()
     const door = new Door({
       sandboxId: record.id,
       path: `${machine.shell.linkDir}/${SOCKET_NAME}`,

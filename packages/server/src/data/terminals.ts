@@ -121,7 +121,7 @@ export class Terminals implements SandboxObserver {
     const { id } = await processes.startOwned(sandboxId, start, owner)
     try {
       this.#find(sandboxId, terminalId)
-      if (!background) this.#assertKept(await processes.waitEnd(sandboxId, id, options.signal))
+      if (!background) assertEnded(await processes.waitEnd(sandboxId, id, options.signal))
     } catch (error) {
       await processes.cancel(sandboxId, id).catch(() => {}) // the sandbox is gone, and it with it
       throw error
@@ -256,6 +256,11 @@ export class Terminals implements SandboxObserver {
       finishedAt: endedAt,
     }
   }
+}
+
+function assertEnded({ status }: ProcessInfo): void {
+  if (status !== 'lost') return
+  throw new IsletError('sandbox_lost', 'What ran in the sandbox ended before the command did.')
 }
 
 function joinPaths(base: string | undefined, path: string | undefined): string | undefined {

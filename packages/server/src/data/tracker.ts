@@ -301,7 +301,9 @@ export class ProcessTracker implements SandboxObserver {
     if (this.#isLeaving || this.#closed) return
     this.kill(tracked).catch((error) => {
       this.#options.log.debug({ process: tracked.record.id, error }, 'abandoned process not killed')
-      tracked.abandonment.begin(ABANDON_AGAIN_MS)
+      const isStill = error instanceof IsletError && error.code === 'invalid_state'
+      if (isStill) this.#cancelled.add(tracked)
+      else tracked.abandonment.begin(ABANDON_AGAIN_MS)
     })
   }
 
