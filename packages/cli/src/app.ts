@@ -32,6 +32,7 @@ import { setup } from './commands/setup.ts'
 import { sh } from './commands/sh.ts'
 import { signal } from './commands/signal.ts'
 import { signals } from './commands/signals.ts'
+import { snapshot } from './commands/snapshot.ts'
 import { store } from './commands/store.ts'
 import { timeout } from './commands/timeout.ts'
 import { token } from './commands/token.ts'
@@ -73,6 +74,7 @@ const COMMANDS: readonly (() => Command)[] = [
   restore,
   fork,
   rm,
+  snapshot,
   store,
   token,
   image,

@@ -22,6 +22,8 @@ const HINTS: Partial<Record<AnyErrorCode | SystemCode, string>> = {
   sandbox_lost: 'islet ls --all shows what became of it.',
   server_disk_full: 'islet image collect frees what nothing uses; islet rm removes sandboxes.',
   port_taken: 'islet ports SANDBOX shows who listens; without --strict-port the next free one is taken.',
+  snapshot_damaged: 'islet snapshot export SNAPSHOT FILE writes it anew.',
+  snapshot_not_found: 'islet snapshot ls shows the ones there are.',
   service_not_found: 'islet service ls SANDBOX shows the ones there are.',
   user_not_found: 'islet exec SANDBOX -- cat /etc/passwd lists the users.',
 }

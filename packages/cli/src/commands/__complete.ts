@@ -52,4 +52,12 @@ const names: Names = {
       { text: id, summary: name },
     ])
   },
+  async snapshots() {
+    const signal = AbortSignal.timeout(PATIENCE_MS)
+    const { snapshots } = await connect({ retries: 0 }).snapshots.list({ signal })
+    return snapshots.flatMap(({ id, tag, name }) => [
+      ...(tag === null ? [] : [{ text: tag, summary: name ?? id }]),
+      { text: id, summary: tag ?? name ?? '' },
+    ])
+  },
 }

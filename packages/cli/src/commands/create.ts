@@ -19,11 +19,17 @@ export function create(): Command {
         'begin as this checkpoint; what is not given is as it was there',
       ).conflicts('runtime'),
     )
-    .action(async (flags: SandboxFlags & JsonFlag & { checkpoint?: string }) => {
+    .addOption(
+      new Option(
+        '--snapshot <snapshot>',
+        'begin as the snapshot of this id or tag; what is not given is as it was there',
+      ).conflicts(['runtime', 'checkpoint']),
+    )
+    .action(async (flags: SandboxFlags & JsonFlag & { checkpoint?: string; snapshot?: string }) => {
       const islet = connect()
       const sandbox =
         flags.checkpoint === undefined
-          ? await islet.sandboxes.create(toCreateOptions(flags))
+          ? await islet.sandboxes.create({ snapshot: flags.snapshot, ...toCreateOptions(flags) })
           : await islet.checkpoints.createSandbox(flags.checkpoint, toCopyOptions(flags))
       if (flags.json) printJson(await sandbox.getInfo())
       else print(sandbox.id)

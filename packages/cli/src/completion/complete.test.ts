@@ -8,7 +8,7 @@ import { completionTable } from './table.ts'
 
 // What a server without sandboxes offers; main.test.ts completes the names of a real one.
 const none = async () => []
-const names = { sandboxes: none, processes: none, services: none, checkpoints: none }
+const names = { sandboxes: none, processes: none, services: none, checkpoints: none, snapshots: none }
 
 async function suggest(...words: string[]): Promise<string[] | undefined> {
   return (await complete(createProgram(), words, names))?.map(({ text }) => text)

@@ -12,6 +12,7 @@ export interface Names {
   processes(sandbox: string): Promise<Suggestion[]>
   services(sandbox: string): Promise<Suggestion[]>
   checkpoints(sandbox: string): Promise<Suggestion[]>
+  snapshots(): Promise<Suggestion[]>
 }
 
 /** Undefined: files of this machine. */
@@ -74,5 +75,6 @@ async function ofKind(
   if (kind === 'process') return names.processes(given[0] ?? '')
   if (kind === 'service') return names.services(given[0] ?? '')
   if (kind === 'checkpoint') return names.checkpoints(given[0] ?? '')
+  if (kind === 'snapshot') return names.snapshots()
   return kind === 'other' && given.length === 0 ? [] : undefined
 }

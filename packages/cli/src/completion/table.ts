@@ -17,6 +17,7 @@ export type ArgumentKind =
   | 'process'
   | 'service'
   | 'checkpoint'
+  | 'snapshot'
   | 'location'
   | 'file'
   | 'other'
@@ -46,8 +47,11 @@ function entryOf(command: Command): CompletionEntry {
   }
 }
 
+const NAMED = ['sandbox', 'process', 'service', 'checkpoint', 'snapshot'] as const
+
 function kindOf(name: string): ArgumentKind {
-  if (name === 'sandbox' || name === 'process' || name === 'service' || name === 'checkpoint') return name
+  const named = NAMED.find((kind) => kind === name)
+  if (named) return named
   if (name === 'source' || name === 'target') return 'location'
   return name === 'path' ? 'file' : 'other'
 }
