@@ -147,7 +147,8 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     log,
     previewUrl,
   })
-  const patches = new Patches({ fleet, checkpoints, processes, log })
+  const use = (sandboxId: string) => sandboxes.suspension.activity.use(sandboxId)
+  const patches = new Patches({ fleet, checkpoints, processes, use, log })
   const inside = {
     code: new CodeRunner({ sandboxes, processes }),
     terminals: new Terminals({ db, sandboxes, processes, log }),

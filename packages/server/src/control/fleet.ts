@@ -71,6 +71,7 @@ export class Fleet {
   /** Those that are being stopped or exchanged right now: who wants to use one waits for its turn. */
   readonly unsteady = new Set<string>()
   closed = false
+  readonly #settling = new Map<string, Promise<void>>()
   readonly #observers: SandboxObserver[] = []
   readonly #failing = new Map<string, Promise<void>>()
 
@@ -133,6 +134,22 @@ export class Fleet {
     // Each is called before any is waited for: later ones may rely on what earlier ones have begun.
     const done = this.#observers.map((observer) => observer.began(sandbox, how))
     await Promise.all(done)
+  }
+
+  /** Whoever uses the sandbox, and its services, wait for this work. */
+  settle(id: string, work: Promise<void>): Promise<void> {
+    const settling = Promise.all([this.#settling.get(id), work]).then(() => {
+      if (this.#settling.get(id) === settling) this.#settling.delete(id)
+    })
+    this.#settling.set(id, settling)
+    return settling
+  }
+
+  /** What is done to it at its beginning, patches, is over. */
+  async settled(id: string): Promise<void> {
+    // One that is being brought back has not begun.
+    if (this.machines.has(id)) await this.machine(id)
+    await this.#settling.get(id)
   }
 
   async tellSuspended(id: string, options: { kept: boolean }): Promise<void> {

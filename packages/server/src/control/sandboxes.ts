@@ -176,10 +176,10 @@ export class Sandboxes implements Control {
       if (!saved) await this.#fleet.tellBegan({ record: settled, machine: started }, 'created')
       options.signal?.throwIfAborted()
       const record = this.#started(settled, options.commit)
+      this.#fleet.follow(record.id, started)
       if (saved) await this.#fleet.tellBegan({ record, machine: started }, memory ? 'adopted' : 'restarted')
       options.signal?.throwIfAborted()
-      this.#fleet.follow(record.id, started)
-      return toSandbox(record)
+      return this.get(record.id)
     } catch (error) {
       await this.#undo(fresh, machine)
       throw options.signal?.aborted ? options.signal.reason : asStartError(error)
@@ -234,6 +234,11 @@ export class Sandboxes implements Control {
 
   running(id: string): Promise<RunningSandbox> {
     return this.#fleet.running(id)
+  }
+
+  /** Its patches are applied. */
+  settled(id: string): Promise<void> {
+    return this.#fleet.settled(id)
   }
 
   /** For whatever somebody does with a sandbox: it is woken if need be, and not idle until the use is over. */

@@ -165,7 +165,9 @@ export class Saves {
       const copied = { ...state, path, leftover, ...none }
       this.#services.save({ sandboxId: record.id, name, spec, state: copied, createdAt: now, updatedAt: now })
     }
-    this.#patches.setRuns(record.id, saved.patchRuns)
+    // What was running then is running elsewhere, or not at all.
+    const runs = saved.patchRuns.map((run) => (run.status === 'running' ? { ...run, processId: null } : run))
+    this.#patches.setRuns(record.id, runs)
   }
 
   /** What a new sandbox takes over, as if its layer were `layer`. */

@@ -62,7 +62,9 @@ export class Suspension {
     if (this.#fleet.record(id).status === 'stopped') return { autoResumed: false, [Symbol.dispose]() {} }
     const leave = this.activity.use(id)
     try {
-      return { autoResumed: await this.#awake(id), [Symbol.dispose]: leave }
+      const autoResumed = await this.#awake(id)
+      await this.#fleet.settled(id)
+      return { autoResumed, [Symbol.dispose]: leave }
     } catch (error) {
       leave()
       throw error

@@ -186,6 +186,15 @@ export class Processes implements ProcessService {
     }
   }
 
+  /** The end of all it has printed, as text. */
+  tail(sandboxId: string, processId: string, maxBytes: number): string {
+    const { pieces = [] } = readOutput(this.#tracker.outputPath(sandboxId, processId), maxBytes) ?? {}
+    const bytes = Buffer.concat(pieces.map((piece) => piece.bytes))
+    // Not from the midst of a character.
+    const start = bytes.subarray(0, 3).findIndex((byte) => (byte & 0xc0) !== 0x80)
+    return bytes.subarray(Math.max(start, 0)).toString()
+  }
+
   async attach(sandboxId: string, processId: string, options: { replay: boolean }): Promise<Attachment> {
     const followed = await this.#tracker.followed(sandboxId, processId)
     const tracked = followed ?? this.#tracker.ended(this.#tracker.record(sandboxId, processId))

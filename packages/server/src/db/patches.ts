@@ -13,7 +13,7 @@ export interface PatchRecord {
 export interface PatchRunRecord {
   patchId: string
   status: Exclude<PatchRun['status'], 'pending'>
-  /** The process that runs it, named before it is started. */
+  /** The process that runs it, named before it is started. Null while running: it runs elsewhere, this is a copy. */
   processId: string | null
   exitCode: number | null
   output: string
@@ -44,11 +44,15 @@ export class PatchTable {
       patch.description,
       patch.createdAt,
     )
-    return this.#db.get<PatchRecord>(`${PATCH} WHERE id = ?`, patch.id)!
+    return this.get(patch.id)!
   }
 
   list(checkpointId: string): PatchRecord[] {
     return this.#db.all<PatchRecord>(`${PATCH} WHERE checkpoint_id = ? ORDER BY sequence`, checkpointId)
+  }
+
+  get(id: string): PatchRecord | undefined {
+    return this.#db.get<PatchRecord>(`${PATCH} WHERE id = ?`, id)
   }
 
   /** Answers whether there was one. */
@@ -56,8 +60,9 @@ export class PatchTable {
     return this.#db.run('DELETE FROM patches WHERE checkpoint_id = ? AND id = ?', checkpointId, id) > 0
   }
 
+  /** In the order they were begun. */
   runs(sandboxId: string): PatchRunRecord[] {
-    return this.#db.all<PatchRunRecord>(`${RUN} WHERE sandbox_id = ? ORDER BY at, patch_id`, sandboxId)
+    return this.#db.all<PatchRunRecord>(`${RUN} WHERE sandbox_id = ? ORDER BY rowid`, sandboxId)
   }
 
   saveRun(sandboxId: string, run: PatchRunRecord): void {
@@ -75,6 +80,10 @@ export class PatchTable {
       run.reason,
       run.at,
     )
+  }
+
+  removeRun(sandboxId: string, patchId: string): void {
+    this.#db.run('DELETE FROM patch_runs WHERE sandbox_id = ? AND patch_id = ?', sandboxId, patchId)
   }
 
   /** In place of what the sandbox has. */

@@ -57,18 +57,26 @@ export class Keeper {
       ready: () => this.#follow(),
     }
     try {
+      await this.#settled()
       for (;;) {
+        if (this.#isOver) return
         const step = steps[this.#record.state.status]
         if (!step) return
         await step()
         this.#isResuming = false
-        if (this.#isOver) return
       }
     } catch (error) {
       if (this.#isOver) return
       this.#parts.log.warn({ error, ...this.#key }, 'service failed')
       this.#parts.records.move(this.#key, 'fail', { reason: (error as Error).message })
     }
+  }
+
+  /** What runs in a sandbox finds it patched. */
+  async #settled(): Promise<void> {
+    const released = Promise.withResolvers<void>()
+    this.#released.signal.addEventListener('abort', () => released.resolve(), { once: true })
+    await Promise.race([this.#parts.sandboxes.settled(this.#key.sandboxId), released.promise])
   }
 
   get #record(): ServiceRecord {
