@@ -121,7 +121,7 @@ export const SETTINGS = {
     env: 'ISLET_MAX_SANDBOXES',
     parse: integer(1, 100_000),
     default: '1000',
-    help: 'How many sandboxes may live at once.',
+    help: 'How many sandboxes there may be at once; those that are paused or hibernated count.',
   }),
   defaultRuntime: setting({
     env: 'ISLET_DEFAULT_RUNTIME',

@@ -353,7 +353,7 @@ export class Sandboxes implements Control {
 
   unready(): string | undefined {
     if (this.#fleet.closed) return 'The server is shutting down.'
-    if (this.#isFull()) return `This server runs at most ${this.#options.maxSandboxes} sandboxes.`
+    if (this.#isFull()) return `This server holds at most ${this.#options.maxSandboxes} sandboxes.`
   }
 
   #assertRoom(): void {
