@@ -27,10 +27,9 @@ import { begin, hasEnded, isAtLeast, newState, type ServiceStatus } from './move
 import { outcomeOf, type ServiceOutcome } from './outcome.ts'
 import { PortGiver } from './port-giver.ts'
 import { type ServiceKey, ServiceRecords } from './records.ts'
-import { endProcess } from './stop.ts'
+import { endProcess, killStranger } from './stop.ts'
 
 const STOP_TIMEOUT_MS = 10_000
-const SIGKILL = 9
 /** A launch takes milliseconds; one that takes longer is told as `starting`. */
 const LAUNCH_WAIT_MS = 5000
 
@@ -246,9 +245,7 @@ export class Services implements SandboxObserver {
     const { leftover, status, processId } = this.#records.get(key).state
     if (how === 'adopted' && leftover) {
       const { machine } = await this.#options.sandboxes.running(key.sandboxId)
-      await machine.guest.signal(leftover, SIGKILL, { group: true }).catch((error) => {
-        if (!(error instanceof IsletError) || error.code !== 'process_not_found') throw error
-      })
+      await killStranger(machine.guest, leftover)
     }
     if (leftover) this.#records.note(key, { leftover: null })
     return Boolean(leftover) || (isAtLeast(status, 'running') && processId === null)

@@ -1,8 +1,14 @@
 // SIGTERM to all of a process's session, some time, SIGKILL.
+import { setTimeout } from 'node:timers/promises'
 import { IsletError } from '@islet/contract'
+import type { Guest } from '../../guest/guest.ts'
 import type { Processes } from '../processes.ts'
 
 const SIGTERM = 15
+const SIGKILL = 9
+/** What was killed lets go of its port within moments. */
+const KILL_LOOKS = 100
+const KILL_LOOK_MS = 20
 
 /** Answers once it has ended. */
 export async function endProcess(
@@ -20,4 +26,22 @@ export async function endProcess(
   }
   const { status } = await processes.get(sandboxId, processId, { waitMs: options.timeoutMs })
   if (status === 'running') await processes.kill(sandboxId, processId)
+}
+
+/** One that nobody here has a record of. */
+export async function killStranger(
+  guest: Pick<Guest, 'signal' | 'processes'>,
+  processId: string,
+): Promise<void> {
+  try {
+    await guest.signal(processId, SIGKILL, { group: true })
+  } catch (error) {
+    if (error instanceof IsletError && error.code === 'process_not_found') return
+    throw error
+  }
+  for (let look = 0; look < KILL_LOOKS; look++) {
+    const all = await guest.processes()
+    if (!all.some(({ id, running }) => id === processId && running)) return
+    await setTimeout(KILL_LOOK_MS, undefined, { ref: false })
+  }
 }
