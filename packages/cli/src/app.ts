@@ -8,6 +8,7 @@ import { cp } from './commands/cp.ts'
 import { create } from './commands/create.ts'
 import { doctor } from './commands/doctor.ts'
 import { env } from './commands/env.ts'
+import { events } from './commands/events.ts'
 import { exec } from './commands/exec.ts'
 import { fork } from './commands/fork.ts'
 import { hibernate } from './commands/hibernate.ts'
@@ -68,6 +69,7 @@ const COMMANDS: readonly (() => Command)[] = [
   preview,
   kill,
   logs,
+  events,
   watch,
   service,
   checkpoint,

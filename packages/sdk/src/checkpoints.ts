@@ -9,6 +9,7 @@ import {
 import type { Client } from './client.ts'
 import { createOnce, type OnceOptions } from './create-once.ts'
 import { errorFromBody } from './errors.ts'
+import { Patches } from './patches.ts'
 import { Sandbox } from './sandbox.ts'
 
 interface Abortable {
@@ -33,10 +34,12 @@ export interface ForkResults extends Array<ForkResult> {
 
 /** Saved states of sandboxes, found by id alone. They outlive their sandbox. */
 export class Checkpoints {
+  readonly patches: Patches
   readonly #client: Client
 
   constructor(client: Client) {
     this.#client = client
+    this.patches = new Patches(client)
   }
 
   async get(id: string, options: Abortable = {}): Promise<CheckpointInfo> {

@@ -82,6 +82,17 @@ export class Client {
     })
   }
 
+  /** The same; undefined when the answer is that there is none. */
+  streamOrNothing<Name extends RouteName>(
+    name: Name,
+    options: CallOptions<Name> = {},
+  ): Promise<ReadableStream<Uint8Array> | undefined> {
+    return this.#request(name, options, async ({ status, body }) => {
+      if (status === 204) return undefined
+      return relay(body, (error) => this.#explain(error, options.signal))
+    })
+  }
+
   /** A call that answers with one JSON value per line. */
   async *lines<Name extends RouteName>(name: Name, options: CallOptions<Name> = {}): AsyncGenerator<unknown> {
     for await (const line of readLines(await this.stream(name, options))) yield parseJson(line)

@@ -4,6 +4,8 @@ export type {
   CodeResult,
   CreatePreview,
   ErrorCode,
+  EventPage,
+  EventType,
   ExecResult,
   FileChange,
   FileEntry,
@@ -11,6 +13,8 @@ export type {
   Language,
   ListeningPort,
   OverlayInfo,
+  PatchInfo,
+  PatchRun,
   Preview,
   ProcessInfo,
   ProcessOutput,
@@ -18,6 +22,7 @@ export type {
   RunResult,
   RuntimeInfo,
   Sandbox as SandboxInfo,
+  SandboxEvent,
   SandboxPage,
   SandboxStatus,
   SandboxToken,
@@ -44,6 +49,7 @@ export type { ForkOptions, ForkResult, ForkResults, FromCheckpointOptions } from
 export type { RunCodeOptions } from './code.ts'
 export type { TokenSource } from './credential.ts'
 export { type AnyErrorCode, CLIENT_ERRORS, type ClientErrorCode, hasCode } from './errors.ts'
+export type { Events, FollowEventsOptions, ListEventsOptions } from './events.ts'
 export type {
   AttachOptions,
   Command,

@@ -1,6 +1,7 @@
 import type { RunResult, RuntimeInfo, ServerInfo } from '@islet/contract'
 import { Checkpoints } from './checkpoints.ts'
 import { type CallOptions, Client } from './client.ts'
+import { Events } from './events.ts'
 import type { Command, RunOptions } from './exec.ts'
 import { Images } from './images.ts'
 import { type CreateOptions, Sandboxes } from './sandboxes.ts'
@@ -33,6 +34,11 @@ export class Islet {
     this.images = new Images(this.#client)
     this.checkpoints = new Checkpoints(this.#client)
     this.snapshots = new Snapshots(this.#client)
+  }
+
+  /** The history of a sandbox, also of one that is gone. */
+  events(sandboxId: string): Events {
+    return new Events(this.#client, sandboxId)
   }
 
   readonly runtimes = {

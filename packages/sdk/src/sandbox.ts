@@ -1,10 +1,13 @@
 import type {
   CheckpointInfo,
   CodeResult,
+  CreatePatch,
   CreatePreview,
   ExecResult,
   Language,
   ListeningPort,
+  PatchInfo,
+  PatchRun,
   Preview,
   RestoredSandbox,
   Sandbox as SandboxInfo,
@@ -29,10 +32,12 @@ import { type RunCodeOptions, runCode } from './code.ts'
 import { isDue } from './credential.ts'
 import { EnvFiles } from './env-files.ts'
 import { hasCode } from './errors.ts'
+import { Events } from './events.ts'
 import { type CommandOptions, Exec } from './exec.ts'
 import { Files } from './files.ts'
 import { type CreateOptions, Islet, type ListOptions } from './islet.ts'
 import { Life, type WakeOptions } from './life.ts'
+import { listPatches } from './patches.ts'
 import { Previews, type UrlOfPort } from './previews.ts'
 import { Pty } from './pty.ts'
 import { Services } from './services.ts'
@@ -70,6 +75,7 @@ export class Sandbox {
   readonly service: Services
   readonly signals: Signals
   readonly store: Store
+  readonly events: Events
   readonly #life: Life
   readonly #previews: Previews
   readonly #checkpoints: SandboxCheckpoints
@@ -106,6 +112,32 @@ export class Sandbox {
     return new Islet({ url, apiKey, token, fetch, WebSocket, retries }).checkpoints.createSandbox(id, create)
   }
 
+  /** Adds a script that is run once in every sandbox made from the checkpoint. */
+  static createCheckpointPatch(
+    checkpointId: string,
+    options: CreatePatch & ClientOptions & Abortable,
+  ): Promise<PatchInfo> {
+    const { script, description, signal, ...client } = options
+    return new Islet(client).checkpoints.patches.create(checkpointId, { script, description }, { signal })
+  }
+
+  /** In the order they are applied. */
+  static listCheckpointPatches(
+    checkpointId: string,
+    options: ClientOptions & Abortable = {},
+  ): Promise<PatchInfo[]> {
+    return new Islet(options).checkpoints.patches.list(checkpointId, { signal: options.signal })
+  }
+
+  /** Where it was applied it stays so. */
+  static deleteCheckpointPatch(
+    checkpointId: string,
+    patchId: string,
+    options: ClientOptions & Abortable = {},
+  ): Promise<void> {
+    return new Islet(options).checkpoints.patches.delete(checkpointId, patchId, { signal: options.signal })
+  }
+
   /** For `Islet`; others use the statics. */
   constructor(client: Client, { token, tokenExpiresAt, ...info }: SandboxInfo & Partial<NewToken>) {
     this.#client = client
@@ -121,6 +153,7 @@ export class Sandbox {
     this.service = new Services(client, info.id)
     this.signals = new Signals(client, info.id)
     this.store = new Store(client, info.id)
+    this.events = new Events(client, info.id)
     this.#life = new Life(client, info.id)
     this.#previews = new Previews(client, info.id)
     this.#checkpoints = new SandboxCheckpoints(client, info.id)
@@ -263,6 +296,11 @@ export class Sandbox {
 
   deleteCheckpoint(id: string, options: Abortable = {}): Promise<void> {
     return this.#checkpoints.delete(id, options)
+  }
+
+  /** What became of the patches of the checkpoint that it was made from, in their order. */
+  listPatches(options: Abortable = {}): Promise<PatchRun[]> {
+    return listPatches(this.#client, this.id, options)
   }
 
   /** Publishes it as it is now as a base for new sandboxes, which outlives it: `create({ snapshot })`. */

@@ -1,9 +1,10 @@
 import { Command } from 'commander'
 import { create } from './checkpoint/create.ts'
 import { ls } from './checkpoint/ls.ts'
+import { patch } from './checkpoint/patch.ts'
 import { rm } from './checkpoint/rm.ts'
 
-const COMMANDS = [create, ls, rm]
+const COMMANDS = [create, ls, rm, patch]
 
 export function checkpoint(): Command {
   const group = new Command('checkpoint')

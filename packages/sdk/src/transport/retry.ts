@@ -20,7 +20,8 @@ export async function withRetries<T>(
   }
 }
 
-function isTransient(error: unknown): boolean {
+/** Worth to try again: nothing was answered, or that somebody is busy or going away. */
+export function isTransient(error: unknown): boolean {
   if (hasCode(error, 'connection_failed', 'idempotency_running')) return true
   return error instanceof IsletError && error.retryable && (error.status === 502 || error.status === 503)
 }
