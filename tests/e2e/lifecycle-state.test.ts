@@ -1,5 +1,6 @@
 // Every state a sandbox can be in, every verb that can be said to it over HTTP, and what keeps running meanwhile.
 import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SANDBOX_STATUSES, type Sandbox as SandboxInfo, type SandboxStatus } from '@islet/contract'
@@ -12,6 +13,7 @@ import { startSuite } from '../support/suite.ts'
 const suite = await startSuite()
 const { islet, server } = suite
 
+const MIB = 1024 * 1024
 const VERBS = ['pause', 'resume', 'hibernate', 'wake', 'restore', 'delete'] as const
 type Verb = (typeof VERBS)[number]
 /** What a verb makes of a sandbox in this state, and the event of that. All others are refused. */
@@ -145,6 +147,36 @@ test('a command that somebody waits for is paused too, and answers when the sand
   assert.equal(await Promise.race([running, sleep(200, 'still')]), 'still')
   await sandbox.files.write('go', '')
   assert.equal((await running).stdout, 'done\n')
+})
+
+test('a file on its way in or out waits too, and arrives whole', async () => {
+  await using sandbox = await suite.create()
+  const piece = randomBytes(MIB)
+  const halfway = Promise.withResolvers<void>()
+  const goesOn = Promise.withResolvers<void>()
+  async function* pieces() {
+    for (let n = 0; n < 32; n++) {
+      if (n === 16) halfway.resolve()
+      yield piece
+    }
+    await goesOn.promise
+  }
+  const written = sandbox.files.write('file', pieces())
+  await halfway.promise
+  await sandbox.pause()
+  goesOn.resolve()
+  assert.equal(await Promise.race([written.then(() => 'written'), sleep(200, 'waiting')]), 'waiting')
+  await sandbox.resume()
+  await written
+  let size = 0
+  for await (const bytes of await sandbox.files.readStream('file')) {
+    if (size === 0) await sandbox.pause().then(() => sandbox.resume())
+    size += bytes.length
+  }
+  assert.equal(size, 32 * MIB)
+  const expected = createHash('sha256')
+  for (let n = 0; n < 32; n++) expected.update(piece)
+  assert.equal((await say(sandbox, 'sha256sum file')).slice(0, 64), expected.digest('hex'))
 })
 
 test('twenty calls at once to one that stands still share one wake, whatever they are', async () => {
