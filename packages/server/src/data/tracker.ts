@@ -21,7 +21,8 @@ const SWEEP_EVERY = 100
 const GUEST_WAIT_MS = 10_000
 const ABANDON_AGAIN_MS = 5000
 
-const STARTED_OVER = 'What ran in the sandbox ended when it was hibernated or taken back to a checkpoint.'
+const STARTED_OVER =
+  'What ran in the sandbox has ended: it was hibernated, lost while it stood still, or taken back to a checkpoint.'
 const ENDED = 'The sandbox ended before the process did.'
 
 const SIGKILL = 9

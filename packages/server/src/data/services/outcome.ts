@@ -1,6 +1,6 @@
 // What became of a service when its sandbox was started: said once it is known, or after a bounded time.
 import { setTimeout } from 'node:timers/promises'
-import type { RestoredSandbox } from '@islet/contract'
+import { IsletError, type RestoredSandbox } from '@islet/contract'
 import type { ServiceState } from '../../db/services.ts'
 import { hasEnded, isAtLeast } from './moves.ts'
 import type { ServiceKey, ServiceRecords } from './records.ts'
@@ -14,18 +14,23 @@ const SETTLE_WAIT_MS = 1500
 
 type Look = (record: { state: ServiceState }) => boolean
 
-/** `begun`: what the start does to the record has been done. */
+/** `begun`: what the start does to the record has been done. Undefined: it was to be deleted, and is. */
 export async function outcomeOf(
   records: ServiceRecords,
   key: ServiceKey,
   { begun }: { begun: Promise<unknown> },
-): Promise<ServiceOutcome> {
+): Promise<ServiceOutcome | undefined> {
   await Promise.race([begun, setTimeout(START_WAIT_MS, undefined, { ref: false })])
   const runs: Look = ({ state }) => hasEnded(state) || isAtLeast(state.status, 'running')
-  await records.wait(key, runs, { waitMs: START_WAIT_MS })
   const isSettled: Look = ({ state }) => hasEnded(state) || state.status === 'ready'
-  const { state } = await records.wait(key, isSettled, { waitMs: SETTLE_WAIT_MS })
-  return { name: key.name, ...told(state) }
+  try {
+    await records.wait(key, runs, { waitMs: START_WAIT_MS })
+    const { state } = await records.wait(key, isSettled, { waitMs: SETTLE_WAIT_MS })
+    return { name: key.name, ...told(state) }
+  } catch (error) {
+    if (error instanceof IsletError && error.code === 'service_not_found') return undefined
+    throw error
+  }
 }
 
 function told({ status, reason, restartCount }: ServiceState): Omit<ServiceOutcome, 'name'> {

@@ -35,7 +35,7 @@ const LAUNCH_WAIT_MS = 5000
 
 /** Before a sandbox stands still, whatever is being started or asked inside has this long to come to a point. */
 const RELEASE_WAIT_MS = 2000
-const STARTED_OVER = 'The sandbox was hibernated or taken back to a checkpoint.'
+const STARTED_OVER = 'The sandbox was hibernated, lost while it stood still, or taken back to a checkpoint.'
 
 export interface ServicesOptions {
   db: Db
@@ -169,13 +169,12 @@ export class Services implements SandboxObserver {
   /** How each has come out of a start of its sandbox, once that is known or after a while. */
   async outcomes(sandboxId: string): Promise<ServiceOutcome[]> {
     const names = this.#records.list(sandboxId).map(({ name }) => name)
-    return Promise.all(
-      names.map((name) => {
-        const key = { sandboxId, name }
-        // What the start did to the record comes first.
-        return outcomeOf(this.#records, key, { begun: this.#alone(key, async () => {}) })
-      }),
-    )
+    const outcomes = names.map((name) => {
+      const key = { sandboxId, name }
+      // What the start did to the record comes first.
+      return outcomeOf(this.#records, key, { begun: this.#alone(key, async () => {}) })
+    })
+    return (await Promise.all(outcomes)).filter((outcome) => outcome !== undefined)
   }
 
   async gone(sandboxId: string, options: { removed: boolean }): Promise<void> {
