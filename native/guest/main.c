@@ -2,6 +2,9 @@
  * The guest: PID 1 of a sandbox, or a plain child where there is no sandbox around it.
  *
  *     guest [--socket PATH]
+ *     guest --settle [--hostname NAME] [--memory BYTES] [--pids N]
+ *
+ * The second sets these for a sandbox with a kernel of its own and ends; see settle.h.
  *
  * It dies only here, at boot. Later every failure is a frame to the server. Under the name islet-signal it is a program
  * for users: islet_signal.c.
@@ -22,6 +25,7 @@
 #include "link.h"
 #include "loop.h"
 #include "reap.h"
+#include "settle.h"
 #include "task.h"
 
 #define DEFAULT_SOCKET "/.islet/link.sock"
@@ -67,8 +71,10 @@ static bool after_turn(void) {
 
 int main(int argc, char **argv) {
   if (argc > 0 && strcmp(basename(argv[0]), "islet-signal") == 0) return islet_signal(argc, argv);
+  if (argc > 1 && strcmp(argv[1], "--settle") == 0) return settle(argc - 2, argv + 2);
   const char *socket = read_arguments(argc, argv);
   forget_inheritance();
+  settle_from_environment();
   launch_init();
   if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) die("cannot become a subreaper");
   if (!loop_init()) die("cannot make an epoll loop");

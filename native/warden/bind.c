@@ -18,8 +18,7 @@
 #include "paths.h"
 #include "shell.h"
 
-/* A real directory `name` in root: whatever else an image put there (a symlink, a file) is replaced, never followed. */
-static int make_mount_point(int root, const char *name, struct fail *fail) {
+int bind_mount_point(int root, const char *name, struct fail *fail) {
   struct stat stat;
   if (fstatat(root, name, &stat, AT_SYMLINK_NOFOLLOW) == 0) {
     if (S_ISDIR(stat.st_mode)) return 0;
@@ -33,10 +32,10 @@ static int make_mount_point(int root, const char *name, struct fail *fail) {
 
 static int make_mount_points(const struct bind *bind, const struct shell *shell, int root, struct fail *fail) {
   for (unsigned i = 0; i < shell->carrieds; i++) {
-    if (make_mount_point(root, shell->carried[i], fail) < 0) return -1;
+    if (bind_mount_point(root, shell->carried[i], fail) < 0) return -1;
   }
   for (unsigned i = 1; i < bind->trees; i++) {
-    if (make_mount_point(root, bind->tree[i].at + 1, fail) < 0) return -1;
+    if (bind_mount_point(root, bind->tree[i].at + 1, fail) < 0) return -1;
   }
   return 0;
 }
@@ -52,7 +51,7 @@ static int carry(int from, int to, const char *name, struct fail *fail) {
   return 0;
 }
 
-static int attach(int mount_fd, int to, const char *name, struct fail *fail) {
+int bind_attach(int mount_fd, int to, const char *name, struct fail *fail) {
   AUTO_CLOSE int target = path_open(to, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
   if (target < 0) return fail_errno(fail, "attach", "open %s", name);
   if (move_mount(mount_fd, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0) {
@@ -65,7 +64,7 @@ static int attach(int mount_fd, int to, const char *name, struct fail *fail) {
 static int change_root(const struct bind *bind, const struct shell *shell, int old, const int *roots, struct fail *fail) {
   unsigned carried = 0;
   int result = 0;
-  for (unsigned i = 1; i < bind->trees && result == 0; i++) result = attach(roots[i], roots[0], bind->tree[i].at + 1, fail);
+  for (unsigned i = 1; i < bind->trees && result == 0; i++) result = bind_attach(roots[i], roots[0], bind->tree[i].at + 1, fail);
   for (; carried < shell->carrieds && result == 0; carried++) {
     result = carry(old, roots[0], shell->carried[carried], fail);
     if (result < 0) break;

@@ -4,6 +4,11 @@
 
 #include "request.h"
 
+/* A real directory `name` in root: whatever else an image put there (a symlink, a file) is replaced, never followed. */
+int bind_mount_point(int root, const char *name, struct fail *fail);
+/* A detached mount at <to>/<name>. */
+int bind_attach(int mount_fd, int to, const char *name, struct fail *fail);
+
 /* For a process of its own, which must end right after: it is left in the shell's namespaces, under other
  * credentials, and holding every fd and detached mount it needed. */
 int bind_shell(const struct bind *bind, struct fail *fail);

@@ -4,6 +4,7 @@
 #include "cgroup.h"
 #include "layer.h"
 #include "net.h"
+#include "runsc.h"
 #include "runtime.h"
 
 enum job_class dispatch_class(uint8_t code) {
@@ -16,6 +17,7 @@ enum job_class dispatch_class(uint8_t code) {
     case MSG_CGROUP_KILL:
     case MSG_CGROUP_DELETE:
     case MSG_CGROUP_RECLAIM:
+    case MSG_SHELL_PAUSE:
     case MSG_VETH_DELETE:
       return JOB_CONTROL;
     case MSG_LAYER_CLONE: /* a snapshot is short, and its source stands still meanwhile */
@@ -25,6 +27,9 @@ enum job_class dispatch_class(uint8_t code) {
     case MSG_LAYER_FLATTEN:
       return JOB_TREE;
     case MSG_SHELL_START:
+    case MSG_SHELL_RUN:
+    case MSG_SHELL_SAVE:
+    case MSG_SHELL_SETTLE:
       return JOB_START;
     default:
       return JOB_INLINE;
@@ -55,6 +60,10 @@ int dispatch(const struct request *r, struct wire_out *ok, struct fail *fail) {
       return result;
     }
     case MSG_SHELL_START: return runtime_start(r->name, r->uid_base, fail);
+    case MSG_SHELL_RUN: return runsc_run(r, fail);
+    case MSG_SHELL_PAUSE: return runsc_pause(r->name, r->flag, fail);
+    case MSG_SHELL_SETTLE: return runsc_settle(r, fail);
+    case MSG_SHELL_SAVE: return runsc_save(r->name, fail);
     case MSG_CGROUP_LIMIT: return cgroup_limit(r->name, &r->limits, fail);
     case MSG_CGROUP_FREEZE: return cgroup_freeze(r->name, r->flag, fail);
     case MSG_CGROUP_STAT: return cgroup_stat(r->name, ok, fail);

@@ -106,8 +106,9 @@ static void go_private(const struct arguments *args) {
   const char *images = args->images ? real_path(args->images, paths[2]) : data;
   const char *const keep[] = {run, data, images, real_path("/usr", paths[3]), "/proc", "/sys", "/dev", NULL};
   if (private_enter(keep) < 0) die("mount namespace");
-  if (mount("warden", run, "tmpfs", MS_NODEV | MS_NOSUID | MS_NOEXEC, "mode=700,size=4m") < 0) die("scratch");
+  if (mount("warden", run, "tmpfs", MS_NODEV | MS_NOSUID | MS_NOEXEC, "mode=711,size=4m") < 0) die("scratch");
   if (mount(NULL, run, NULL, MS_PRIVATE, NULL) < 0) die("scratch");
+  warden.run = run;
   warden.scratch_fd = open(run, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (warden.scratch_fd < 0) die(run);
   snprintf(warden.scratch, sizeof warden.scratch, "/proc/self/fd/%d", warden.scratch_fd);

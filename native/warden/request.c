@@ -120,6 +120,13 @@ static bool decode_network(const struct wire_field *record, struct network *netw
          network->prefix <= 32;
 }
 
+static bool read_flag(const struct wire_field *field, bool *out) {
+  uint32_t value;
+  if (!wire_u32(field, &value) || value > 1) return false;
+  *out = value == 1;
+  return true;
+}
+
 static bool bind_field(const struct wire_field *field, struct bind *bind) {
   switch (field->tag) {
     case TAG_BIND_pid: return wire_u32(field, &bind->pid);
@@ -134,14 +141,25 @@ static bool bind_field(const struct wire_field *field, struct bind *bind) {
   }
 }
 
+static bool run_field(const struct wire_field *field, struct request *r) {
+  switch (field->tag) {
+    case TAG_SHELL_RUN_shell: return read_name(field, r->name, sizeof r->name);
+    case TAG_SHELL_RUN_uid_base: return wire_u32(field, &r->bind.uid_base);
+    case TAG_SHELL_RUN_layer: return read_name(field, r->bind.layer, sizeof r->bind.layer);
+    case TAG_SHELL_RUN_tree: return r->bind.trees < MAX_TREES && decode_tree(field, &r->bind.tree[r->bind.trees++]);
+    case TAG_SHELL_RUN_network: return r->bind.has_network = decode_network(field, &r->bind.network);
+    case TAG_SHELL_RUN_restore: return read_flag(field, &r->flag);
+    default: return true;
+  }
+}
+
 static int check_uids(uint32_t uid_base, struct fail *fail) {
   uint64_t start = warden.uid_start, end = start + (uint64_t)warden.uid_count * UIDS_PER_SANDBOX;
   bool ours = uid_base >= start && (uint64_t)uid_base + UIDS_PER_SANDBOX <= end;
   return ours ? 0 : bad(fail, "uid_base is outside our range");
 }
 
-static int check_bind(const struct bind *bind, struct fail *fail) {
-  if (bind->pid < 2 || bind->pid > INT32_MAX) return bad(fail, "pid is missing or out of range");
+static int check_root(const struct bind *bind, struct fail *fail) {
   if (bind->layer[0] == 0) return bad(fail, "layer is missing");
   if (bind->trees == 0 || strcmp(bind->tree[0].at, "/") != 0) return bad(fail, "the first tree must be at /");
   for (unsigned i = 0; i < bind->trees; i++) {
@@ -153,28 +171,32 @@ static int check_bind(const struct bind *bind, struct fail *fail) {
   return check_uids(bind->uid_base, fail);
 }
 
-static bool read_from(const struct wire_field *field, struct request *request) {
-  return request->froms < MAX_LOWERS && read_name(field, request->from[request->froms++], sizeof(name_t));
+static int check_bind(const struct bind *bind, struct fail *fail) {
+  if (bind->pid < 2 || bind->pid > INT32_MAX) return bad(fail, "pid is missing or out of range");
+  return check_root(bind, fail);
 }
 
-static bool read_flag(const struct wire_field *field, bool *out) {
-  uint32_t value;
-  if (!wire_u32(field, &value) || value > 1) return false;
-  *out = value == 1;
-  return true;
+static int check_run(const struct request *r, struct fail *fail) {
+  if (r->name[0] == 0) return bad(fail, "the name is missing");
+  return check_root(&r->bind, fail);
+}
+
+static bool read_from(const struct wire_field *field, struct request *request) {
+  return request->froms < MAX_LOWERS && read_name(field, request->from[request->froms++], sizeof(name_t));
 }
 
 static bool read_limit(const struct wire_field *field, uint64_t *out) {
   return wire_u64(field, out) && *out <= INT64_MAX;
 }
 
-/* One field of any request but BIND. */
+/* One field of any request but BIND and SHELL_RUN. */
 static bool plain_field(const struct wire_field *field, struct request *r) {
 #define IN(message, name) (r->code == MSG_##message && field->tag == TAG_##message##_##name)
   if (IN(HELLO, generation)) return wire_u32(field, &r->generation);
   if (IN(LAYER_CREATE, layer) || IN(LAYER_CLONE, from) || IN(LAYER_DELETE, layer) || IN(LAYER_LIMIT, layer) ||
       IN(LAYER_USAGE, layer) || IN(CGROUP_LIMIT, cgroup) || IN(CGROUP_FREEZE, cgroup) || IN(CGROUP_STAT, cgroup) ||
-      IN(CGROUP_KILL, cgroup) || IN(CGROUP_DELETE, cgroup) || IN(CGROUP_RECLAIM, cgroup) || IN(SHELL_START, shell)) {
+      IN(CGROUP_KILL, cgroup) || IN(CGROUP_DELETE, cgroup) || IN(CGROUP_RECLAIM, cgroup) || IN(SHELL_START, shell) ||
+      IN(SHELL_PAUSE, shell) || IN(SHELL_SAVE, shell) || IN(SHELL_SETTLE, shell)) {
     return read_name(field, r->name, sizeof r->name);
   }
   if (IN(SHELL_START, uid_base)) return wire_u32(field, &r->uid_base);
@@ -183,8 +205,9 @@ static bool plain_field(const struct wire_field *field, struct request *r) {
   if (IN(LAYER_CREATE, limit_bytes) || IN(LAYER_CLONE, limit_bytes) || IN(LAYER_LIMIT, limit_bytes)) {
     return read_limit(field, &r->limit_bytes);
   }
-  if (IN(LAYER_CLONE, read_only) || IN(CGROUP_FREEZE, frozen)) return read_flag(field, &r->flag);
-  if (IN(CGROUP_LIMIT, limits)) return decode_limits(field, &r->limits);
+  if (IN(LAYER_CLONE, read_only) || IN(CGROUP_FREEZE, frozen) || IN(SHELL_PAUSE, paused)) return read_flag(field, &r->flag);
+  if (IN(SHELL_SETTLE, hostname)) return wire_str(field, r->bind.hostname, sizeof r->bind.hostname) && is_hostname(r->bind.hostname);
+  if (IN(CGROUP_LIMIT, limits) || IN(SHELL_SETTLE, limits)) return decode_limits(field, &r->limits);
   if (IN(BRIDGE_CREATE, address)) return read_address(field, &r->network.address);
   if (IN(BRIDGE_CREATE, prefix)) return wire_u32(field, &r->network.prefix);
   if (IN(VETH_DELETE, veth)) return read_name(field, r->network.veth, sizeof r->network.veth);
@@ -206,6 +229,9 @@ static int check_plain(const struct request *r, struct fail *fail) {
     case MSG_CGROUP_KILL:
     case MSG_CGROUP_DELETE:
     case MSG_CGROUP_RECLAIM:
+    case MSG_SHELL_PAUSE:
+    case MSG_SHELL_SAVE:
+    case MSG_SHELL_SETTLE:
       return r->name[0] ? 0 : bad(fail, "the name is missing");
     case MSG_SHELL_START:
       return r->name[0] ? check_uids(r->uid_base, fail) : bad(fail, "the name is missing");
@@ -229,6 +255,14 @@ static int check_plain(const struct request *r, struct fail *fail) {
   }
 }
 
+static bool decode_field(const struct wire_field *field, struct request *request) {
+  switch (request->code) {
+    case MSG_BIND: return bind_field(field, &request->bind);
+    case MSG_SHELL_RUN: return run_field(field, request);
+    default: return plain_field(field, request);
+  }
+}
+
 int request_decode(const struct wire_frame *frame, struct request *request, struct fail *fail) {
   memset(request, 0, sizeof *request);
   request->code = frame->type;
@@ -236,9 +270,13 @@ int request_decode(const struct wire_frame *frame, struct request *request, stru
   struct wire_field field;
   int more;
   while ((more = wire_next(&cursor, &field)) > 0) {
-    bool good = request->code == MSG_BIND ? bind_field(&field, &request->bind) : plain_field(&field, request);
+    bool good = decode_field(&field, request);
     if (!good) return fail_kind(fail, KIND_BAD_REQUEST, "request", "field %u of request %u is not valid", field.tag, frame->type);
   }
   if (more < 0) return bad(fail, "the payload is malformed");
-  return request->code == MSG_BIND ? check_bind(&request->bind, fail) : check_plain(request, fail);
+  switch (request->code) {
+    case MSG_BIND: return check_bind(&request->bind, fail);
+    case MSG_SHELL_RUN: return check_run(request, fail);
+    default: return check_plain(request, fail);
+  }
 }

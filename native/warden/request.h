@@ -54,11 +54,11 @@ struct request {
   name_t from[MAX_LOWERS];
   unsigned froms;
   uint64_t limit_bytes;
-  bool flag; /* read_only, frozen */
+  bool flag; /* read_only, frozen, restore, paused */
   uint32_t uid_base; /* SHELL_START */
   struct limits limits;
   struct network network; /* BRIDGE_CREATE: address and prefix; VETH_DELETE: veth */
-  struct bind bind;
+  struct bind bind; /* SHELL_RUN too, without pid, hostname and cgroup; SHELL_SETTLE: the hostname */
 };
 
 /* 0, or -1 with fail set. */

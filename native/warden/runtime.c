@@ -17,8 +17,6 @@
 
 #include "userns.h"
 
-enum { MAX_PATH = 512 };
-
 static _Noreturn void execute(char *const *argv) {
   static char *const env[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
   static const int ignored[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP};
@@ -35,7 +33,7 @@ static _Noreturn void execute(char *const *argv) {
   _exit(127);
 }
 
-static int run(char *const *argv, struct fail *fail) {
+int runtime_execute(char *const *argv, struct fail *fail) {
   pid_t pid = fork();
   if (pid == 0) execute(argv);
   if (pid < 0) return fail_errno(fail, "runtime", "fork");
@@ -48,19 +46,22 @@ static int run(char *const *argv, struct fail *fail) {
                    WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-static int link_namespace(const struct userns *userns, const char *path, struct fail *fail) {
+int runtime_bundle(const char *shell, char bundle[BUNDLE_BYTES], struct fail *fail) {
+  if (warden.runtime == NULL) return fail_kind(fail, KIND_UNSUPPORTED, "runtime", "this warden was started without one");
+  if (snprintf(bundle, BUNDLE_BYTES, "%s/%s", warden.shells, shell) < BUNDLE_BYTES) return 0;
+  return fail_kind(fail, KIND_BAD_REQUEST, "runtime", "the path of the shell is too long");
+}
+
+int runtime_link(pid_t pid, const char *kind, const char *path, struct fail *fail) {
   char target[48];
-  snprintf(target, sizeof target, "/proc/%d/ns/user", (int)userns->holder);
+  snprintf(target, sizeof target, "/proc/%d/ns/%s", (int)pid, kind);
   unlink(path); /* of a start that was broken off */
-  return symlink(target, path) < 0 ? fail_errno(fail, "userns", "link it") : 0;
+  return symlink(target, path) < 0 ? fail_errno(fail, "runtime", "link the %s namespace", kind) : 0;
 }
 
 int runtime_start(const char *shell, uint32_t uid_base, struct fail *fail) {
-  char bundle[MAX_PATH], pid_file[MAX_PATH + 8], log[MAX_PATH + 16], user[MAX_PATH + 8];
-  if (warden.runtime == NULL) return fail_kind(fail, KIND_UNSUPPORTED, "runtime", "this warden was started without one");
-  if (snprintf(bundle, sizeof bundle, "%s/%s", warden.shells, shell) >= (int)sizeof bundle) {
-    return fail_kind(fail, KIND_BAD_REQUEST, "runtime", "the path of the shell is too long");
-  }
+  char bundle[BUNDLE_BYTES], pid_file[BUNDLE_BYTES + 8], log[BUNDLE_BYTES + 16], user[BUNDLE_BYTES + 8];
+  if (runtime_bundle(shell, bundle, fail) < 0) return -1;
   snprintf(pid_file, sizeof pid_file, "%s/pid", bundle);
   snprintf(log, sizeof log, "%s/runtime.log", bundle);
   char *const argv[] = {(char *)warden.runtime, "--root", (char *)warden.runtime_root, "--log", log, "--log-format", "json", "run",
@@ -68,8 +69,8 @@ int runtime_start(const char *shell, uint32_t uid_base, struct fail *fail) {
   snprintf(user, sizeof user, "%s/user", bundle);
   struct userns userns;
   if (userns_make(uid_base, &userns, fail) < 0) return -1;
-  int result = link_namespace(&userns, user, fail);
-  if (result == 0) result = run(argv, fail);
+  int result = runtime_link(userns.holder, "user", user, fail);
+  if (result == 0) result = runtime_execute(argv, fail);
   unlink(user);
   userns_leave(&userns);
   return result;

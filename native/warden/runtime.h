@@ -2,6 +2,8 @@
 #ifndef ISLET_WARDEN_RUNTIME_H
 #define ISLET_WARDEN_RUNTIME_H
 
+#include <sys/types.h>
+
 #include "warden.h"
 
 /*
@@ -10,5 +12,14 @@
  * namespace is there before (userns.h), and config.json names it as <shells>/<shell>/user, a link that is there meanwhile.
  */
 int runtime_start(const char *shell, uint32_t uid_base, struct fail *fail);
+
+enum { BUNDLE_BYTES = 512 };
+
+/* <shells>/<shell>; fails when this warden has no runtime. */
+int runtime_bundle(const char *shell, char bundle[BUNDLE_BYTES], struct fail *fail);
+/* A symlink to a namespace of a process, for config.json to name; the caller removes it. */
+int runtime_link(pid_t pid, const char *kind, const char *path, struct fail *fail);
+/* Runs the program argv[0] to its end: no input, no output, nothing open, and it dies with this process. */
+int runtime_execute(char *const *argv, struct fail *fail);
 
 #endif

@@ -32,6 +32,7 @@ struct warden {
   int usr_fd;     /* the host's /usr */
   int scratch_fd; /* a tmpfs only we see, at `run` in our own mount namespace */
   char scratch[256];
+  const char *run;          /* where that is */
   name_t cgroup; /* our parent group in every hierarchy */
   char bridge[MAX_INTERFACE + 1];
   const char *shells;       /* directory of the shells' bundles; these three are NULL together */

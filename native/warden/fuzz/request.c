@@ -20,8 +20,8 @@ static void need_name(const char *name) {
   need(strlen(work) == length + 5);
 }
 
-static void check_bind_promises(const struct bind *bind) {
-  need(bind->pid >= 2 && bind->trees >= 1 && bind->trees <= MAX_TREES && strcmp(bind->tree[0].at, "/") == 0);
+static void check_root_promises(const struct bind *bind) {
+  need(bind->trees >= 1 && bind->trees <= MAX_TREES && strcmp(bind->tree[0].at, "/") == 0);
   need(bind->uid_base >= warden.uid_start);
   need_name(bind->layer);
   need(strchr(bind->hostname, '/') == NULL && strlen(bind->hostname) <= MAX_HOSTNAME);
@@ -47,7 +47,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       need(strlen(fail.message) < FAIL_MESSAGE_BYTES && fail.kind == KIND_BAD_REQUEST);
       continue;
     }
-    if (request.code == MSG_BIND) check_bind_promises(&request.bind);
+    if (request.code == MSG_BIND) need(request.bind.pid >= 2);
+    if (request.code == MSG_BIND || request.code == MSG_SHELL_RUN) check_root_promises(&request.bind);
+    if (request.code == MSG_SHELL_RUN) need(request.name[0]);
     if (request.code == MSG_SHELL_START) need(request.name[0] && request.uid_base >= warden.uid_start);
     if (request.name[0]) need_name(request.name);
     if (request.to[0]) need_name(request.to);

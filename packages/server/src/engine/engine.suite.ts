@@ -5,6 +5,7 @@ import { Gaps } from './suite/gaps.ts'
 import type { Harness } from './suite/harness.ts'
 import { life } from './suite/life.ts'
 import { limits } from './suite/limits.ts'
+import { memory } from './suite/memory.ts'
 import { network, type OpenNetworked } from './suite/network.ts'
 import { wall } from './suite/wall.ts'
 
@@ -14,7 +15,7 @@ export function engineSuite(
   openNetworked?: OpenNetworked,
 ): void {
   const gaps = new Gaps(capabilities)
-  describe(`engine ${capabilities.engine}`, () => {
+  describe(`engine ${capabilities.engine}, isolation ${capabilities.isolation}`, () => {
     let harness: Harness
     before(async () => {
       harness = await open()
@@ -27,6 +28,7 @@ export function engineSuite(
     life(() => harness, gaps)
     wall(() => harness, gaps)
     limits(() => harness, gaps)
+    memory(() => harness, gaps)
     network(() => harness, gaps, openNetworked)
   })
 }

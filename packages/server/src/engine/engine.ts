@@ -15,6 +15,8 @@ export interface EngineCapabilities {
   /** Root, users, processes and files of the host and of other sandboxes are out of reach. */
   wall: Capability
   memoryLimit: Capability
+  /** What passes the memory limit is killed alone; the sandbox lives on. */
+  memoryKill: Capability
   cpuLimit: Capability
   pidsLimit: Capability
   diskLimit: Capability
@@ -23,6 +25,8 @@ export interface EngineCapabilities {
   memoryCheckpoint: Capability
   /** Commands can run as another user than the server's. */
   users: Capability
+  /** Programs with a set-user-id bit get its rights: sudo works. */
+  setuid: Capability
 }
 
 /** True, or the sentence that says why not. */

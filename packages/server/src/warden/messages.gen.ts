@@ -25,6 +25,7 @@ export const MESSAGE = {
   SHELL_RUN: 34,
   SHELL_PAUSE: 35,
   SHELL_SAVE: 36,
+  SHELL_SETTLE: 37,
   CGROUP_LIMIT: 48,
   CGROUP_FREEZE: 49,
   CGROUP_STAT: 50,
@@ -58,6 +59,7 @@ export const SENDER = {
   SHELL_RUN: 'server',
   SHELL_PAUSE: 'server',
   SHELL_SAVE: 'server',
+  SHELL_SETTLE: 'server',
   CGROUP_LIMIT: 'server',
   CGROUP_FREEZE: 'server',
   CGROUP_STAT: 'server',
@@ -216,7 +218,6 @@ export type ShellRunFields = {
   tree?: TreeRecord[]
   network?: NetworkRecord
   restore?: number
-  hostname?: string
 }
 
 export type ShellPauseFields = {
@@ -226,6 +227,12 @@ export type ShellPauseFields = {
 
 export type ShellSaveFields = {
   shell?: string
+}
+
+export type ShellSettleFields = {
+  shell?: string
+  hostname?: string
+  limits?: LimitsRecord
 }
 
 export type CgroupLimitFields = {
@@ -335,7 +342,6 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 4, name: 'tree', kind: TREE_RECORD, list: true },
     { tag: 5, name: 'network', kind: NETWORK_RECORD },
     { tag: 6, name: 'restore', kind: 'u32' },
-    { tag: 7, name: 'hostname', kind: 'str' },
   ],
   SHELL_PAUSE: [
     { tag: 1, name: 'shell', kind: 'str' },
@@ -343,6 +349,11 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
   ],
   SHELL_SAVE: [
     { tag: 1, name: 'shell', kind: 'str' },
+  ],
+  SHELL_SETTLE: [
+    { tag: 1, name: 'shell', kind: 'str' },
+    { tag: 2, name: 'hostname', kind: 'str' },
+    { tag: 3, name: 'limits', kind: LIMITS_RECORD },
   ],
   CGROUP_LIMIT: [
     { tag: 1, name: 'cgroup', kind: 'str' },
@@ -393,6 +404,7 @@ export interface FieldsOf {
   SHELL_RUN: ShellRunFields
   SHELL_PAUSE: ShellPauseFields
   SHELL_SAVE: ShellSaveFields
+  SHELL_SETTLE: ShellSettleFields
   CGROUP_LIMIT: CgroupLimitFields
   CGROUP_FREEZE: CgroupFreezeFields
   CGROUP_STAT: CgroupStatFields

@@ -1,7 +1,7 @@
-// What runsc is told about a shell. There is no seccomp profile and there are no masked paths: programs inside talk to gVisor's own
-// kernel, which has its own filter towards the machine's.
+// What runsc is told about a shell. There are no masked paths: what is in /proc and /sys is of gVisor's own kernel.
 import type { Limits } from '../engine.ts'
 import { CAPABILITIES, INSIDE_DIR } from '../oci/config.ts'
+import { seccompProfile } from '../oci/seccomp.ts'
 
 export interface GvisorSpec {
   /** The first host uid and gid of its range. */
@@ -11,6 +11,8 @@ export interface GvisorSpec {
   rootDir: string
   /** Mounted read-only at /.islet. */
   linkDir: string
+  /** Made by the warden. */
+  networkNamespace: string
   cgroupsPath: string
   hostname: string
   limits: Limits
@@ -35,7 +37,12 @@ export function gvisorConfig(spec: GvisorSpec): string {
       terminal: false,
       user: { uid: 0, gid: 0 },
       args: [`${INSIDE_DIR}/guest`],
-      env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
+      env: [
+        'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+        // For its own kernel, which the guest tells; see native/guest/settle.h.
+        ...(memoryBytes ? [`ISLET_MEMORY_MAX=${memoryBytes}`] : []),
+        ...(pids ? [`ISLET_PIDS_MAX=${pids}`] : []),
+      ],
       cwd: '/',
       capabilities: { bounding: CAPABILITIES, effective: CAPABILITIES, permitted: CAPABILITIES },
       noNewPrivileges: false,
@@ -57,8 +64,10 @@ export function gvisorConfig(spec: GvisorSpec): string {
       },
     ],
     linux: {
-      // The network namespace is the one runsc is started in.
-      namespaces: ['user', 'pid', 'mount', 'ipc', 'uts'].map((type) => ({ type })),
+      namespaces: [
+        ...['user', 'pid', 'mount', 'ipc', 'uts'].map((type) => ({ type })),
+        { type: 'network', path: spec.networkNamespace },
+      ],
       uidMappings: range,
       gidMappings: range,
       cgroupsPath: spec.cgroupsPath,
@@ -67,6 +76,8 @@ export function gvisorConfig(spec: GvisorSpec): string {
         cpu: { period: CPU_PERIOD_US, quota: cpuMillis ? (cpuMillis * CPU_PERIOD_US) / 1000 : -1 },
         pids: { limit: hostTasks(pids) || -1 },
       },
+      // gVisor refuses with EPERM whatever the profile says, and libc makes no threads then. A namespace is its own kernel's.
+      seccomp: seccompProfile('allowed'),
     },
   })
 }

@@ -42,14 +42,17 @@ export class GvisorEngine extends WallEngine {
         uidCount: UIDS_PER_SHELL,
         rootDir: join(this.instance.runDir, 'warden', 'root'),
         linkDir: shell.linkDir,
+        networkNamespace: join(directory, 'net'),
         cgroupsPath: `/${this.instance.cgroup}/${shell.id}`,
         hostname,
         limits,
       })
       await writeFile(join(directory, 'config.json'), config, { mode: 0o600 })
       const plugged = options.network.enabled ? await this.plug(record) : undefined
-      const request = { shell: shell.id, uidBase, layer: root.layer, tree: treeRecords(root), hostname }
+      const request = { shell: shell.id, uidBase, layer: root.layer, tree: treeRecords(root) }
       const pid = await this.#runsc.run(directory, { ...request, network: plugged?.network }, memory)
+      // What was saved with the memory is how it was then.
+      if (memory) await this.#settle(shell, limits, hostname)
       record.process = await identify(pid)
       await this.shells.write(record)
       return plugged?.bound ?? {}
@@ -84,8 +87,14 @@ export class GvisorEngine extends WallEngine {
     })
   }
 
-  override limit(shell: Shell, limits: Limits): Promise<void> {
-    return super.limit(shell, { ...limits, pids: hostTasks(limits.pids) })
+  override async limit(shell: Shell, limits: Limits): Promise<void> {
+    await super.limit(shell, { ...limits, pids: hostTasks(limits.pids) })
+    await this.alone(shell, () => this.#settle(shell, limits))
+  }
+
+  /** Its own kernel counts processes, and tells programs how much memory there is. */
+  async #settle(shell: Shell, { memoryBytes, pids }: Limits, hostname?: string): Promise<void> {
+    await this.warden.request('SHELL_SETTLE', { shell: shell.id, limits: { memoryBytes, pids }, hostname })
   }
 
   protected override forget(id: string): Promise<void> {
@@ -104,6 +113,7 @@ export function gvisorCapabilities(warden: Pick<Warden, 'quota'>): EngineCapabil
     lateRoot: { missing: 'gVisor cannot change the root of a running sandbox.' },
     wall: true,
     memoryLimit: true,
+    memoryKill: { missing: 'gVisor ends the whole sandbox when it passes its memory limit.' },
     cpuLimit: true,
     pidsLimit: true,
     diskLimit: diskLimit(warden),
@@ -111,5 +121,8 @@ export function gvisorCapabilities(warden: Pick<Warden, 'quota'>): EngineCapabil
     freeze: true,
     memoryCheckpoint: true,
     users: true,
+    setuid: {
+      missing: 'This gVisor does not honour set-user-id bits, so sudo does not work; run as root instead.',
+    },
   }
 }

@@ -55,6 +55,11 @@ export async function openWall(
       await warden.request('LAYER_CREATE', { layer })
       return { layer, trees: hostTrees(IMAGE) }
     },
+    async copyRoot(root) {
+      const layer = newId()
+      await warden.request('LAYER_CLONE', { from: root.layer, to: layer })
+      return { ...root, layer }
+    },
     async restart() {
       await engine.close()
       await warden.close()

@@ -98,6 +98,7 @@ export function ociCapabilities(warden: Pick<Warden, 'quota'>): EngineCapabiliti
     lateRoot: true,
     wall: true,
     memoryLimit: true,
+    memoryKill: true,
     cpuLimit: true,
     pidsLimit: true,
     diskLimit: diskLimit(warden),
@@ -105,5 +106,6 @@ export function ociCapabilities(warden: Pick<Warden, 'quota'>): EngineCapabiliti
     freeze: true,
     memoryCheckpoint: { missing: 'runc cannot save the memory of a running sandbox.' },
     users: true,
+    setuid: true,
   }
 }

@@ -71,7 +71,11 @@ const SOCKET_FAMILIES = [1, 2, 10, 16]
 // PER_LINUX, PER_LINUX32, ADDR_NO_RANDOMIZE (debuggers), and "what is it now?".
 const PERSONALITIES = [0x0, 0x8, 0x40000, 0x20000, 0x20008, 0xffffffff]
 
-export function seccompProfile(arch: NodeJS.Architecture = process.arch): SeccompProfile {
+/** `clone3`: what becomes of it. Its flags are behind a pointer that a filter cannot read; ENOSYS makes libc use clone. */
+export function seccompProfile(
+  clone3: 'hidden' | 'allowed' = 'hidden',
+  arch: NodeJS.Architecture = process.arch,
+): SeccompProfile {
   const architecture = ARCHITECTURES[arch]
   return {
     defaultAction: 'SCMP_ACT_ERRNO',
@@ -84,8 +88,9 @@ export function seccompProfile(arch: NodeJS.Architecture = process.arch): Seccom
         action: 'SCMP_ACT_ALLOW',
         args: [{ index: 0, value: NAMESPACE_FLAGS, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }],
       },
-      // Its flags are behind a pointer that a filter cannot read; ENOSYS makes libc use clone.
-      { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
+      clone3 === 'allowed'
+        ? { names: ['clone3'], action: 'SCMP_ACT_ALLOW' }
+        : { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
       ...SOCKET_FAMILIES.map((family) => allowWhen('socket', family)),
       ...PERSONALITIES.map((personality) => allowWhen('personality', personality)),
     ],

@@ -168,12 +168,14 @@ export function processCapabilities(): EngineCapabilities {
     lateRoot: { missing: 'A plain process cannot get another root.' },
     wall: { missing: 'Engine process has no wall.' },
     memoryLimit: unlimited,
+    memoryKill: unlimited,
     cpuLimit: unlimited,
     pidsLimit: unlimited,
     diskLimit: unlimited,
     network: { missing: 'Commands use the network of the machine; it cannot be turned off.' },
     freeze: { missing: 'Engine process cannot freeze a sandbox.' },
     memoryCheckpoint: { missing: 'Engine process cannot save memory.' },
+    setuid: { missing: 'Whether sudo works is up to the machine.' },
     users: { missing: 'Every command runs as the user of the server.' },
   }
 }

@@ -1,5 +1,5 @@
 // Which checks an engine is excused from: only those it declares, each with its reason.
-import type { EngineCapabilities } from '../engine.ts'
+import type { EngineCapabilities, Isolation } from '../engine.ts'
 
 type CapabilityName = Exclude<keyof EngineCapabilities, 'engine' | 'isolation'>
 
@@ -14,6 +14,10 @@ export class Gaps {
   unless(name: CapabilityName): { skip?: string } {
     const capability = this.#capabilities[name]
     return capability === true ? {} : { skip: capability.missing }
+  }
+
+  get isolation(): Isolation {
+    return this.#capabilities.isolation
   }
 
   table(): string {

@@ -1,8 +1,10 @@
 // What a test needs to make sandboxes of an engine, and to take everything away again.
 import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Instance } from '../../instance.ts'
 import type { BindOptions, Bound, Engine, Root, Shell } from '../engine.ts'
+import type { ProcessIdentity } from '../proc.ts'
 import { type Result, type RunOptions, TestLink } from './link.ts'
 
 export interface Harness {
@@ -10,6 +12,8 @@ export interface Harness {
   readonly instance: Instance
   /** An empty layer over the test image. */
   newRoot(): Promise<Root>
+  /** A copy of a root's layer over the same image. Only with `memoryCheckpoint`. */
+  copyRoot?(root: Root): Promise<Root>
   /** Lets go of the engine as a dying server would, and makes another one; it is not started. */
   restart(): Promise<Engine>
   /** Takes everything away. */
@@ -23,6 +27,7 @@ export interface Box extends AsyncDisposable {
   shell: Shell
   bound: Bound
   link: TestLink
+  root: Root
   run(command: string | readonly string[], options?: RunOptions): Promise<Result>
   /** What it printed; a failure is an error. */
   print(command: string | readonly string[], options?: RunOptions): Promise<string>
@@ -40,14 +45,15 @@ export async function openBox(harness: Harness, options: BoxOptions = {}): Promi
   const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
   try {
     await engine.prepare(shell)
-    const bound = await bind(harness, shell, options)
+    const root = options.root ?? (await harness.newRoot())
+    const bound = await bind(harness, shell, { ...options, root })
     await link.ready()
     if (bound.nameserver) {
       await link.setup([
         { path: '/etc/resolv.conf', content: `nameserver ${bound.nameserver}\noptions timeout:2\n` },
       ])
     }
-    return boxOf(engine, shell, bound, link)
+    return boxOf(engine, shell, bound, link, root)
   } catch (error) {
     await engine.destroy(shell)
     await link.close()
@@ -61,15 +67,22 @@ export async function bind(harness: Harness, shell: Shell, options: BoxOptions =
     hostname: options.hostname ?? shell.id,
     limits: options.limits ?? LIMITS,
     network: options.network ?? { enabled: false },
+    memory: options.memory,
   })
 }
 
-export function boxOf(engine: Engine, shell: Shell, bound: Bound, link: TestLink): Box {
+/** Of the machine: the guest, or the kernel it runs in. */
+export async function firstProcess({ instance }: Harness, id: string): Promise<ProcessIdentity> {
+  return JSON.parse(await readFile(join(instance.runDir, 's', id, 'shell.json'), 'utf8')).process
+}
+
+export function boxOf(engine: Engine, shell: Shell, bound: Bound, link: TestLink, root: Root): Box {
   const cwd = bound.workspace
   return {
     shell,
     bound,
     link,
+    root,
     run: (command, options) => link.run(command, { ...(cwd && { cwd }), ...options }),
     print: (command, options) => link.print(command, { ...(cwd && { cwd }), ...options }),
     async [Symbol.asyncDispose]() {

@@ -6,7 +6,7 @@ import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isRunning, signal } from '../proc.ts'
 import type { Gaps } from './gaps.ts'
-import { bind, boxOf, type Harness, newId, openBox } from './harness.ts'
+import { bind, boxOf, firstProcess, type Harness, newId, openBox } from './harness.ts'
 import { TestLink } from './link.ts'
 
 export function life(harness: () => Harness, gaps: Gaps): void {
@@ -76,7 +76,7 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
     await engine.ownSocket(shell)
     await link.ready()
-    await using again = boxOf(engine, shell, box.bound, link)
+    await using again = boxOf(engine, shell, box.bound, link, box.root)
     assert.equal(link.bootId, bootId)
     await again.print('kill -0 $(cat pid)', { cwd: box.bound.workspace ?? '/tmp' })
     assert.equal(await engine.alive(shell), true)
@@ -122,18 +122,19 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     const box = await openBox(harness())
     const mark = `1000.${Math.floor(Math.random() * 1e9)}`
     await box.print(`setsid sleep ${mark} > /dev/null 2>&1 & (sleep ${mark} > /dev/null 2>&1 &)`)
-    assert.ok((await processesWith(mark)) >= 2)
+    const inside = 'cat /proc/[0-9]*/cmdline 2> /dev/null | tr "\\0" "\\n" | grep -cx'
+    assert.ok(Number(await box.print(`${inside} ${mark}`)) >= 2)
     await box[Symbol.asyncDispose]()
     assert.equal(await processesWith(mark), 0)
   })
 }
 
 /** Exactly the process that this test's engine started. Never a command inside: an engine may have no wall. */
-async function killGuest({ instance }: Harness, id: string): Promise<void> {
-  const record = JSON.parse(await readFile(join(instance.runDir, 's', id, 'shell.json'), 'utf8'))
-  assert.equal(await isRunning(record.process), true)
-  signal(record.process.pid, 'SIGKILL')
-  while (await isRunning(record.process)) await sleep(5)
+async function killGuest(harness: Harness, id: string): Promise<void> {
+  const first = await firstProcess(harness, id)
+  assert.equal(await isRunning(first), true)
+  signal(first.pid, 'SIGKILL')
+  while (await isRunning(first)) await sleep(5)
 }
 
 async function processesWith(word: string): Promise<number> {

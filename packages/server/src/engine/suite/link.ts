@@ -40,6 +40,14 @@ export class TestLink {
     return this.#link.ready({ timeoutMs: 20_000 })
   }
 
+  suspend(): Promise<void> {
+    return this.#link.suspend()
+  }
+
+  resume(socketPath: string): Promise<void> {
+    return this.#link.resume(socketPath)
+  }
+
   close(): Promise<void> {
     return this.#link.close()
   }

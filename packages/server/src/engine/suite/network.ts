@@ -17,7 +17,7 @@ export function network(harness: () => Harness, gaps: Gaps, open: OpenNetworked 
     await using box = await openBox(harness())
     assert.deepEqual(await interfaces(box), ['lo'])
     assert.equal(await connects(box, '127.0.0.1', 1), 'ECONNREFUSED')
-    assert.equal(await connects(box, '198.51.100.250', 80), 'ENETUNREACH')
+    assert.match(await connects(box, '198.51.100.250', 80), /^E(NET|HOST)UNREACH$/)
   })
 
   it('lets every user bind low ports', gaps.unless('network'), async () => {
