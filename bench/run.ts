@@ -15,6 +15,7 @@ import { execFigure } from './figures/exec.ts'
 import { filesFigure } from './figures/files.ts'
 import { memoryFigure } from './figures/memory.ts'
 import { previewFigure } from './figures/preview.ts'
+import { stateFigure } from './figures/state.ts'
 import { storeFigure } from './figures/store.ts'
 import { streamFigure } from './figures/stream.ts'
 import { watchFigure } from './figures/watch.ts'
@@ -29,6 +30,7 @@ const FIGURES = {
   preview: previewFigure,
   memory: memoryFigure,
   watch: watchFigure,
+  state: stateFigure,
 }
 // So that what one figure leaves to be cleaned up is less likely to be in the next one's clock.
 const SETTLE_MS = 3000

@@ -25,7 +25,7 @@ export const checkpointInfo = z.object({
   }),
   sizeBytes: z.number().nullable().meta({
     description:
-      'Of the files that were changed, as far as they are in this checkpoint; null: not measured yet.',
+      'Of its files that are not those of the image; where layers are stacked, of those changed since the state it stands on. Null: not measured yet.',
   }),
   frozenMs: z.number().meta({ description: 'How long the sandbox stood still for it.' }),
   createdAt: timestamp,
