@@ -69,6 +69,11 @@ int btrfs_limit(int fd, uint64_t bytes) {
   return ioctl(fd, BTRFS_IOC_QGROUP_LIMIT, &args);
 }
 
+void btrfs_hurry_cleaner(int fd) {
+  struct statfs fs;
+  if (fstatfs(fd, &fs) == 0 && fs.f_bavail < fs.f_blocks / 8) ioctl(fd, BTRFS_IOC_SYNC);
+}
+
 /* The next page of quota groups from *from on; whether there was anything. */
 static bool sweep_page(int fd, uint64_t *from) {
   struct btrfs_ioctl_search_args args;

@@ -79,11 +79,7 @@ int layer_publish(const char *temp, const char *name, struct fail *fail) {
 }
 
 void layer_discard(const char *temp) {
-  if (warden.method == CLONE_BY_BTRFS || btrfs_is(warden.layers_fd)) {
-    AUTO_CLOSE int fd = path_open_dir(warden.layers_fd, temp);
-    if (fd >= 0) btrfs_set_read_only(fd, false);
-    if (btrfs_destroy(warden.layers_fd, temp) == 0) return;
-  }
+  if ((warden.method == CLONE_BY_BTRFS || btrfs_is(warden.layers_fd)) && btrfs_destroy(warden.layers_fd, temp) == 0) return;
   remove_tree(warden.layers_fd, temp);
 }
 
@@ -181,12 +177,17 @@ int layer_clone(const struct request *request, struct wire_out *ok, struct fail 
 
 int layer_delete(const char *name, struct fail *fail) {
   char temp[48];
+  const char *doomed = temp;
   path_temp_name(temp);
   if (renameat2(warden.layers_fd, name, warden.layers_fd, temp, RENAME_NOREPLACE) < 0) {
-    return errno == ENOENT ? 0 : fail_errno(fail, "delete", "layer %s", name);
+    if (errno == ENOENT) return 0;
+    /* A full filesystem has no room for another name, but always for taking one away. */
+    if (errno != ENOSPC) return fail_errno(fail, "delete", "layer %s", name);
+    doomed = name;
   }
-  layer_discard(temp);
-  if (faccessat(warden.layers_fd, temp, F_OK, AT_SYMLINK_NOFOLLOW) < 0) return 0;
+  layer_discard(doomed);
+  if (warden.method == CLONE_BY_BTRFS) btrfs_hurry_cleaner(warden.layers_fd);
+  if (faccessat(warden.layers_fd, doomed, F_OK, AT_SYMLINK_NOFOLLOW) < 0) return 0;
   return fail_kind(fail, KIND_BUSY, "delete", "some of layer %s is left and goes at the next start", name);
 }
 
