@@ -2,8 +2,9 @@ import { Command } from 'commander'
 import { add } from './patch/add.ts'
 import { ls } from './patch/ls.ts'
 import { rm } from './patch/rm.ts'
+import { runs } from './patch/runs.ts'
 
-const COMMANDS = [add, ls, rm]
+const COMMANDS = [add, ls, rm, runs]
 
 export function patch(): Command {
   const group = new Command('patch')
