@@ -60,6 +60,7 @@ async function forkOne(
   const origin = { kind: 'fork', id: saved.sandboxId } as const
   const given = options.shell ? { origin, shell: options.shell.id } : { origin }
   try {
+    options.signal?.throwIfAborted()
     return { ok: true, sandbox: await sandboxes.createFrom(() => saved, input, given, options) }
   } catch (error) {
     return { ok: false, error: asStartError(error) }
