@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SANDBOX_STATUSES, type Sandbox as SandboxInfo, type SandboxStatus } from '@islet/contract'
-import type { Sandbox } from 'islet'
+import { hasCode, type Sandbox } from 'islet'
 import { until } from '../coming-from/until.ts'
 import { becomes, breakDown, errorIn, eventsOf, firstProcessOf, movesOf } from '../support/life.ts'
 import { say } from '../support/shell.ts'
@@ -179,6 +179,38 @@ test('a file on its way in or out waits too, and arrives whole', async () => {
   assert.equal((await say(sandbox, 'sha256sum file')).slice(0, 64), expected.digest('hex'))
 })
 
+test('calls that a pause overtakes wait, and none is lost', { timeout: 300_000 }, async () => {
+  await using sandbox = await suite.create({ timeout: { idle: 0 } })
+  let isOver = false
+  const uses = [
+    async () => assert.equal((await sandbox.runCode('echo code', 'shell')).stdout, 'code\n'),
+    async () => assert.equal((await sandbox.exec.run('echo command')).stdout, 'command\n'),
+    () =>
+      sandbox.files.batchWrite(
+        [1, 2, 3].map((n) => ({ operation: 'write', path: `batch/${n}`, content: `${n}` })),
+      ),
+    async () => assert.equal(await sandbox.files.write('a', 'b').then(() => sandbox.files.read('a')), 'b'),
+  ]
+  const working = Promise.all(
+    uses.map(async (use) => {
+      for (let round = 0; round < 20; round++) await use()
+    }),
+  ).finally(() => {
+    isOver = true
+  })
+  const disturbing = (async () => {
+    while (!isOver) {
+      // Whether somebody woke it first is nobody's mistake.
+      await sandbox.pause().catch(refusedFor('pause'))
+      await sleep(Math.random() * 10)
+      await sandbox.resume().catch(refusedFor('resume'))
+      await sleep(Math.random() * 10)
+    }
+  })()
+  await Promise.all([working, disturbing])
+  assert.ok((await movesOf(server, sandbox.id)).filter((type) => type === 'paused').length > 3)
+})
+
 test('twenty calls at once to one that stands still share one wake, whatever they are', async () => {
   await using sandbox = await suite.create()
   await sandbox.files.write('index.html', 'served')
@@ -290,6 +322,10 @@ test('one that stands still is deleted, and a wake and a delete at once end in s
     assert.equal((await movesOf(server, sandbox.id)).at(-1), 'stopped')
   }
 })
+
+function refusedFor(verb: Verb): (error: unknown) => void {
+  return (error) => assert.ok(hasCode(error, 'invalid_state'), `${verb}: ${error}`)
+}
 
 async function inState(status: keyof typeof INTO): Promise<[Sandbox, checkpoint: string]> {
   const sandbox = await suite.create({ timeout: { idle: 0 } })

@@ -72,6 +72,7 @@ export class Fleet {
   readonly unsteady = new Set<string>()
   closed = false
   readonly #settling = new Map<string, Promise<void>>()
+  readonly #moving = new Map<string, PromiseWithResolvers<void>>()
   readonly #observers: SandboxObserver[] = []
   readonly #failing = new Map<string, Promise<void>>()
 
@@ -126,7 +127,25 @@ export class Fleet {
       options.also?.()
       this.events.add(moved.id, MOVES[verb].event, data)
     })
+    this.#tellMoved(id)
     return moved
+  }
+
+  /** Until its status changes, or the server goes away. */
+  nextMove(id: string): Promise<void> {
+    const moving = this.#moving.get(id) ?? Promise.withResolvers<void>()
+    this.#moving.set(id, moving)
+    return moving.promise
+  }
+
+  close(): void {
+    this.closed = true
+    for (const id of this.#moving.keys()) this.#tellMoved(id)
+  }
+
+  #tellMoved(id: string): void {
+    this.#moving.get(id)?.resolve()
+    this.#moving.delete(id)
   }
 
   async tellBegan(sandbox: RunningSandbox, how: Beginning): Promise<void> {

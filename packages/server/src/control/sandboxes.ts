@@ -27,6 +27,7 @@ import { makeLayer } from './roots.ts'
 import type { Saves } from './saves.ts'
 import { assertSupported } from './supported.ts'
 import { type KillOptions, Suspension, type Use } from './suspension.ts'
+import { usageOf } from './usage.ts'
 
 /** Records of stopped sandboxes that are remembered, and how often the others are forgotten. */
 const KEEP_STOPPED = 10_000
@@ -233,7 +234,7 @@ export class Sandboxes implements Control {
   }
 
   running(id: string): Promise<RunningSandbox> {
-    return this.#fleet.running(id)
+    return this.suspension.running(id)
   }
 
   /** Its patches are applied. */
@@ -333,17 +334,8 @@ export class Sandboxes implements Control {
     return toSandbox(stopped)
   }
 
-  /** Of one that stands still too, without waking it. */
-  async usage(id: string): Promise<SandboxUsage> {
-    const record = this.record(id)
-    const { engine, storage } = this.#fleet
-    const machine = isStill(record) ? await this.#fleet.machine(id) : (await this.running(id)).machine
-    const nothing = { memoryBytes: 0, memoryPeakBytes: 0, cpuUsec: 0, pids: 0, oomKills: 0 }
-    const [usage, diskBytes] = await Promise.all([
-      machine && record.memory === null ? engine.usage(machine.shell) : nothing,
-      storage.usageBytes(record.root.layer),
-    ])
-    return { ...usage, diskBytes }
+  usage(id: string): Promise<SandboxUsage> {
+    return usageOf(this.#fleet, id)
   }
 
   /** How often the memory limit has killed something in this sandbox. */
@@ -392,7 +384,7 @@ export class Sandboxes implements Control {
     this.suspension.activity.close()
     if (options.all)
       await Promise.all(this.#fleet.table.live().map((record) => this.delete(record.id).catch(() => {})))
-    this.#fleet.closed = true
+    this.#fleet.close()
     await Promise.all(this.#deleting.values())
     // One that is frozen for a checkpoint is not left so.
     await this.#fleet.turns.idle()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { IsletError, newId } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import { Activity } from './activity.ts'
-import type { Beginning, Fleet, MoveOptions } from './fleet.ts'
+import type { Beginning, Fleet, MoveOptions, RunningSandbox } from './fleet.ts'
 import { assertMove, isStill } from './lifecycle.ts'
 import { asStartError, goesOn, type Machine, startMachine, stopMachine } from './machine.ts'
 
@@ -42,8 +42,6 @@ export class Suspension {
   readonly #fleet: Fleet
   /** Wakes for whoever uses it: true, once it is awake. */
   readonly #waking = new Map<string, Promise<boolean>>()
-  /** Those that run already while the observers are being told. Its turn is over by then: it can be stopped all the time. */
-  readonly #beginning = new Map<string, Promise<void>>()
 
   constructor(options: SuspensionOptions) {
     this.#options = options
@@ -69,6 +67,13 @@ export class Suspension {
       leave()
       throw error
     }
+  }
+
+  /** Whoever was using it already when it was told to stand still waits until it goes on, as what runs inside does. */
+  async running(id: string): Promise<RunningSandbox> {
+    while (isStill(this.#fleet.record(id)) && this.activity.isUsed(id) && !this.#fleet.closed)
+      await this.#fleet.nextMove(id)
+    return this.#fleet.running(id)
   }
 
   pause(id: string): Promise<SandboxRecord> {
@@ -136,15 +141,12 @@ export class Suspension {
     if (memory !== null) await rm(this.#memoryPath(memory), { recursive: true, force: true })
   }
 
-  /** All who ask at once share one wake. What the observers do at a beginning (patches) is waited for, too. */
+  /** All who ask at once share one wake. */
   async #awake(id: string): Promise<boolean> {
     const waking = this.#waking.get(id)
     if (waking) return waking
     const { status } = this.#fleet.record(id)
-    if (status === 'running' && !this.#fleet.unsteady.has(id)) {
-      await this.#beginning.get(id)?.catch(() => {})
-      return false
-    }
+    if (status === 'running' && !this.#fleet.unsteady.has(id)) return false
     const awake = this.#wakeUsed(id).finally(() => this.#waking.delete(id))
     this.#waking.set(id, awake)
     return awake
@@ -158,7 +160,7 @@ export class Suspension {
       const verb = record.status === 'paused' ? 'resume' : 'wake'
       return this.#rouse(record, verb, { data: { auto: true } })
     })
-    await (roused ? roused.begun : this.#beginning.get(id)?.catch(() => {}))
+    await roused?.begun
     return roused !== undefined
   }
 
@@ -316,12 +318,8 @@ export class Suspension {
   }
 
   #begun(record: SandboxRecord, machine: Machine, how: Beginning): Roused {
-    const { id } = record
-    const begun = this.#fleet
-      .tellBegan({ record, machine }, how)
-      .finally(() => this.#beginning.get(id) === begun && this.#beginning.delete(id))
-    this.#beginning.set(id, begun)
-    // Awaited when the turn is over.
+    const begun = this.#fleet.tellBegan({ record, machine }, how)
+    // Awaited when the turn is over: it can be stopped all the time.
     begun.catch(() => {})
     return { begun }
   }
