@@ -75,8 +75,8 @@ export function isStill({ status }: Pick<SandboxRecord, 'status'>): boolean {
 }
 
 function hintFor({ status }: SandboxRecord, verb: Verb): string | undefined {
-  if (verb === 'resume' && status === 'hibernated') return 'Wake it: POST /v1/sandboxes/{id}/wake.'
-  if (verb === 'wake' && status === 'paused') return 'Resume it: POST /v1/sandboxes/{id}/resume.'
+  if (verb === 'resume' && status === 'hibernated') return 'One that is hibernated goes on with wake.'
+  if (verb === 'wake' && status === 'paused') return 'One that is paused goes on with resume.'
   if (verb === 'hibernate' && status === 'paused') return 'Resume it first.'
   return undefined
 }
