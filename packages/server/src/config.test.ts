@@ -33,6 +33,7 @@ describe('loadConfig', () => {
       host: '127.0.0.1',
       port: 7400,
       engine: 'oci',
+      isolation: 'namespace',
       runtimeBinary: 'runc',
       storage: 'auto',
       poolSizeBytes: 50 * 2 ** 30,

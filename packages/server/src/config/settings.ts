@@ -74,6 +74,12 @@ export const SETTINGS = {
     default: 'oci',
     help: 'What runs sandboxes. `process` has no wall: for development only.',
   }),
+  isolation: setting({
+    env: 'ISLET_ISOLATION',
+    parse: oneOf(['namespace', 'gvisor'] as const),
+    default: 'namespace',
+    help: 'How sandboxes of engine `oci` are walled off. `gvisor` gives each a kernel of its own, and memory that survives hibernation.',
+  }),
   runtimeBinary: setting({
     env: 'ISLET_RUNTIME_BINARY',
     parse: oneOf(['runc', 'crun'] as const),

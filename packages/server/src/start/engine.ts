@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import type { Config } from '../config.ts'
 import type { Engine } from '../engine/engine.ts'
+import { GvisorEngine } from '../engine/gvisor/gvisor.ts'
+import { runscOptions } from '../engine/gvisor/runsc.ts'
 import { OciEngine } from '../engine/oci/oci.ts'
 import { probeOci } from '../engine/oci/probe.ts'
 import { shellOptions } from '../engine/oci/runtime.ts'
@@ -37,6 +39,7 @@ export function openEngine(parts: Parts, cleanup: Cleanup): Promise<OpenEngine> 
 
 async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Promise<OpenEngine> {
   await assertAble()
+  const isGvisor = config.isolation === 'gvisor'
   const guest = nativeBinary('guest')
   const binary = nativeBinary('warden')
   const pool = await openPool({
@@ -56,24 +59,31 @@ async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Prom
     uidStart: instance.uidStart,
     uidCount: instance.uidRanges,
     method: pool.method,
-    shells: shellOptions(config.runtimeBinary, instance.runDir),
+    shells: isGvisor ? runscOptions(instance.runDir) : shellOptions(config.runtimeBinary, instance.runDir),
     binary,
   })
   cleanup.add(() => warden.close())
-  const engine = new OciEngine({
+  const options = {
     instance,
     warden,
     log,
     guest,
-    runtime: config.runtimeBinary,
     allowRanges: config.networkAllow,
     nameservers: config.dns.length > 0 ? config.dns.map((address) => ({ address })) : undefined,
-  })
+  }
+  const engine = isGvisor
+    ? new GvisorEngine(options)
+    : new OciEngine({ ...options, runtime: config.runtimeBinary })
   cleanup.add((closing) => engine.close(closing))
   return { engine, storage: createStorage(warden, pool), failed: warden.exited }
 }
 
-async function openProcess({ instance, log }: Parts, cleanup: Cleanup): Promise<OpenEngine> {
+async function openProcess({ config, instance, log }: Parts, cleanup: Cleanup): Promise<OpenEngine> {
+  if (config.isolation !== 'namespace') {
+    throw new IsletError('not_supported', 'Engine process has no wall, so it has no isolation to choose.', {
+      hint: 'Unset ISLET_ISOLATION, or use ISLET_ENGINE=oci.',
+    })
+  }
   const engine = new ProcessEngine({ instance, log, guest: nativeBinary('guest') })
   cleanup.add((closing) => engine.close(closing))
   const storage = await openWorkspaces(join(instance.dataDir, 'workspaces'))

@@ -52,6 +52,7 @@ export async function probeOci(): Promise<Finding[]> {
     userNamespaces(),
     controllers(),
     runc(),
+    runsc(),
     tool('nft', ['--version'], 'nftables', 'sandboxes with a network'),
     tool('ip', ['-V'], 'iproute2', 'removing what dead servers left'),
     btrfs(),
@@ -126,6 +127,19 @@ async function controllers(): Promise<Finding> {
         ? `There is no controller for ${missing.join(', ')}.`
         : `${CONTROLLERS.join(', ')} can be limited.`,
     mend: 'Mount cgroup2 at /sys/fs/cgroup; on some boards add cgroup_enable=memory to the kernel command line.',
+  }
+}
+
+async function runsc(): Promise<Finding> {
+  const version = await runtimeVersion('runsc')
+  return {
+    name: 'runsc',
+    ok: version !== undefined,
+    optional: true,
+    detail: version
+      ? `runsc ${version} is installed: ISLET_ISOLATION=gvisor works.`
+      : 'runsc is not installed: ISLET_ISOLATION=gvisor does not work.',
+    mend: 'islet setup --gvisor',
   }
 }
 

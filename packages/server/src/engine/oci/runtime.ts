@@ -68,7 +68,7 @@ function runtimeRoot(runDir: string): string {
   return join(runDir, 'runc')
 }
 
-export async function runtimeVersion(name: RuntimeName): Promise<string | undefined> {
+export async function runtimeVersion(name: RuntimeName | 'runsc'): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)(name, ['--version'])
     return /version (\S+)/.exec(stdout)?.[1]
