@@ -15,6 +15,7 @@ const LEAST_SAVE_MS = 1000
 const MAX_TIMER_MS = 2 ** 31 - 1
 /** The time of day may be changed; it is looked at this often. */
 const LOOK_MS = 60_000
+const NEVER = Number.POSITIVE_INFINITY
 /** Before what failed is tried again. */
 const RETRY_MS = 10_000
 
@@ -33,6 +34,8 @@ interface Usage {
   /** By `monotonicMs`. */
   lastAt: number
   savedAt: number
+  /** As of when its clock was set; uses are too many to look at the record each time. */
+  saveEveryMs: number
   timer: NodeJS.Timeout | undefined
 }
 
@@ -68,8 +71,9 @@ export class Activity {
   /** Its clock begins anew. Call it also when its timeouts or its status have changed. */
   begin(id: string): void {
     const usage = this.#usageOf(id)
-    this.#touch(id, usage)
+    usage.lastAt = monotonicMs()
     this.#arm(id, usage)
+    this.#touch(id, usage)
   }
 
   /** As `begin`, for one that was there before this server: its clock goes on. */
@@ -109,9 +113,7 @@ export class Activity {
   #touch(id: string, usage: Usage): void {
     const now = monotonicMs()
     usage.lastAt = now
-    const idleMs = this.#options.record(id)?.timeouts.idleMs ?? 0
-    if (this.#closed || idleMs === 0 || this.#usages.get(id) !== usage) return
-    if (now - usage.savedAt < Math.max(LEAST_SAVE_MS, idleMs / SAVE_FRACTION)) return
+    if (now - usage.savedAt < usage.saveEveryMs || this.#closed || this.#usages.get(id) !== usage) return
     usage.savedAt = now
     this.#table.save(id, Date.now())
   }
@@ -119,6 +121,8 @@ export class Activity {
   #arm(id: string, usage: Usage, leastMs = 0): void {
     clearTimeout(usage.timer)
     const record = this.#options.record(id)
+    const idleMs = record?.timeouts.idleMs ?? 0
+    usage.saveEveryMs = idleMs > 0 ? Math.max(LEAST_SAVE_MS, idleMs / SAVE_FRACTION) : NEVER
     const left = record && !this.#closed ? leftMs(record, usage) : undefined
     if (left === undefined) return
     const most = record?.status === 'paused' ? LOOK_MS : MAX_TIMER_MS
@@ -138,7 +142,13 @@ export class Activity {
   #usageOf(id: string): Usage {
     let usage = this.#usages.get(id)
     if (!usage) {
-      usage = { uses: 0, lastAt: monotonicMs(), savedAt: Number.NEGATIVE_INFINITY, timer: undefined }
+      usage = {
+        uses: 0,
+        lastAt: monotonicMs(),
+        savedAt: Number.MIN_SAFE_INTEGER,
+        saveEveryMs: NEVER,
+        timer: undefined,
+      }
       this.#usages.set(id, usage)
     }
     return usage
