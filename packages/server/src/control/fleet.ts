@@ -247,6 +247,14 @@ export class Fleet {
         .catch((error) => this.log.error({ error, layer }, 'layer not deleted; the next start does it'))
   }
 
+  /** The same when there is time: only the end of the server waits for it. */
+  dropLater(layers: readonly string[]): void {
+    if (layers.length === 0) return
+    this.inTurn(layers[0]!, () => this.dropLayers(layers)).catch((error) =>
+      this.log.error({ error, layers }, 'layers not deleted; the next start does it'),
+    )
+  }
+
   /** A guest that is away redials, unless it is dead. One that stands still is looked at when it is woken. */
   async #watchAway(id: string, machine: Machine): Promise<void> {
     while (!this.closed && !machine.suspended && !machine.guest.connected) {

@@ -46,7 +46,7 @@ export async function restore(fleet: Fleet, saves: Saves, options: RestoreOption
   fleet.unsteady.add(sandboxId)
   try {
     const restored = await exchange(fleet, saves, before, { ...options, root })
-    await fleet.dropLayers(restored.unheld)
+    fleet.dropLater(restored.unheld)
     if (before.memory !== null) await rm(saves.memoryPath(before.memory), { recursive: true, force: true })
     return await start(fleet, restored.record, saves.memoryOf(saved))
   } finally {

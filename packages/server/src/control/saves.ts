@@ -132,14 +132,15 @@ export class Saves {
       const left = this.#used.get(saved.id)! - 1
       if (left > 0) this.#used.set(saved.id, left)
       else this.#used.delete(saved.id)
-      await this.discard(saved.id)
+      // Whoever waits for the work does not wait until a large layer is removed.
+      await this.discard(saved.id, { later: true })
     }
   }
 
   /** Unless a checkpoint or snapshot names it, or it is being used: then the last of those does it. */
-  async discard(id: string): Promise<void> {
+  async discard(id: string, options: { later?: boolean } = {}): Promise<void> {
     if (this.#used.has(id) || this.table.isNamed(id)) return
-    await this.#remove(id)
+    await this.#remove(id, options)
   }
 
   /** What a sandbox that begins as it is started with, where the engine of this server can. */
@@ -279,13 +280,14 @@ export class Saves {
     }
   }
 
-  async #remove(id: string): Promise<void> {
+  async #remove(id: string, { later = false } = {}): Promise<void> {
     const { db, layers } = this.#fleet
     const unheld = db.transaction(() => {
       this.table.remove(id)
       return layers.holdOnly(id, undefined)
     })
-    await this.#fleet.dropLayers(unheld)
+    if (later) this.#fleet.dropLater(unheld)
+    else await this.#fleet.dropLayers(unheld)
     await rm(this.memoryPath(id), { recursive: true, force: true })
   }
 }
