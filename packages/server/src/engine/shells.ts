@@ -26,6 +26,8 @@ export interface ShellRecord {
   id: string
   /** Which uid range and address of the instance it has; engine `oci`. */
   index?: number
+  /** How it is walled; absent: `namespace`, or engine `process`. */
+  isolation?: 'gvisor'
   /** Whether it may have a veth. */
   network?: true
   /** Its first process, once started. */

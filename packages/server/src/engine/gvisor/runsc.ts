@@ -58,7 +58,7 @@ export class Runsc {
 
   async forget(id: string): Promise<void> {
     const names = [`${id}_sandbox:${id}.state`, `${id}_sandbox:${id}.lock`, `runsc-${id}.sock`]
-    for (const name of names) await rm(join(this.#root, name), { force: true })
+    for (const name of names) await rm(join(this.#root, name), { recursive: true, force: true })
   }
 
   async list(): Promise<string[]> {

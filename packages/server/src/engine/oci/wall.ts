@@ -75,7 +75,8 @@ export abstract class WallEngine implements Engine {
     const alive = new Set<string>()
     for (const id of await this.shells.list()) {
       const record = await this.shells.read(id)
-      if (record?.index === undefined) continue
+      // A server that was told to use another isolation cannot go on with what the one before made.
+      if (record?.index === undefined || record.isolation !== this.#isolation) continue
       if (!keep.includes(id) || !(await isShellProcess(record.process, this.#ranges.uidBase(record.index))))
         continue
       this.#records.set(id, record)
@@ -97,7 +98,12 @@ export abstract class WallEngine implements Engine {
   async allocate(id: string): Promise<Shell> {
     const index = this.#ranges.take()
     try {
-      const record: ShellRecord = { id, index, createdAt: new Date().toISOString() }
+      const record: ShellRecord = {
+        id,
+        index,
+        isolation: this.#isolation,
+        createdAt: new Date().toISOString(),
+      }
       const shell = await this.shells.create(record)
       this.#records.set(id, record)
       return shell
@@ -200,6 +206,10 @@ export abstract class WallEngine implements Engine {
     await Promise.all([this.forget(shell.id), this.shells.remove(shell.id)])
     this.#records.delete(shell.id)
     this.#ranges.free(record.index!)
+  }
+
+  get #isolation(): ShellRecord['isolation'] {
+    return this.capabilities.isolation === 'gvisor' ? 'gvisor' : undefined
   }
 
   #record(shell: Shell): ShellRecord {
