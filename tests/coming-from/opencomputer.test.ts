@@ -1,14 +1,19 @@
 // What docs/coming-from/opencomputer.md says, row by row, through our SDK.
 import assert from 'node:assert/strict'
-import { Sandbox } from 'islet'
+import { type FromCheckpointOptions, Sandbox } from 'islet'
 import { failsWith } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
 import { testRows } from './rows.ts'
+import { until } from './until.ts'
 
 const { server } = await startSuite()
 const connection = { url: server.url, apiKey: server.key }
 const sandbox = await Sandbox.create({ ...connection, runtime: 'host', env: { GREETING: 'hello' } })
 const { exec, files, pty } = sandbox
+await files.write('base', 'base\n')
+const base = await sandbox.createCheckpoint('base')
+const fromBase = (options: FromCheckpointOptions = {}) =>
+  Sandbox.createFromCheckpoint(base.id, { ...connection, ...options })
 
 const text = (bytes: Uint8Array[]) => Buffer.concat(bytes).toString()
 const PYTHON_SERVER = 'exec python3 -m http.server 8000 --bind 127.0.0.1'
@@ -21,7 +26,10 @@ testRows('opencomputer.md', {
       env: { A: '1' },
       metadata: { team: 'blue' },
       resources: { cpu: 1, memory: '512Mi' },
+      timeout: { idle: '10m' },
     })
+    assert.equal((await made.getInfo()).timeouts.idleMs, 600_000)
+    assert.equal((await sandbox.getInfo()).timeouts.idleMs, 300_000)
     assert.deepEqual((await made.getInfo()).metadata, { team: 'blue' })
     assert.equal((await made.getInfo()).resources.memoryBytes, 512 * 1024 * 1024)
     assert.equal((await made.exec.run('printf "$A"')).stdout, '1')
@@ -32,6 +40,15 @@ testRows('opencomputer.md', {
     assert.equal((await again.exec.run('printf "$GREETING"')).stdout, 'hello')
     await failsWith(Sandbox.connect('sbx-00000000000000000000', connection), 'sandbox_not_found')
   },
+  'Sandbox.createFromCheckpoint(checkpointId, opts)': async () => {
+    const made = await fromBase({ timeout: { idle: '1m' }, env: { MORE: 'more' } })
+    assert.equal((await made.exec.run('printf "$GREETING $MORE"; cat base')).stdout, 'hello morebase\n')
+    assert.equal((await made.getInfo()).timeouts.idleMs, 60_000)
+    await made.kill()
+    const same = await fromBase()
+    assert.equal((await same.getInfo()).timeouts.idleMs, 300_000)
+    await same.kill()
+  },
   'sandbox.kill()': async () => {
     const made = await Sandbox.create({ ...connection, runtime: 'host' })
     await made.kill()
@@ -40,6 +57,41 @@ testRows('opencomputer.md', {
   },
   'sandbox.isRunning()': async () => {
     assert.equal(await sandbox.isRunning(), true)
+    const made = await fromBase()
+    await made.hibernate()
+    assert.equal(await made.isRunning(), false)
+    assert.equal((await made.getInfo()).status, 'hibernated')
+    await made.kill()
+    assert.equal(await made.isRunning(), false)
+  },
+  'sandbox.hibernate()': async () => {
+    const made = await fromBase()
+    const { pid } = await made.exec.start('sleep 600').then(({ sessionId }) => made.exec.get(sessionId))
+    await made.hibernate()
+    assert.equal(made.status, 'hibernated')
+    const woken = await made.exec.run(`cat base; kill -0 ${pid}`)
+    assert.deepEqual([woken.stdout, woken.exitCode, woken.autoResumed], ['base\n', 0, true])
+    await made.kill()
+  },
+  'sandbox.wake(opts)': async () => {
+    const made = await fromBase({ timeout: { idle: '7m' } })
+    await made.hibernate()
+    await made.wake()
+    assert.deepEqual([made.status, (await made.getInfo()).timeouts.idleMs], ['running', 420_000])
+    await made.hibernate()
+    await made.wake({ timeout: '2m' })
+    assert.equal((await made.getInfo()).timeouts.idleMs, 120_000)
+    await failsWith(made.wake(), 'invalid_state')
+    await made.kill()
+  },
+  'sandbox.setTimeout(timeout)': async () => {
+    const made = await fromBase()
+    await made.setTimeout('15m')
+    assert.equal((await made.getInfo()).timeouts.idleMs, 900_000)
+    await made.setTimeout(1000)
+    await until(async () => !(await made.isRunning()))
+    assert.equal(made.status, 'hibernated')
+    await made.kill()
   },
   'sandbox.sandboxId': async () => {
     assert.match(sandbox.sandboxId, /^sbx-/)
@@ -49,6 +101,61 @@ testRows('opencomputer.md', {
   },
   'sandbox.commands': async () => {
     assert.equal((await sandbox.exec.run('echo the same')).stdout, 'the same\n')
+  },
+
+  'sandbox.createCheckpoint(name)': async () => {
+    const made = await sandbox.createCheckpoint('named')
+    assert.deepEqual([made.name, made.sandboxId], ['named', sandbox.id])
+    await failsWith(sandbox.createCheckpoint('named'), 'conflict')
+  },
+  'sandbox.listCheckpoints()': async () => {
+    const names = (await sandbox.listCheckpoints()).map(({ name }) => name)
+    assert.deepEqual(names, ['base', 'named'])
+  },
+  'sandbox.restoreCheckpoint(checkpointId)': async () => {
+    const made = await fromBase()
+    const { id } = await made.createCheckpoint('before')
+    await made.files.write('base', 'changed')
+    await made.files.write('new', '')
+    await made.restoreCheckpoint(id)
+    assert.equal(await made.files.read('base'), 'base\n')
+    assert.equal(await made.files.exists('new'), false)
+    await made.kill()
+  },
+  'sandbox.deleteCheckpoint(checkpointId)': async () => {
+    const [, named] = await sandbox.listCheckpoints()
+    await sandbox.deleteCheckpoint(named!.id)
+    await failsWith(sandbox.deleteCheckpoint(named!.id), 'checkpoint_not_found')
+    assert.equal((await sandbox.listCheckpoints()).length, 1)
+  },
+  'Sandbox.createCheckpointPatch(checkpointId, opts)': async () => {
+    const patch = await Sandbox.createCheckpointPatch(base.id, {
+      ...connection,
+      script: 'echo patched >> base',
+      description: 'adds a line',
+    })
+    assert.deepEqual([patch.checkpointId, patch.description], [base.id, 'adds a line'])
+    const made = await fromBase()
+    assert.equal(await made.files.read('base'), 'base\npatched\n')
+    assert.equal((await made.listPatches())[0]?.status, 'applied')
+    await Sandbox.createCheckpointPatch(base.id, { ...connection, script: 'echo again >> base' })
+    await made.hibernate()
+    await made.wake()
+    assert.equal(await made.files.read('base'), 'base\npatched\nagain\n')
+    await made.kill()
+  },
+  'Sandbox.listCheckpointPatches(checkpointId, opts)': async () => {
+    const patches = await Sandbox.listCheckpointPatches(base.id, connection)
+    assert.deepEqual(
+      patches.map(({ script }) => script),
+      ['echo patched >> base', 'echo again >> base'],
+    )
+  },
+  'Sandbox.deleteCheckpointPatch(checkpointId, patchId, opts)': async () => {
+    const [first, second] = await Sandbox.listCheckpointPatches(base.id, connection)
+    await Sandbox.deleteCheckpointPatch(base.id, first!.id, connection)
+    assert.deepEqual(await Sandbox.listCheckpointPatches(base.id, connection), [second])
+    await failsWith(Sandbox.deleteCheckpointPatch(base.id, first!.id, connection), 'patch_not_found')
   },
 
   'sandbox.exec.run(command, opts)': async () => {
