@@ -22,7 +22,7 @@ export interface FromCheckpointOptions extends CopySandbox, OnceOptions {}
 /** What is not given is as it is in the source; `env` is merged. When it is aborted no fork stays. */
 export interface ForkOptions extends CopySandbox, Abortable {}
 
-export type ForkResult = { ok: true; sandbox: Sandbox } | { ok: false; error: Error }
+export type ForkResult = { ok: true; sandbox: Sandbox } | { ok: false; error: IsletError }
 
 /** One for each fork that was asked for. */
 export interface ForkResults extends Array<ForkResult> {

@@ -33,6 +33,6 @@ export function fork(): Command {
 
 async function seen(result: ForkResult) {
   if (result.ok) return { ok: true, sandbox: await result.sandbox.getInfo() }
-  const { code, message, hint } = result.error as Error & { code?: string; hint?: string }
+  const { code, message, hint } = result.error
   return { ok: false, error: { code, message, hint } }
 }
