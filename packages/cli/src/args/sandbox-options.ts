@@ -1,5 +1,5 @@
 // What a new sandbox may be given, the same for `create`, `run` and `fork`.
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { CreateOptions, ForkOptions } from 'islet'
 import { addEnvOptions, type EnvFlags, toEnv } from './env.ts'
 import { pair } from './parse.ts'
@@ -8,6 +8,7 @@ import { addSandboxTimeoutOptions, type SandboxTimeoutFlags, toSandboxTimeouts }
 
 export interface SandboxFlags extends CopyFlags {
   runtime?: string
+  snapshot?: string
 }
 
 /** Of one that begins as another was: what is not given is as it was there. */
@@ -21,8 +22,11 @@ export interface CopyFlags extends EnvFlags, ResourceFlags, SandboxTimeoutFlags 
 }
 
 export function addSandboxOptions(command: Command): Command {
+  const from = 'begin as the snapshot of this id or tag; what is not given is as it was there'
   return addCopyOptions(
-    command.option('-r, --runtime <name>', 'what it runs on; islet runtimes lists the names'),
+    command
+      .option('-r, --runtime <name>', 'what it runs on; islet runtimes lists the names')
+      .addOption(new Option('--snapshot <snapshot>', from).conflicts('runtime')),
   )
 }
 
@@ -41,7 +45,7 @@ export function addCopyOptions(command: Command): Command {
 }
 
 export function toCreateOptions(flags: SandboxFlags): CreateOptions {
-  return { runtime: flags.runtime, ...toCopyOptions(flags) }
+  return { runtime: flags.runtime, snapshot: flags.snapshot, ...toCopyOptions(flags) }
 }
 
 export function toCopyOptions(flags: CopyFlags): Omit<ForkOptions, 'signal'> {

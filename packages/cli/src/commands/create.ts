@@ -17,19 +17,13 @@ export function create(): Command {
       new Option(
         '--checkpoint <id>',
         'begin as this checkpoint; what is not given is as it was there',
-      ).conflicts('runtime'),
+      ).conflicts(['runtime', 'snapshot']),
     )
-    .addOption(
-      new Option(
-        '--snapshot <snapshot>',
-        'begin as the snapshot of this id or tag; what is not given is as it was there',
-      ).conflicts(['runtime', 'checkpoint']),
-    )
-    .action(async (flags: SandboxFlags & JsonFlag & { checkpoint?: string; snapshot?: string }) => {
+    .action(async (flags: SandboxFlags & JsonFlag & { checkpoint?: string }) => {
       const islet = connect()
       const sandbox =
         flags.checkpoint === undefined
-          ? await islet.sandboxes.create({ snapshot: flags.snapshot, ...toCreateOptions(flags) })
+          ? await islet.sandboxes.create(toCreateOptions(flags))
           : await islet.checkpoints.createSandbox(flags.checkpoint, toCopyOptions(flags))
       if (flags.json) printJson(await sandbox.getInfo())
       else print(sandbox.id)

@@ -21,6 +21,7 @@ export const EVENT_TYPES = [
   'checkpoint.created',
   'checkpoint.deleted',
   'snapshot.created',
+  'snapshot.deleted',
   'patch.applied',
   'patch.failed',
   'process.started',

@@ -1,10 +1,12 @@
 // With engine `process`; what is about layers, owners and images is in tests/e2e/snapshots.test.ts.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import type { EventPage } from '@islet/contract'
 import { hasCode, Islet, type Sandbox, type SnapshotInfo } from 'islet'
 import { type RawEntry, type RawFile, rawSnapshot, rawTar } from '../control/snapshot-file/testing.ts'
 import { errorOf, startTestApi, TEST_KEY, type TestApi, until } from './testing.ts'
@@ -40,6 +42,16 @@ describe('snapshots', () => {
     const { snapshots, total } = await islet.snapshots.list({ name: 'A name' })
     assert.deepEqual([snapshots.map(({ id }) => id), total], [[made.id], 1])
     await islet.snapshots.delete('v1')
+    const { events } = (await (
+      await api.call('GET', `/v1/sandboxes/${sandbox.id}/events`)
+    ).json()) as EventPage
+    const told = events
+      .filter(({ type }) => type.startsWith('snapshot.'))
+      .map(({ type, data }) => [type, data.id])
+    assert.deepEqual(told.sort(), [
+      ['snapshot.created', made.id],
+      ['snapshot.deleted', made.id],
+    ])
     await assert.rejects(islet.snapshots.get('v1'), failsWith('snapshot_not_found'))
     await assert.rejects(islet.snapshots.get('../sandboxes'), failsWith('snapshot_not_found'))
   })
@@ -199,6 +211,11 @@ describe('snapshots', () => {
         if (meansTheSame(flipped)) continue
         await assert.rejects(islet.snapshots.import(flipped), failsWith('snapshot_damaged'))
       }
+      // However much is still to come, the answer arrives.
+      const endless = async function* () {
+        for (let i = 0; i < 1000; i++) yield randomBytes(64 * 1024)
+      }
+      await assert.rejects(islet.snapshots.import(endless()), failsWith('snapshot_damaged'))
       const tar = zstdDecompressSync(file)
       const lastBlock = tar.indexOf('checksums.json') + 512
       for (let at = 0; at < lastBlock; at += Math.ceil(lastBlock / 25)) {
@@ -268,6 +285,9 @@ describe('snapshots', () => {
         'mark on a file': tree(attribute('trusted.overlay.opaque')),
         'security attribute': tree(attribute('security.selinux')),
         'unknown attribute': tree({ ...into('layer/files/a'), pax: { 'GNU.dumpdir': 'x' } }),
+        'owner in another form': tree({ ...into('layer/files/a'), uid: '\x80\0\0\0\0\0\0\x01' }),
+        'owner of spaces': tree({ ...into('layer/files/a'), uid: ' '.repeat(8) }),
+        'size that is none': tree({ ...into('layer/files/a'), pax: { size: '-1' } }),
         'no manifest': { manifest: { format: 'other' }, trees: {} },
         'manifest with a strange tree': { manifest: { ...manifest, layer: ['../escaped'] }, trees: {} },
         'manifest with a tree of no image': {

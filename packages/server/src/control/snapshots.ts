@@ -110,9 +110,10 @@ export class Snapshots {
   /** Stays as a name while others descend from it. */
   async delete(ref: string): Promise<void> {
     const record = this.record(ref)
-    this.#fleet.db.transaction(() =>
-      this.#table.save({ ...record, tag: null, savedId: null, deletedAt: Date.now() }),
-    )
+    this.#fleet.db.transaction(() => {
+      this.#table.save({ ...record, tag: null, savedId: null, deletedAt: Date.now() })
+      this.#tell(record, 'snapshot.deleted')
+    })
     await this.#saves.discard(record.savedId!)
     this.#table.prune()
   }
@@ -232,10 +233,14 @@ export class Snapshots {
   }
 
   #insert(snapshot: SnapshotRecord, saved: SavedRecord): void {
-    const { id, name, tag, sandboxId } = snapshot
     this.#table.save({ ...snapshot, savedId: saved.id })
+    this.#tell(snapshot, 'snapshot.created')
+  }
+
+  /** In the history of the sandbox it was made of, if that is still known. */
+  #tell({ id, name, tag, sandboxId }: SnapshotRecord, type: 'snapshot.created' | 'snapshot.deleted'): void {
     if (sandboxId !== null && this.#fleet.table.get(sandboxId))
-      this.#fleet.events.add(sandboxId, 'snapshot.created', { id, name, tag })
+      this.#fleet.events.add(sandboxId, type, { id, name, tag })
   }
 
   #savedOf(record: SnapshotRecord): SavedRecord {

@@ -7,7 +7,17 @@
 //   checksums.json     sha256 and size of all of these: of a tree, of its part of the tar
 //
 // Ids and paths in it are of the machine that wrote it, and are never used as such.
-import { env, IDLE_ACTIONS, LIMITS, metadata, startService, userName } from '@islet/contract'
+import {
+  env,
+  IDLE_ACTIONS,
+  LIMITS,
+  metadata,
+  runtimeName,
+  startService,
+  updateSandbox,
+  updateSnapshot,
+  userName,
+} from '@islet/contract'
 import { z } from 'zod'
 
 export const FORMAT = 'islet-snapshot'
@@ -65,15 +75,15 @@ export const manifest = manifestHead.extend({
   arch: text,
   snapshot: z.object({
     id: text,
-    name: z.string().min(1).max(LIMITS.nameLength).nullable(),
+    name: updateSnapshot.shape.name.unwrap(),
     tag: text.nullable(),
-    description: text.nullable(),
+    description: updateSnapshot.shape.description.unwrap(),
     createdAt: text,
   }),
   state: z.object({
-    runtime: text,
+    runtime: runtimeName,
     metadata,
-    project: z.string().max(LIMITS.nameLength).nullable(),
+    project: updateSandbox.shape.project.unwrap(),
     env,
     resources: z.object({ memoryBytes: positive, cpuMillis: positive, diskBytes: positive, pids: positive }),
     network: z.object({ enabled: z.boolean() }),

@@ -118,11 +118,20 @@ export function parseJson(bytes: Buffer): unknown {
 async function* decompressed(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const zstd = createZstdDecompress({ chunkSize: CHUNK_BYTES })
   try {
-    yield* pipeline(Readable.from(body, { objectMode: false }), zstd, () => {}) as AsyncIterable<Buffer>
+    yield* pipeline(
+      Readable.from(passed(body), { objectMode: false }),
+      zstd,
+      () => {},
+    ) as AsyncIterable<Buffer>
   } catch (error) {
     const code = String((error as NodeJS.ErrnoException).code)
     if (code.startsWith('ZSTD_') || code.startsWith('Z_') || code === 'ERR_BUFFER_TOO_LARGE')
       throw damaged('It is not compressed with zstd, or not whole.', error)
     throw error
   }
+}
+
+/** Whatever ends the reading is told to the source as its end, so that its connection can still be answered. */
+async function* passed(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const chunk of body) yield chunk
 }

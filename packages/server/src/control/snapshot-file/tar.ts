@@ -107,12 +107,20 @@ function parseHeader(block: Buffer): Header {
     return block.toString('latin1', from, end === -1 ? from + length : Math.min(end, from + length))
   }
   const number = (from: number, length: number) => {
-    const digits = text(from, length).trim()
+    const digits = text(from, length)
     if (!/^[0-7]*$/.test(digits)) throw damaged('A number in it is none.')
     return Number.parseInt(digits || '0', 8)
   }
   if (text(257, 6) !== 'ustar' || number(148, 8) !== checksum(block))
     throw damaged('An entry has no valid header.')
+  // Mode, owner, group and time: tar is not to meet them in other forms.
+  for (const [from, length] of [
+    [100, 8],
+    [108, 8],
+    [116, 8],
+    [136, 12],
+  ] as const)
+    number(from, length)
   const prefix = text(345, 155)
   return {
     name: prefix === '' ? text(0, 100) : `${prefix}/${text(0, 100)}`,
@@ -141,8 +149,20 @@ function parsePax(body: Buffer): Map<string, string> {
   return found
 }
 
-const PLAIN_KEYS = new Set(['path', 'linkpath', 'size', 'uid', 'gid', 'mtime'])
-const SPARSE_KEYS = new Set(['major', 'minor', 'name', 'realsize'].map((key) => `GNU.sparse.${key}`))
+const NAME = /^[^\0]+$/
+const COUNT = /^\d{1,16}$/
+const KEYS: Record<string, RegExp> = {
+  path: NAME,
+  linkpath: NAME,
+  size: COUNT,
+  uid: COUNT,
+  gid: COUNT,
+  mtime: /^-?\d{1,16}(\.\d{1,20})?$/,
+  'GNU.sparse.major': COUNT,
+  'GNU.sparse.minor': COUNT,
+  'GNU.sparse.name': NAME,
+  'GNU.sparse.realsize': COUNT,
+}
 const XATTR = 'SCHILY.xattr.'
 
 function toEntry(header: Header, pax: Map<string, string>): Entry {
@@ -152,8 +172,9 @@ function toEntry(header: Header, pax: Map<string, string>): Entry {
   let isSparse = false
   for (const [key, value] of pax) {
     if (key.startsWith(XATTR)) xattrs.set(key.slice(XATTR.length), value)
-    else if (SPARSE_KEYS.has(key)) isSparse = true
-    else if (!PLAIN_KEYS.has(key)) throw damaged('An entry has an attribute that is not known here.')
+    else if (!Object.hasOwn(KEYS, key) || !KEYS[key]!.test(value))
+      throw damaged('An entry has an attribute that is not known here.')
+    if (key.startsWith('GNU.sparse.')) isSparse = true
   }
   const format = `${pax.get('GNU.sparse.major')}.${pax.get('GNU.sparse.minor')}`
   if (isSparse && (type !== 'file' || format !== SPARSE_FORMAT || !pax.has('GNU.sparse.name')))

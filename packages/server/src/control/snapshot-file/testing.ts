@@ -10,6 +10,8 @@ export interface RawEntry {
   link?: string
   content?: string
   device?: [number, number]
+  /** As it stands in the header. */
+  uid?: string
   pax?: Record<string, string>
 }
 
@@ -51,7 +53,15 @@ export function rawTar({ manifest, store = '', trees, sums, more = [] }: RawFile
   return Buffer.concat([...parts, END_OF_TAR])
 }
 
-function rawEntry({ path, type = '0', link = '', content = '', device = [0, 0], pax }: RawEntry): Buffer {
+function rawEntry({
+  path,
+  type = '0',
+  link = '',
+  content = '',
+  device = [0, 0],
+  uid,
+  pax,
+}: RawEntry): Buffer {
   const body = Buffer.from(content)
   const header = Buffer.alloc(512)
   const octal = (value: number, at: number, length: number) =>
@@ -59,6 +69,7 @@ function rawEntry({ path, type = '0', link = '', content = '', device = [0, 0], 
   header.write(path, 0, 100, 'latin1')
   octal(type === '5' ? 0o755 : 0o644, 100, 8)
   octal(0, 108, 8)
+  if (uid) header.write(uid, 108, 8, 'latin1')
   octal(0, 116, 8)
   octal(body.length, 124, 12)
   octal(0, 136, 12)
