@@ -15,7 +15,6 @@ import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
 import type { EngineCapabilities } from '../engine/engine.ts'
 import type { Image, Images } from '../image/image.ts'
-import { VERSION } from '../version.ts'
 import type { Control } from './control.ts'
 import type { Fleet, RunningSandbox, SandboxObserver } from './fleet.ts'
 import { Idempotency } from './idempotency.ts'
@@ -25,6 +24,7 @@ import { copyRecord, newRecord, patchRecord, patchTimeouts, toSandbox } from './
 import { bringBack } from './recovery.ts'
 import { makeLayer } from './roots.ts'
 import type { Saves } from './saves.ts'
+import { serverInfo } from './server-info.ts'
 import { assertSupported } from './supported.ts'
 import { type KillOptions, Suspension, type Use } from './suspension.ts'
 import { usageOf } from './usage.ts'
@@ -360,17 +360,7 @@ export class Sandboxes implements Control {
   }
 
   info(): ServerInfo {
-    const { engine, storage, table } = this.#fleet
-    const { engine: name, isolation, ...capabilities } = engine.capabilities
-    return {
-      version: VERSION,
-      engine: name,
-      isolation,
-      capabilities,
-      storage: storage.capabilities,
-      sandboxes: table.countLive(),
-      startedAt: this.#startedAt.toISOString(),
-    }
+    return serverInfo(this.#fleet, this.#startedAt)
   }
 
   /** Images that sandboxes, checkpoints and snapshots stand on. */

@@ -1,0 +1,17 @@
+import type { ServerInfo } from '@islet/contract'
+import { VERSION } from '../version.ts'
+import type { Fleet } from './fleet.ts'
+
+/** What this server is and what it can do. */
+export function serverInfo({ engine, storage, table }: Fleet, startedAt: Date): ServerInfo {
+  const { engine: name, isolation, ...capabilities } = engine.capabilities
+  return {
+    version: VERSION,
+    engine: name,
+    isolation,
+    capabilities,
+    storage: storage.capabilities,
+    sandboxes: table.countLive(),
+    startedAt: startedAt.toISOString(),
+  }
+}
