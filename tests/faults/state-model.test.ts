@@ -27,16 +27,19 @@ test(`${CLIENTS} clients and a server that crashes: every sandbox and every save
       const deadline = Date.now() + DURATION_MS
       let steps = 0
       const crashing = world.crashUntil(deadline)
-      await allOf(clients, async (client) => {
+      const all = (work: (client: Client) => Promise<void>) =>
+        Promise.all(clients.map(work)).catch(world.abort)
+      await all(async (client) => {
         while (Date.now() < deadline || steps < LEAST_STEPS) {
+          world.signal.throwIfAborted()
           await client.step()
           steps++
         }
       })
       const crashes = await crashing
-      await allOf(clients, (client) => client.finish())
+      await all((client) => client.finish())
       await audit(server)
-      await allOf(clients, (client) => client.clear())
+      await all((client) => client.clear())
       await audit(server)
       assert.deepEqual(layersOf(server), [])
       console.log(`${steps} steps, ${crashes} crashes`)
@@ -45,26 +48,22 @@ test(`${CLIENTS} clients and a server that crashes: every sandbox and every save
   )
 })
 
-/** One that fails says what it did last. */
-async function allOf(clients: Client[], work: (client: Client) => Promise<void>): Promise<void> {
-  const one = async (client: Client) => {
-    try {
-      await work(client)
-    } catch (error) {
-      throw new Error(`seed ${SEED}; ${client.done.slice(-40).join('\n')}`, { cause: error })
-    }
-  }
-  await Promise.all(clients.map(one))
-}
-
 class CrashingWorld implements World {
   readonly server: TestServer
+  readonly #abort = new AbortController()
+  readonly signal = this.#abort.signal
   readonly #random: () => number
   #up = Promise.resolve()
 
   constructor(server: TestServer, random: () => number) {
     this.server = server
     this.#random = random
+  }
+
+  /** For the first failure: the others end. */
+  abort = (error: unknown): never => {
+    this.#abort.abort()
+    throw error
   }
 
   async up(): Promise<void> {
@@ -77,7 +76,7 @@ class CrashingWorld implements World {
   async crashUntil(deadline: number): Promise<number> {
     for (let crashes = 0; ; crashes++) {
       await setTimeout(LIFE_MS * (1 + this.#random()))
-      if (Date.now() > deadline) return crashes
+      if (Date.now() > deadline || this.signal.aborted) return crashes
       this.#up = this.server.kill().then(() => this.server.start())
       await this.#up
     }

@@ -11,6 +11,8 @@ import { call, Refused, unless } from './state-world.ts'
 /** A server that is killed now and then. */
 export interface World {
   server: TestServer
+  /** Aborted when there is no more to be found out. */
+  signal: AbortSignal
   /** Resolves when it is up. */
   up(): Promise<void>
 }
@@ -35,7 +37,8 @@ const LOST = Symbol('whether it was done is not known')
 const MAX_SANDBOXES = 3
 const MAX_SAVED = 4
 const NAMES = ['a', 'b', 'c d', 'deep/e', 'deep/er/f', 'deep/er/g']
-const READ = 'mkdir -p ~/m && cd ~/m && find . -type f -exec sha256sum {} +; echo "$MODEL"'
+/** A checkpoint may have been made between the two steps of a write. */
+const READ = 'mkdir -p ~/m && cd ~/m && find . -type f ! -name "*.tmp" -exec sha256sum {} +; echo "$MODEL"'
 
 export class Client {
   /** What it did, newest last. */
@@ -54,7 +57,12 @@ export class Client {
     this.#random = random
   }
 
+  /** A failure says what was done last. */
   async step(): Promise<void> {
+    await this.#explained(this.#step())
+  }
+
+  async #step(): Promise<void> {
     const sandbox = this.#pick(this.#sandboxes)
     if (!sandbox) return this.#create()
     const weighted: [number, (sandbox: Known) => Promise<void>][] = [
@@ -85,6 +93,10 @@ export class Client {
 
   /** Everything is as it must be, also what was saved. */
   async finish(): Promise<void> {
+    await this.#explained(this.#finish())
+  }
+
+  async #finish(): Promise<void> {
     for (const sandbox of [...this.#sandboxes]) await this.#verify(sandbox)
     for (const checkpoint of this.#checkpoints) {
       await this.#makeFrom(`/checkpoints/${checkpoint.id}/sandboxes`, {}, checkpoint.states)
@@ -310,6 +322,12 @@ export class Client {
     return result
   }
 
+  async #explained(work: Promise<void>): Promise<void> {
+    await work.catch((error) => {
+      throw new Error(`${this.#name}: ${this.done.slice(-40).join('\n')}`, { cause: error })
+    })
+  }
+
   #apply(sandbox: Known, change: (state: State) => State): void {
     sandbox.states = sandbox.states.map(change)
   }
@@ -329,6 +347,7 @@ export class Client {
     } catch (error) {
       if (error instanceof Refused) throw error
       this.done.push('  (lost)')
+      this.#world.signal.throwIfAborted()
       await this.#world.up()
       return LOST
     }

@@ -1,8 +1,9 @@
 // Sandboxes with known content, the calls that save and move them, and kills of the server at chosen steps of a call.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
-import type { CheckpointInfo, ErrorBody, Sandbox } from '@islet/contract'
+import type { CheckpointInfo, ErrorBody, Sandbox, ServiceInfo } from '@islet/contract'
 import type { Islet } from 'islet'
+import { until } from '../coming-from/until.ts'
 import { slotOf } from '../support/leftovers.ts'
 import type { TestServer } from '../support/server.ts'
 import { layersOf, shellsOf } from './state-audit.ts'
@@ -61,7 +62,16 @@ export async function fill(islet: Islet, seed: string): Promise<string> {
   const { exitCode, stderr } = await sandbox.exec.run(['sh', '-c', FILL])
   assert.equal(exitCode, 0, stderr)
   await sandbox.store.set('seed', { value: seed })
+  await sandbox.service.start({ name: 'beat', start: 'echo begun; exec sleep 100000' })
   return sandbox.id
+}
+
+/** Whatever happened to the sandbox, its service is wanted and so it runs. */
+export async function serves(server: TestServer, id: string): Promise<void> {
+  const beat = () => call<ServiceInfo>(server, 'GET', `/sandboxes/${id}/services/beat`)
+  await until(async () => (await beat()).status === 'running')
+  const { stdout } = await (await server.islet().sandboxes.connect(id)).exec.run('pgrep -fc "^sleep 100000"')
+  assert.equal(stdout, '1\n', 'it runs once')
 }
 
 /** Everything in it that can be changed is another thing then. */

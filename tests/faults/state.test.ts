@@ -18,6 +18,7 @@ import {
   look,
   restore,
   type Step,
+  serves,
   statusOf,
 } from './state-world.ts'
 
@@ -82,6 +83,7 @@ test('a restore that a crash cut off is done or not, never half, and the checkpo
         const done = await crashAt(server, step, () => restore(server, id, saved))
         const found = await look(server.islet(), id)
         assert.ok(found === first || (found === before && !done), `as restored or as before\n${found}`)
+        await serves(server, id)
         await audit(server)
         await restore(server, id, saved)
         assert.equal(await look(server.islet(), id), first)
@@ -108,6 +110,7 @@ test('forks that a crash cut off are sandboxes like their source or are not ther
         if (done) assert.equal(children.length, 3)
         const states = await Promise.all(children.map((child) => look(server.islet(), child.id)))
         for (const state of states) assert.equal(state, before)
+        for (const child of children) await serves(server, child.id)
         await Promise.all(children.map((child) => server.islet().sandboxes.delete(child.id)))
         await audit(server)
       }

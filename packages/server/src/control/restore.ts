@@ -1,6 +1,6 @@
 // A sandbox taken back to a saved state, under the same id.
 //
-//   hold and make a layer over the saved one  →  end what runs  →  one transaction: root, env, store, services  →  start
+//   hold and make a layer over the saved one, name another shell  →  end what runs  →  one transaction: root, env, store, services  →  start
 //
 // Killed before the transaction it is restarted as it was; killed after it, as it is to be. If it cannot be started it is left
 // hibernated, with its new root, and the next wake tries again.
@@ -39,6 +39,7 @@ export async function restore(fleet: Fleet, saves: Saves, options: RestoreOption
   try {
     const limitBytes = before.resources.diskBytes
     await makeLayer(fleet.storage, { layer, over: saved.state.root, limitBytes })
+    doomShell(fleet, sandboxId)
   } catch (error) {
     await fleet.dropLayers(fleet.layers.holdOnly(sandboxId, before.root))
     throw asStartError(error)
@@ -65,11 +66,16 @@ async function exchange(
     await endWhatRuns(fleet, before)
     return commit(fleet, saves, before, options)
   } catch (error) {
-    if (before.status === 'running') await start(fleet, before).catch(() => {})
+    if (before.status === 'running') await start(fleet, fleet.record(before.id)).catch(() => {})
     // What it holds too much until then is let go of by the next one that succeeds, or at the next start.
     await fleet.dropLayers(fleet.layers.holdOnly(before.id, before.root))
     throw asStartError(error)
   }
+}
+
+/** From now on a new server does not adopt what runs, but starts over: who follows it is about to be told that it ends. */
+function doomShell(fleet: Fleet, id: string): void {
+  fleet.table.save({ ...fleet.record(id), shell: newId('shell') })
 }
 
 async function endWhatRuns(fleet: Fleet, { id }: SandboxRecord): Promise<void> {
