@@ -131,7 +131,7 @@ test('a restore says of every service what became of it', async () => {
     ['worker', 'started'],
   ])
   assert.match(restored.services.find(({ name }) => name === 'broken')!.reason!, /exit code 3/)
-  assert.equal((await services.get('web')).status, 'ready')
+  await services.reach('web', 'ready')
 })
 
 test('a client of a watcher stays over hibernation and restore, and sees what happens afterwards', async () => {
