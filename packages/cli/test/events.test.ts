@@ -77,7 +77,10 @@ test('patches of a checkpoint are added, listed, followed up and removed', async
   const response = await api.call('POST', `/v1/checkpoints/${checkpointId}/sandboxes`, { name: 'made' })
   assert.equal(response.status, 201)
   const table = await done(['checkpoint', 'patch', 'runs', 'made'])
-  assert.match(table, /^PATCH +STATUS +AGE +REASON\npat-\w+ +applied \(0\) .*\npat-\w+ +failed \(4\) /)
+  assert.match(
+    table,
+    /^PATCH +STATUS +AGE +REASON\npat-\w+ +applied \(0\) .*\npat-\w+ +failed \(4\) .* no\n$/,
+  )
   const runs = JSON.parse(await done(['checkpoint', 'patch', 'runs', 'made', '--json'])) as PatchRun[]
   assert.equal(runs[1]!.output, 'no\n')
   assert.equal(

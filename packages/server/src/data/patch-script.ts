@@ -1,5 +1,5 @@
 // How a patch gets into bash. It comes through stdin between two marks, ended by a NUL, and is run only once all of it is
-// there: a server that is killed while it sends leaves a piece without its end, and the next one sends it whole. What the
+// there: a server that is killed while it sends leaves a piece without its second mark, and the next one sends it whole. What the
 // script itself reads from stdin is empty.
 import type { ProcessInfo } from '@islet/contract'
 
@@ -7,16 +7,16 @@ export const PATCH_TIMEOUT_MS = 10 * 60_000
 
 // One line: bash counts the lines of the script from there.
 const READ_AND_RUN = [
-  `while IFS= read -r -d '' p; do [[ $p == "$1"*"$1" ]] && break; p=; done`,
-  `[[ $p ]] || { echo 'the script did not arrive' >&2; exit 125; }`,
+  `while IFS= read -r -d '' p; do [[ $p == "$1"*"$1" ]] && break; done`,
+  `[[ $p == "$1"*"$1" ]] || { echo 'the script did not arrive' >&2; exit 125; }`,
   'exec </dev/null',
   `p=\${p#"$1"}`,
   `eval "set --; unset -v p; \${p%"$1"}"`,
 ].join('; ')
 
-/** `mark` must be what no script can know. */
-export function patchCommand(mark: string): string[] {
-  return ['bash', '-c', READ_AND_RUN, 'patch', mark]
+/** `mark` is in no script. The id of the patch is there for those who look at what runs. */
+export function patchCommand(patchId: string, mark: string): string[] {
+  return ['bash', '-c', `: ${patchId}; ${READ_AND_RUN}`, 'patch', mark]
 }
 
 export function patchInput(mark: string, script: string): string {

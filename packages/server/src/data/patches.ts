@@ -103,7 +103,7 @@ export class Patches implements SandboxObserver {
     const run: PatchRunRecord = { ...BEGUN, patchId: patch.id, processId, at: Date.now() }
     this.#table.saveRun(id, run)
     const exec = {
-      command: patchCommand(processId),
+      command: patchCommand(patch.id, processId),
       stdin: patchInput(processId, patch.script),
       user: 'root',
       timeout: PATCH_TIMEOUT_MS,

@@ -11,8 +11,15 @@ const COLUMNS: Column<PatchRun>[] = [
   ['PATCH', ({ patchId }) => patchId],
   ['STATUS', ({ status, exitCode }) => (exitCode === null ? status : `${status} (${exitCode})`)],
   ['AGE', ({ at }) => (at === null ? '-' : formatAge(at))],
-  ['REASON', ({ reason }) => reason ?? '-'],
+  ['REASON', (run) => reasonOf(run) ?? '-'],
 ]
+
+/** Where nothing else is known, the last that it said. */
+function reasonOf({ status, reason, output }: PatchRun): string | undefined {
+  if (reason !== null || status !== 'failed') return reason ?? undefined
+  const line = output.trimEnd().split('\n').at(-1)
+  return line?.replace(/\p{Cc}/gu, ' ').slice(0, 100) || undefined
+}
 
 export function runs(): Command {
   return command(
