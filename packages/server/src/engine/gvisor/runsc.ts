@@ -90,16 +90,10 @@ export function runscRoot(runDir: string): string {
   return join(runDir, 'runsc')
 }
 
-/** What gVisor says of things it cannot save, in our words. */
+/** What gVisor says of things it cannot save, in our words. A socket to the outside of it is a pointer that is not there. */
 const UNSAVABLE: readonly [RegExp, string][] = [
-  [
-    /deleted and invalidated dentries/,
-    'a program has a file open that was deleted. Close it, or end the program',
-  ],
-  [
-    /host\.|unix|nil pointer|not savable/,
-    'a program has a connection to this server open. Close it, or end the program',
-  ],
+  [/deleted and invalidated dentries/, 'a program has a file open that was deleted'],
+  [/nil pointer dereference/, 'a program has a connection to this server open'],
 ]
 
 async function saveFailure(directory: string, error: unknown): Promise<IsletError> {

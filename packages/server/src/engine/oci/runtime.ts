@@ -77,9 +77,10 @@ export async function runtimeVersion(name: RuntimeName | 'runsc'): Promise<strin
   }
 }
 
-/** The last thing a runtime logged. */
+/** The first line of the last thing a runtime logged. */
 export async function lastError(log: string): Promise<string | undefined> {
   const text = await readFile(log, 'utf8').catch(() => '')
-  const messages = text.split('\n').flatMap((line) => /"msg":"((?:[^"\\]|\\.)*)"/.exec(line)?.[1] ?? [])
-  return messages.at(-1)?.replace(/\\(.)/g, '$1')
+  const literals = text.split('\n').flatMap((line) => /"msg":("(?:[^"\\]|\\.)*")/.exec(line)?.[1] ?? [])
+  const last = literals.at(-1)
+  return last === undefined ? undefined : String(JSON.parse(last)).split('\n')[0]
 }

@@ -141,6 +141,20 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     while ((await engine.usage(box.shell)).cpuUsec <= frozenAt) await sleep(20)
   })
 
+  it('gives back memory of a frozen sandbox, which goes on', gaps.unless('freeze'), async () => {
+    const { engine } = harness()
+    await using box = await openBox(harness())
+    // Read twice, so that it counts as in use.
+    await box.print('head -c 64M /dev/zero > /root/x; sync; cat /root/x /root/x > /dev/null')
+    await engine.freeze(box.shell)
+    const { memoryBytes: before } = await engine.usage(box.shell)
+    await engine.reclaim(box.shell)
+    const { memoryBytes: after } = await engine.usage(box.shell)
+    assert.ok(after <= before, `${before} ${after}`)
+    await engine.thaw(box.shell)
+    assert.equal(await box.print('wc -c < /root/x'), String(64 * MIB))
+  })
+
   it('destroys a frozen sandbox', gaps.unless('freeze'), async () => {
     const { engine } = harness()
     const box = await openBox(harness())

@@ -1,6 +1,8 @@
 // What runs in a sandbox goes on after its memory was saved: in the same shell, in another, in several at once.
 import assert from 'node:assert/strict'
-import { mkdir, readdir } from 'node:fs/promises'
+import { once } from 'node:events'
+import { chmod, mkdir, readdir, truncate } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -112,6 +114,37 @@ export function memory(harness: () => Harness, gaps: Gaps): void {
     await assert.rejects(save(harness(), box), { code: 'invalid_state', message: /open that was deleted/ })
     await thaw(harness(), box)
     assert.equal(await box.print('echo alive'), 'alive')
+  })
+
+  it('says so when memory on disk is damaged, and leaves nothing', able, async () => {
+    const { engine } = harness()
+    const box = await openBox(harness())
+    const { directory, root } = await save(harness(), box)
+    await box[Symbol.asyncDispose]()
+    for (const name of await readdir(directory)) await truncate(join(directory, name), 100)
+    await assert.rejects(wake(harness(), { root, memory: directory }), { code: 'engine_unavailable' })
+    assert.equal(await engine.alive(box.shell), false)
+  })
+
+  it('says so when a program inside has a connection to the server', able, async () => {
+    await using box = await openBox(harness())
+    const path = join(box.shell.linkDir, 'inside.sock')
+    const server = createServer().listen(path)
+    await once(server, 'listening')
+    await chmod(path, 0o666)
+    const connected = once(server, 'connection')
+    const hold =
+      "import socket, time; s = socket.socket(socket.AF_UNIX); s.connect('/.islet/inside.sock'); time.sleep(1000)"
+    box.run(['/usr/bin/python3', '-c', hold]).catch(() => {})
+    const [peer] = (await connected) as [Socket]
+    await assert.rejects(save(harness(), box), {
+      code: 'invalid_state',
+      message: /connection to this server/,
+    })
+    await thaw(harness(), box)
+    assert.equal(await box.print('echo alive'), 'alive')
+    peer.destroy()
+    await new Promise((resolve) => server.close(resolve))
   })
 
   it('wakes a sandbox whose server was restarted while it slept', able, async () => {
