@@ -48,14 +48,14 @@ test('what nobody uses is hibernated, and the next use wakes it and says so', as
 test('a command that somebody waits for, an attached client and an open preview connection are not idle', {
   timeout: 300_000,
 }, async () => {
-  const [commanded, attached, visited, typed] = await Promise.all(
-    Array.from({ length: 4 }, () => suite.create(IDLE)),
-  )
+  const made = await Promise.all(Array.from({ length: 4 }, () => suite.create()))
+  const [commanded, attached, visited, typed] = made
   const command = commanded!.exec.run('sleep 10; echo done')
   const { id } = await attached!.exec.spawn('sleep 1000')
   const session = await attached!.exec.attach(id)
   const terminal = await typed!.terminal.create({ pty: true })
   const leave = await visit(visited!)
+  for (const used of made) await used.setTimeout('2s')
 
   assert.deepEqual([(await command).stdout, (await command).autoResumed], ['done\n', false])
   for (const used of [attached!, visited!, typed!]) {
@@ -65,7 +65,7 @@ test('a command that somebody waits for, an attached client and an open preview 
   session.close()
   terminal.disconnect()
   leave()
-  for (const used of [commanded!, attached!, visited!, typed!]) {
+  for (const used of made) {
     await becomes(used, 'hibernated')
     await used.kill()
   }
@@ -104,11 +104,12 @@ test('timeouts have their defaults, and each can be changed alone', async () => 
 
 test('a shorter timeout takes hold of one that is idle already; 0 leaves it alone', async () => {
   await using shorter = await suite.create({ timeout: { idle: '1h' } })
-  await using never = await suite.create({ timeout: { idle: '1s' } })
+  await using never = await suite.create({ timeout: { idle: '1h' } })
+  await never.setTimeout('3s')
   await never.setTimeout(0)
   await shorter.setTimeout('1s')
   await becomes(shorter, 'hibernated')
-  await sleep(1000)
+  await sleep(3000)
   assert.ok(await never.isRunning())
 })
 
@@ -140,13 +141,13 @@ test('a pause with a timeout says when it ends, and ends then', async () => {
 })
 
 test('a pause that ends before its time has no end; one without a timeout never ends', async () => {
-  await using sandbox = await suite.create({ timeout: { paused: '2s', idle: '1s' } })
+  await using sandbox = await suite.create({ timeout: { paused: '5s' } })
   await sandbox.pause()
-  assert.equal((await sandbox.setTimeout({ paused: 0, idle: 0 })).terminatesAt, null)
+  assert.equal((await sandbox.setTimeout({ paused: 0 })).terminatesAt, null)
   const changed = await sandbox.setTimeout({ paused: '1h' })
   const { createdAt } = (await eventsOf(server, sandbox.id)).find(({ type }) => type === 'paused')!
   assert.ok(Math.abs(Date.parse(changed.terminatesAt!) - Date.parse(createdAt) - 3_600_000) < 1000)
-  await sleep(2500)
+  await sleep(5000)
   assert.equal((await sandbox.getInfo()).status, 'paused')
   assert.equal((await sandbox.resume()).terminatesAt, null)
   assert.equal(await say(sandbox, 'echo on'), 'on')
