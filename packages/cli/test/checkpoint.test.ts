@@ -13,15 +13,17 @@ before(async () => {
 after(() => api[Symbol.asyncDispose]())
 
 const run = (...words: string[]) => islet(words, api)
-const inside = async (name: string, command: string) => (await run('exec', name, command)).stdout
+const at = (id: string, rest: string) => `/v1/sandboxes/${id}/${rest}`
+const inside = async (id: string, command: string): Promise<string> =>
+  ((await (await api.call('POST', at(id, 'exec'), { command })).json()) as { stdout: string }).stdout
 
 test('a checkpoint is made, listed, gone back to by its name and removed', async () => {
-  await inside('dev', 'echo one > file')
+  await inside(sandbox.id, 'echo one > file')
   const made = await run('checkpoint', 'create', 'dev', 'before upgrade')
   assert.deepEqual([made.exitCode, made.stderr], [0, ''])
   const id = made.stdout.trim()
   assert.match(id, /^ckp-/)
-  await inside('dev', 'echo two > file')
+  await inside(sandbox.id, 'echo two > file')
   const listed: CheckpointInfo[] = JSON.parse((await run('checkpoint', 'ls', 'dev', '--json')).stdout)
   assert.deepEqual(
     listed.map(({ name, sandboxId, memory }) => [name, sandboxId, memory]),
@@ -32,7 +34,7 @@ test('a checkpoint is made, listed, gone back to by its name and removed', async
   const restored = await run('restore', 'dev', 'before upgrade')
   assert.deepEqual([restored.stdout, restored.exitCode], ['', 0])
   assert.match(restored.stderr, /is as it was at before upgrade/)
-  assert.equal(await inside('dev', 'cat file'), 'one\n')
+  assert.equal(await inside(sandbox.id, 'cat file'), 'one\n')
   assert.equal((await run('checkpoint', 'rm', 'dev', id.slice(0, 12))).stdout, `${id}\n`)
   const empty = await run('checkpoint', 'ls', 'dev')
   assert.deepEqual([empty.stdout, empty.exitCode], ['', 0])
@@ -40,11 +42,11 @@ test('a checkpoint is made, listed, gone back to by its name and removed', async
 })
 
 test('a restore prints what became of the services', async () => {
-  await run('service', 'start', 'dev', 'nap', '--', 'sleep 600')
-  await run('service', 'start', 'dev', 'off', '--', 'sleep 600')
-  await run('service', 'stop', 'dev', 'off')
+  for (const name of ['nap', 'off'])
+    await api.call('POST', at(sandbox.id, 'services'), { name, start: 'sleep 600' })
+  await api.call('POST', at(sandbox.id, 'services/off/stop'))
   await run('checkpoint', 'create', 'dev', 'serving')
-  await run('service', 'rm', 'dev', 'nap', 'off')
+  for (const name of ['nap', 'off']) await api.call('DELETE', at(sandbox.id, `services/${name}`))
   const { stdout } = await run('restore', 'dev', 'serving')
   assert.match(stdout, /^SERVICE +OUTCOME +REASON\nnap +started *\noff +stopped/)
   const json: RestoredSandbox = JSON.parse((await run('restore', 'dev', 'serving', '--json')).stdout)
@@ -59,7 +61,7 @@ test('a restore prints what became of the services', async () => {
 })
 
 test('a sandbox begins as a checkpoint, with what is given instead', async () => {
-  await inside('dev', 'echo saved > file')
+  await inside(sandbox.id, 'echo saved > file')
   const id = (await run('checkpoint', 'create', 'dev', 'base')).stdout.trim()
   const made = await run(
     'create',
@@ -73,17 +75,17 @@ test('a sandbox begins as a checkpoint, with what is given instead', async () =>
     '7m',
   )
   assert.equal(made.exitCode, 0, made.stderr)
-  assert.equal(await inside('copy', 'cat file; echo $KEPT $MORE'), 'saved\nyes 1\n')
-  const info: Sandbox = JSON.parse((await run('info', 'copy', '--json')).stdout)
+  assert.equal(await inside(made.stdout.trim(), 'cat file; echo $KEPT $MORE'), 'saved\nyes 1\n')
+  const info = (await (await api.call('GET', `/v1/sandboxes/${made.stdout.trim()}`)).json()) as Sandbox
   assert.deepEqual([info.origin, info.timeouts.idleMs], [{ kind: 'checkpoint', id }, 420_000])
   assert.equal((await run('create', '--checkpoint', id, '--runtime', 'host')).exitCode, 2)
 })
 
 test('a sandbox is forked, once and several times', async () => {
-  await inside('dev', 'echo parent > file')
+  await inside(sandbox.id, 'echo parent > file')
   const one = await run('fork', 'dev', '--name', 'child', '--env', 'ROLE=worker')
   assert.equal(one.exitCode, 0, one.stderr)
-  assert.equal(await inside('child', 'cat file; echo $KEPT $ROLE'), 'parent\nyes worker\n')
+  assert.equal(await inside(one.stdout.trim(), 'cat file; echo $KEPT $ROLE'), 'parent\nyes worker\n')
   const many = await run('fork', 'dev', '--count', '3', '--json')
   const { forks, frozenMs } = JSON.parse(many.stdout)
   assert.equal(typeof frozenMs, 'number')
@@ -98,7 +100,7 @@ test('what goes wrong is told with what to do next, and names are completed', as
   const none = await run('restore', 'dev', 'nothing')
   assert.equal(none.exitCode, 1)
   assert.match(none.stderr, /no checkpoint nothing[\s\S]*hint: islet checkpoint ls/)
-  await run('checkpoint', 'create', 'dev', 'twice')
+  await api.call('POST', at(sandbox.id, 'checkpoints'), { name: 'twice' })
   const taken = await run('checkpoint', 'create', 'dev', 'twice')
   assert.equal(taken.exitCode, 1)
   assert.match(taken.stderr, /has a checkpoint 'twice' already[\s\S]*hint: /)
