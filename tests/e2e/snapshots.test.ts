@@ -9,6 +9,7 @@ import { after, test } from 'node:test'
 import { zstdDecompressSync } from 'node:zlib'
 import { hasCode, type Sandbox } from 'islet'
 import { rawSnapshot } from '../../packages/server/src/control/snapshot-file/testing.ts'
+import { until } from '../coming-from/until.ts'
 import { withServer } from '../faults/crash.ts'
 import type { TestServer } from '../support/server.ts'
 import { say } from '../support/shell.ts'
@@ -192,6 +193,30 @@ test('a layer may hold whiteouts and marks, and nothing else of that kind', {
   const forced = await there.islet.snapshots.import(elsewhere, { otherHost: true })
   await there.islet.snapshots.delete(forced.id)
   assert.deepEqual(layersOf(there.server), before)
+})
+
+test('a file that would fill the disk is refused, and gives the room back', {
+  timeout: 300_000,
+}, async () => {
+  const big = await here.create()
+  await say(big, "head -c 300000000 /dev/zero | tr '\\0' x > /srv/big", ROOT)
+  const { id } = await big.createSnapshot()
+  const bytes = await file(id)
+  await Promise.all([big.kill(), here.islet.snapshots.delete(id)])
+  assert.ok(bytes.length < 1_000_000)
+  await withServer(
+    async (server) => {
+      const islet = server.islet()
+      const sandbox = await islet.sandboxes.create({ runtime: 'host' })
+      const before = layersOf(server)
+      await assert.rejects(islet.snapshots.import(bytes), (error) => hasCode(error, 'server_disk_full'))
+      assert.deepEqual(layersOf(server), before)
+      // btrfs gives the space of what was deleted back a little later.
+      const writes = 'head -c 5000000 /dev/zero > /srv/room && sync /srv/room'
+      await until(async () => (await sandbox.exec.run(writes, ROOT)).exitCode === 0)
+    },
+    { env: { ISLET_POOL_SIZE: '256Mi' } },
+  )
 })
 
 test('an export or import that a crash cut off leaves nothing, and works the next time', {

@@ -294,6 +294,7 @@ describe('snapshots', () => {
           manifest: { ...manifest, layer: ['files', 'files'] },
           trees: { 'layer/files': [TOP] },
         },
+        'manifest without a tree': { manifest: { ...manifest, layer: [] }, trees: {} },
         'environment that is none': {
           manifest: { ...manifest, state: { ...(manifest.state as object), env: { 'A=B': 'c' } } },
           trees: {},

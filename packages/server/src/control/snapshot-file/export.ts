@@ -19,6 +19,7 @@ import {
   imageTrees,
   type Manifest,
   MEMBERS,
+  WITHOUT_IMAGE,
 } from './manifest.ts'
 import { type TreeKind, xattrArguments } from './rules.ts'
 import { systemName } from './system.ts'
@@ -161,7 +162,7 @@ async function manifestOf({ snapshot, saved, root, storage, images }: ExportOpti
   const { runtime, metadata, project, env, resources, network, user, workdir, storeAccess, timeouts } =
     saved.state
   const image = saved.state.image === null ? undefined : await images.resolve(saved.state.image)
-  const trees = image ? image.trees.map(({ tree }) => tree) : ['files']
+  const trees = image ? image.trees.map(({ tree }) => tree) : [WITHOUT_IMAGE]
   const there = await Promise.all(trees.map((tree) => exists(storage.treePath(root.layer, tree))))
   return {
     format: FORMAT,
@@ -175,7 +176,7 @@ async function manifestOf({ snapshot, saved, root, storage, images }: ExportOpti
     }),
     image: image
       ? await imageOf(image)
-      : { kind: 'none', home: storage.treePath(saved.state.root.layer, 'files') },
+      : { kind: 'none', home: storage.treePath(saved.state.root.layer, WITHOUT_IMAGE) },
     layer: trees.filter((_, i) => there[i]),
   }
 }

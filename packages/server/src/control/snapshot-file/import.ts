@@ -19,6 +19,7 @@ import {
   MEMBERS,
   manifest,
   manifestHead,
+  WITHOUT_IMAGE,
 } from './manifest.ts'
 import { parseJson, SnapshotReader } from './reader.ts'
 import { type TreeKind, xattrArguments } from './rules.ts'
@@ -32,7 +33,7 @@ const MAX_STORE_FILE_BYTES = 8 * LIMITS.storeBytes
 const MAX_LINE_BYTES = 8 * LIMITS.storeValueBytes
 const STORE_BATCH = 1000
 /** Left for the sandboxes that run meanwhile. */
-const RESERVE_BYTES = 256 * 1024 * 1024
+const RESERVE = { bytes: 256 * 1024 * 1024, share: 0.05 }
 
 export interface ImportOptions {
   body: AsyncIterable<Buffer>
@@ -98,12 +99,13 @@ async function localImage(about: Manifest, options: ImportOptions): Promise<Imag
   if (arch !== process.arch) throw elsewhere(`It was made on ${arch}; this machine is ${process.arch}.`)
   if ((image.kind === 'none') === storage.capabilities.stacks)
     throw elsewhere('It was made by an engine whose sandboxes hold their files in another way.')
-  if (image.kind === 'none') return undefined
   const local = await findLocal(image, options)
-  const trees = local ? local.trees : image.kind === 'included' ? image.trees : []
-  if (!layer.every((tree) => trees.some((each) => each.tree === tree)))
+  const trees = local ? local.trees : image.kind === 'included' ? image.trees : [{ tree: WITHOUT_IMAGE }]
+  const fits = layer.every((tree) => trees.some((each) => each.tree === tree))
+  if (!fits || (image.kind === 'none' && layer.length !== 1))
     throw damaged('Its layer and image do not fit together.')
-  if (!local && process.getuid?.() !== 0) throw elsewhere('Only root can make images.')
+  if (image.kind === 'included' && !local && process.getuid?.() !== 0)
+    throw elsewhere('Only root can make images.')
   return local
 }
 
@@ -139,7 +141,7 @@ function makingOf(
   const home = about.image.kind === 'none' ? about.image.home : undefined
   const moved = (path: string) => {
     const isInside = home !== undefined && (path === home || path.startsWith(`${home}/`))
-    return isInside ? storage.treePath(layer, 'files') + path.slice(home.length) : path
+    return isInside ? storage.treePath(layer, WITHOUT_IMAGE) + path.slice(home.length) : path
   }
   return {
     id: newId('saved'),
@@ -304,7 +306,10 @@ async function* bounded(bytes: AsyncIterable<Buffer>, space: { bytes: number }):
 /** The pool may be a sparse file on the disk of the images. */
 async function freeBytes(...directories: string[]): Promise<{ bytes: number }> {
   const stats = await Promise.all(directories.map((directory) => statfs(directory)))
-  return { bytes: Math.min(...stats.map(({ bavail, bsize }) => bavail * bsize)) - RESERVE_BYTES }
+  const spare = stats.map(({ bavail, blocks, bsize }) => {
+    return bavail * bsize - Math.min(RESERVE.bytes, blocks * bsize * RESERVE.share)
+  })
+  return { bytes: Math.min(...spare) }
 }
 
 function elsewhere(message: string): IsletError {

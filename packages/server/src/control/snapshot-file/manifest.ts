@@ -23,6 +23,9 @@ import { z } from 'zod'
 export const FORMAT = 'islet-snapshot'
 export const FORMAT_VERSION = 1
 
+/** The one tree of an engine without images. */
+export const WITHOUT_IMAGE = 'files'
+
 export const MEMBERS = {
   manifest: 'manifest.json',
   store: 'store.jsonl',
@@ -108,17 +111,6 @@ export type Manifest = z.infer<typeof manifest>
 
 export const checksums = z.array(z.object({ name: text, sha256: digest, sizeBytes: z.number() }))
 export type Checksums = z.infer<typeof checksums>
-
-/** The members that a file with this manifest has, in order, but for the checksums. */
-export function membersOf({ layer, image }: Pick<Manifest, 'layer' | 'image'>): string[] {
-  const trees = image.kind === 'included' ? imageTrees(image) : []
-  return [
-    MEMBERS.manifest,
-    MEMBERS.store,
-    ...layer.map((tree) => `layer/${tree}`),
-    ...trees.map((tree) => `image/${tree}`),
-  ]
-}
 
 export function imageTrees({ trees }: Extract<ImageOfFile, { kind: 'included' }>): string[] {
   return [...new Set(trees.flatMap(({ lowers }) => lowers))]
