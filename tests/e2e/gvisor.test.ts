@@ -1,0 +1,86 @@
+// A server whose sandboxes have a kernel of their own: what runs goes on after hibernation, in a restored checkpoint and in forks.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { probeOci } from '@islet/server/probe'
+import type { Sandbox } from 'islet'
+import { until } from '../coming-from/until.ts'
+import { say } from '../support/shell.ts'
+import { startSuite } from '../support/suite.ts'
+
+const lacking = (await probeOci()).filter(({ name, ok, optional }) => !ok && (!optional || name === 'runsc'))
+const skip = lacking.map(({ detail }) => detail).join(' ')
+
+/** Only its memory knows the secret. */
+const COUNTER = `
+import os, time
+secret, n = os.urandom(8).hex(), 0
+while True:
+    n += 1
+    open('new', 'w').write(f'{secret} {n}'); os.rename('new', 'count')
+    time.sleep(0.05)
+`
+
+async function count(sandbox: Sandbox): Promise<{ secret: string; n: number }> {
+  const [secret, n] = (await say(sandbox, 'cat count')).split(' ')
+  return { secret: secret!, n: Number(n) }
+}
+
+/** It runs, and is the one that ran before. */
+async function goesOn(sandbox: Sandbox, before: { secret: string; n: number }): Promise<void> {
+  const { secret, n } = await count(sandbox)
+  assert.equal(secret, before.secret)
+  assert.ok(n >= before.n, `${n} after ${before.n}`)
+  await until(async () => (await count(sandbox)).n > n)
+}
+
+if (skip) {
+  describe('isolation gvisor', () => it('runs', { skip }))
+} else {
+  const suite = await startSuite({ env: { ISLET_ISOLATION: 'gvisor' } })
+
+  const start = async () => {
+    const sandbox = await suite.create()
+    await sandbox.exec.start(['python3', '-c', COUNTER])
+    await until(async () => (await sandbox.exec.run('test -e count')).exitCode === 0)
+    return { sandbox, before: await count(sandbox) }
+  }
+
+  it('tells its isolation', async () => {
+    await using sandbox = await suite.create()
+    assert.equal((await sandbox.getInfo()).isolation, 'gvisor')
+    assert.equal(await say(sandbox, 'hostname'), sandbox.id)
+  })
+
+  it('hibernates to disk and wakes with what ran, the server killed meanwhile', async () => {
+    const { sandbox, before } = await start()
+    await sandbox.hibernate()
+    await sandbox.wake()
+    await goesOn(sandbox, before)
+    const again = await count(sandbox)
+    await sandbox.hibernate()
+    await suite.server.kill()
+    await suite.server.start()
+    await goesOn(sandbox, again)
+    await sandbox.kill()
+  })
+
+  it('goes back to a checkpoint with what ran then', async () => {
+    const { sandbox, before } = await start()
+    const checkpoint = await sandbox.createCheckpoint({ name: 'running' })
+    await say(sandbox, 'pkill python3; rm count')
+    await sandbox.restoreCheckpoint(checkpoint.id)
+    await goesOn(sandbox, before)
+    await sandbox.kill()
+  })
+
+  it('goes on in forks and in the original, each on its own', async () => {
+    const { sandbox, before } = await start()
+    const copy = await sandbox.fork()
+    assert.equal(await say(copy, 'hostname'), copy.id)
+    await goesOn(copy, before)
+    await goesOn(sandbox, before)
+    await sandbox.kill()
+    await goesOn(copy, before)
+    await copy.kill()
+  })
+}
