@@ -10,7 +10,7 @@ import { Client, type World } from './state-model.ts'
 
 const CLIENTS = 8
 const { ISLET_TEST_MINUTES, ISLET_TEST_SEED } = process.env
-const DURATION_MS = ISLET_TEST_MINUTES ? Number(ISLET_TEST_MINUTES) * 60_000 : 15_000
+const DURATION_MS = ISLET_TEST_MINUTES ? Number(ISLET_TEST_MINUTES) * 60_000 : 12_000
 const SEED = ISLET_TEST_SEED ? Number(ISLET_TEST_SEED) : Math.floor(Math.random() * 2 ** 31)
 /** The server lives at least so long, and up to twice that. */
 const LIFE_MS = 3000

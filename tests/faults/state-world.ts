@@ -96,6 +96,9 @@ export async function look(islet: Islet, id: string): Promise<string> {
   return `${stdout}${values.join('\n')}`
 }
 
+/** Some of what a call has begun is done after its answer. */
+const AFTER_ANSWER_MS = 3000
+
 /** What can be seen from outside while a call is carried out. */
 export interface Outside {
   layers: string[]
@@ -132,6 +135,7 @@ export async function crashAt<T>(
     },
   )
   let wasSeen = false
+  let answeredAt: number | undefined
   while (!wasSeen && performance.now() - began < 20_000) {
     await new Promise(setImmediate)
     const now = {
@@ -140,7 +144,8 @@ export async function crashAt<T>(
       elapsedMs: performance.now() - began,
     }
     wasSeen = step(now, before)
-    if (outcome && !wasSeen) break
+    answeredAt ??= outcome && performance.now()
+    if (answeredAt !== undefined && performance.now() - answeredAt > AFTER_ANSWER_MS) break
   }
   process.kill(server.pid, 'SIGKILL')
   await server.ended()

@@ -77,8 +77,9 @@ export class Saves {
         if (memory) await this.#saveMemory(record, machine, making.id)
         Object.assign(rows, this.#copyRows(making, record.id))
       })
-      if (!isDurable) await storage.sync()
-      if (memory) await syncFilesystem(this.memoryDir)
+      // What nobody names is gone after a power cut anyway.
+      if (name && !isDurable) await storage.sync()
+      if (name && memory) await syncFilesystem(this.memoryDir)
       const saved: SavedRecord = { ...making, ...rows, status: 'ready', frozenMs }
       db.transaction(() => {
         this.table.save(saved)
