@@ -15,6 +15,8 @@ import { Runsc, runscRoot } from './runsc.ts'
 export class GvisorEngine extends WallEngine {
   readonly capabilities: EngineCapabilities
   readonly #runsc: Runsc
+  /** Limits that were changed while a shell was frozen. */
+  readonly #untold = new Map<string, Limits>()
 
   constructor(options: WallOptions) {
     super(options)
@@ -71,6 +73,8 @@ export class GvisorEngine extends WallEngine {
     return this.alone(shell, async () => {
       await this.freezeGroup(shell, false)
       await this.#runsc.pause(shell.id, this.shells.directory(shell.id), false)
+      const limits = this.#untold.get(shell.id)
+      if (limits) await this.#settle(shell, limits)
     })
   }
 
@@ -89,15 +93,21 @@ export class GvisorEngine extends WallEngine {
 
   override async limit(shell: Shell, limits: Limits): Promise<void> {
     await super.limit(shell, { ...limits, pids: hostTasks(limits.pids) })
-    await this.alone(shell, () => this.#settle(shell, limits))
+    await this.alone(shell, async () => {
+      // Nothing inside can be told anything while it is frozen.
+      if (await this.#runsc.isPaused(shell.id)) this.#untold.set(shell.id, limits)
+      else await this.#settle(shell, limits)
+    })
   }
 
   /** Its own kernel counts processes, and tells programs how much memory there is. */
   async #settle(shell: Shell, { memoryBytes, pids }: Limits, hostname?: string): Promise<void> {
+    this.#untold.delete(shell.id)
     await this.warden.request('SHELL_SETTLE', { shell: shell.id, limits: { memoryBytes, pids }, hostname })
   }
 
   protected override forget(id: string): Promise<void> {
+    this.#untold.delete(id)
     return this.#runsc.forget(id)
   }
 

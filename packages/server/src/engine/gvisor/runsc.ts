@@ -31,13 +31,18 @@ export class Runsc {
 
   /** Fine when it is so already. */
   async pause(id: string, directory: string, paused: boolean): Promise<void> {
-    if ((await this.#isPaused(id)) === paused) return
+    if ((await this.isPaused(id)) === paused) return
     try {
       await this.#warden.request('SHELL_PAUSE', { shell: id, paused: paused ? 1 : 0 })
     } catch (error) {
-      if ((await this.#isPaused(id)) === paused) return
+      if ((await this.isPaused(id)) === paused) return
       throw await failure(directory, `runsc could not ${paused ? 'pause' : 'resume'} a sandbox`, error)
     }
+  }
+
+  async isPaused(id: string): Promise<boolean> {
+    const text = await readFile(join(this.#root, `${id}_sandbox:${id}.state`), 'utf8')
+    return JSON.parse(text).status === 'paused'
   }
 
   /** Of a paused shell, which stays so. On disk when it is done. */
@@ -67,11 +72,6 @@ export class Runsc {
       (entry) => /^(?:runsc-)?([a-z0-9-]+)(?:_sandbox:|\.sock$)/.exec(entry)?.[1] ?? [],
     )
     return [...new Set(ids)]
-  }
-
-  async #isPaused(id: string): Promise<boolean> {
-    const text = await readFile(join(this.#root, `${id}_sandbox:${id}.state`), 'utf8')
-    return JSON.parse(text).status === 'paused'
   }
 }
 

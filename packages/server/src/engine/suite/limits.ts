@@ -155,6 +155,20 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     assert.equal(await box.print('wc -c < /root/x'), String(64 * MIB))
   })
 
+  it(
+    'changes limits of a frozen sandbox, which has them when it goes on',
+    gaps.unless('freeze'),
+    async () => {
+      const { engine } = harness()
+      await using box = await openBox(harness())
+      await engine.freeze(box.shell)
+      await engine.limit(box.shell, { ...LIMITS, memoryBytes: 300 * MIB })
+      await engine.thaw(box.shell)
+      const files = '/sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes'
+      assert.equal(await box.print(`cat ${files} 2> /dev/null; true`), String(300 * MIB))
+    },
+  )
+
   it('destroys a frozen sandbox', gaps.unless('freeze'), async () => {
     const { engine } = harness()
     const box = await openBox(harness())
