@@ -41,7 +41,9 @@ export class Runsc {
   }
 
   async isPaused(id: string): Promise<boolean> {
-    const text = await readFile(join(this.#root, `${id}_sandbox:${id}.state`), 'utf8')
+    const text = await readFile(join(this.#root, `${id}_sandbox:${id}.state`), 'utf8').catch((cause) => {
+      throw new IsletError('sandbox_lost', `runsc knows no shell ${id}.`, { cause })
+    })
     return JSON.parse(text).status === 'paused'
   }
 
