@@ -24,6 +24,16 @@ const rows = (db: Db) => db.get<{ n: number }>('SELECT count(*) AS n FROM store'
 const set = (key: string, value: string, ttl_seconds?: number) =>
   ({ op: 'set', key, value, ttl_seconds }) as const
 
+function keepStore(db: Db, id: string, sandboxId: string): void {
+  db.run(
+    `INSERT INTO saved_states (id, sandbox_id, status, state, services, patch_runs, memory, frozen_ms, created_at)
+     VALUES (?, ?, 'ready', '{}', '[]', '[]', 0, 0, 0)`,
+    id,
+    sandboxId,
+  )
+  new SavedTable(db).copyStoreFrom(id, sandboxId, Date.now())
+}
+
 test('the number of keys is bounded, exactly, whatever was overwritten and deleted', async () => {
   await using opened = openStore(temporary(), { keys: 3, bytes: 1000 })
   const { store, sandboxId } = opened
@@ -168,15 +178,7 @@ test('after a restore the limits hold for the keys of the checkpoint', async () 
   await using opened = openStore(temporary(), { keys: 3, bytes: 1000 })
   const { store, sandboxId, db } = opened
   const saved = new SavedTable(db)
-  const keep = (id: string) => {
-    db.run(
-      `INSERT INTO saved_states (id, sandbox_id, status, state, services, patch_runs, memory, frozen_ms, created_at)
-       VALUES (?, ?, 'ready', '{}', '[]', '[]', 0, 0, 0)`,
-      id,
-      sandboxId,
-    )
-    saved.copyStoreFrom(id, sandboxId, Date.now())
-  }
+  const keep = (id: string) => keepStore(db, id, sandboxId)
   const restore = (id: string) => opened.restore(() => saved.copyStoreTo(id, sandboxId, Date.now()))
   store.set(sandboxId, 'a', { value: '1' })
   keep('one')
@@ -194,4 +196,30 @@ test('after a restore the limits hold for the keys of the checkpoint', async () 
   await restore('full')
   assert.throws(() => store.set(sandboxId, 'd', { value: '1' }), isFull)
   assert.deepEqual(store.list(sandboxId, {}).keys, ['a', 'b', 'c'])
+})
+
+test('saving a store and going back copies no values, and a value goes with the last that names it', async () => {
+  await using opened = openStore(temporary())
+  const { store, sandboxId, db } = opened
+  const saved = new SavedTable(db)
+  const pages = () => db.get<{ page_count: number }>('PRAGMA page_count')!.page_count
+  const values = () => db.get<{ n: number }>('SELECT count(*) AS n FROM store_values')!.n
+  const large = JSON.stringify('x'.repeat(1024 * 1024 - 2))
+  for (let i = 0; i < 16; i++) store.set(sandboxId, `k${i}`, { value: large })
+  const before = pages()
+  for (let i = 0; i < 20; i++) keepStore(db, `saved-${i}`, sandboxId)
+  for (let i = 0; i < 20; i++)
+    await opened.restore(() => saved.copyStoreTo(`saved-${i}`, sandboxId, Date.now()))
+  assert.ok(pages() - before < 100, `${pages() - before} more pages`)
+  assert.equal(values(), 16)
+  assert.equal(store.get(sandboxId, 'k3').json, large)
+
+  store.set(sandboxId, 'k0', { value: '1' })
+  store.delete(sandboxId, 'k1')
+  assert.equal(values(), 17)
+  assert.equal(saved.storePage('saved-7', '', 1)[0]!.value, large)
+  for (let i = 0; i < 20; i++) saved.remove(`saved-${i}`)
+  assert.equal(values(), 15)
+  await opened.remove()
+  assert.equal(values(), 0)
 })

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { newId, type SandboxStatus } from '@islet/contract'
 import { openDb } from './db.ts'
 import { IdempotencyTable } from './idempotency.ts'
+import { MIGRATIONS } from './migrations.ts'
 import { ProcessTable } from './processes.ts'
 import { type SandboxRecord, SandboxTable } from './sandboxes.ts'
+import { StoreTable } from './store.ts'
 
 const directories: string[] = []
 after(() => {
@@ -64,6 +67,24 @@ test('records outlive the database object, and its files are closed to others', 
   new SandboxTable(db).save({ ...saved, name: 'again' })
   for (const file of ['islet.db', 'islet.db-wal'])
     assert.equal(statSync(join(directory, file)).mode & 0o777, 0o600, file)
+})
+
+test('the store of an older version keeps its keys, values and sizes', () => {
+  const directory = temporary()
+  const { id } = record()
+  {
+    using sqlite = new DatabaseSync(join(directory, 'islet.db'))
+    for (const step of MIGRATIONS.slice(0, 2)) sqlite.exec(step)
+    sqlite.exec(`PRAGMA user_version = 2;
+      INSERT INTO sandboxes (id, status, runtime, engine, isolation, metadata, env, resources, network, user, workdir, root, shell, created_at, updated_at)
+      VALUES ('${id}', 'running', 'base', 'oci', 'namespace', '{}', '{}', '{}', '{}', '', '', '{}', '', 1, 1);
+      INSERT INTO store (sandbox_id, key, expires_at, value) VALUES ('${id}', 'ü', 7, '"ä"'), ('${id}', 'b', NULL, '2')`)
+  }
+  using db = openDb(directory)
+  const store = new StoreTable(db)
+  assert.deepEqual({ ...store.get(id, 'ü') }, { value: '"ä"', expiresAt: 7 })
+  assert.deepEqual({ ...store.get(id, 'b') }, { value: '2', expiresAt: null })
+  assert.deepEqual({ ...store.totals(id) }, { keys: 2, bytes: 8 })
 })
 
 test('a second server on the same data directory is told so', () => {

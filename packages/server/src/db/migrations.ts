@@ -167,13 +167,50 @@ export const MIGRATIONS: readonly string[] = [
     size_bytes INTEGER,
     created_at INTEGER NOT NULL
   ) STRICT;
+
+  -- A value of the store lies by itself, so that a saved state, and what is made of one, names it and does not copy it: that would
+  -- stop the server for seconds and fill its disk. It goes with the last that names it.
+  CREATE TABLE store_values (
+    id INTEGER PRIMARY KEY,
+    value TEXT NOT NULL
+  ) STRICT;
+  INSERT INTO store_values (id, value) SELECT rowid, value FROM store;
+  ALTER TABLE store RENAME TO store_with_values;
+  CREATE TABLE store (
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    key TEXT NOT NULL,
+    expires_at INTEGER,
+    -- Of key and value, in UTF-8.
+    bytes INTEGER NOT NULL,
+    value_id INTEGER NOT NULL,
+    PRIMARY KEY (sandbox_id, key)
+  ) STRICT;
+  INSERT INTO store SELECT sandbox_id, key, expires_at, octet_length(key) + octet_length(value), rowid FROM store_with_values;
+  DROP TABLE store_with_values;
+  CREATE INDEX store_by_expiry ON store (expires_at) WHERE expires_at IS NOT NULL;
+  CREATE INDEX store_of_sandbox_by_expiry ON store (sandbox_id, expires_at) WHERE expires_at IS NOT NULL;
+  CREATE INDEX store_by_value ON store (value_id);
   CREATE TABLE saved_store (
     saved_id TEXT NOT NULL REFERENCES saved_states (id) ON DELETE CASCADE,
     key TEXT NOT NULL,
     expires_at INTEGER,
-    value TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    value_id INTEGER NOT NULL,
     PRIMARY KEY (saved_id, key)
   ) STRICT;
+  CREATE INDEX saved_store_by_value ON saved_store (value_id);
+  CREATE TRIGGER store_deleted AFTER DELETE ON store BEGIN
+    DELETE FROM store_values WHERE id = OLD.value_id AND NOT EXISTS (SELECT 1 FROM store WHERE value_id = OLD.value_id)
+      AND NOT EXISTS (SELECT 1 FROM saved_store WHERE value_id = OLD.value_id);
+  END;
+  CREATE TRIGGER store_changed AFTER UPDATE OF value_id ON store BEGIN
+    DELETE FROM store_values WHERE id = OLD.value_id AND NOT EXISTS (SELECT 1 FROM store WHERE value_id = OLD.value_id)
+      AND NOT EXISTS (SELECT 1 FROM saved_store WHERE value_id = OLD.value_id);
+  END;
+  CREATE TRIGGER saved_store_deleted AFTER DELETE ON saved_store BEGIN
+    DELETE FROM store_values WHERE id = OLD.value_id AND NOT EXISTS (SELECT 1 FROM store WHERE value_id = OLD.value_id)
+      AND NOT EXISTS (SELECT 1 FROM saved_store WHERE value_id = OLD.value_id);
+  END;
 
   -- A checkpoint outlives its sandbox.
   CREATE TABLE checkpoints (

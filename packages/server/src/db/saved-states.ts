@@ -2,6 +2,7 @@ import type { Db } from './db.ts'
 import type { PatchRunRecord } from './patches.ts'
 import type { SandboxRecord } from './sandboxes.ts'
 import type { ServiceRecord } from './services.ts'
+import { addValue } from './store.ts'
 
 /** What of a sandbox's record a new one takes over. */
 export type SavedSandbox = Pick<
@@ -124,8 +125,8 @@ export class SavedTable {
   /** The keys of a sandbox that have not expired. */
   copyStoreFrom(id: string, sandboxId: string, now: number): void {
     this.#db.run(
-      `INSERT INTO saved_store (saved_id, key, expires_at, value)
-       SELECT ?, key, expires_at, value FROM store WHERE sandbox_id = ? AND (expires_at IS NULL OR expires_at > ?)`,
+      `INSERT INTO saved_store (saved_id, key, expires_at, bytes, value_id)
+       SELECT ?, key, expires_at, bytes, value_id FROM store WHERE sandbox_id = ? AND (expires_at IS NULL OR expires_at > ?)`,
       id,
       sandboxId,
       now,
@@ -136,8 +137,8 @@ export class SavedTable {
   copyStoreTo(id: string, sandboxId: string, now: number): void {
     this.#db.run('DELETE FROM store WHERE sandbox_id = ?', sandboxId)
     this.#db.run(
-      `INSERT INTO store (sandbox_id, key, expires_at, value)
-       SELECT ?, key, expires_at, value FROM saved_store WHERE saved_id = ? AND (expires_at IS NULL OR expires_at > ?)`,
+      `INSERT INTO store (sandbox_id, key, expires_at, bytes, value_id)
+       SELECT ?, key, expires_at, bytes, value_id FROM saved_store WHERE saved_id = ? AND (expires_at IS NULL OR expires_at > ?)`,
       sandboxId,
       id,
       now,
@@ -146,9 +147,13 @@ export class SavedTable {
 
   /** Of an imported one. */
   setStore(id: string, rows: Iterable<{ key: string; value: string; expiresAt: number | null }>): void {
-    const insert = 'INSERT INTO saved_store (saved_id, key, expires_at, value) VALUES (?, ?, ?, ?)'
+    const insert =
+      'INSERT INTO saved_store (saved_id, key, expires_at, bytes, value_id) VALUES (?, ?, ?, ?, ?)'
     this.#db.transaction(() => {
-      for (const { key, value, expiresAt } of rows) this.#db.run(insert, id, key, expiresAt, value)
+      for (const { key, value, expiresAt } of rows) {
+        const bytes = Buffer.byteLength(key) + Buffer.byteLength(value)
+        this.#db.run(insert, id, key, expiresAt, bytes, addValue(this.#db, value))
+      }
     })
   }
 
@@ -159,7 +164,8 @@ export class SavedTable {
     limit: number,
   ): { key: string; value: string; expiresAt: number | null }[] {
     return this.#db.all(
-      `SELECT key, value, expires_at AS expiresAt FROM saved_store WHERE saved_id = ? AND key > ? ORDER BY key LIMIT ?`,
+      `SELECT key, value, expires_at AS expiresAt FROM saved_store JOIN store_values ON store_values.id = value_id
+       WHERE saved_id = ? AND key > ? ORDER BY key LIMIT ?`,
       id,
       after,
       limit,

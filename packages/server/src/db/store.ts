@@ -18,7 +18,10 @@ export interface StoredKey {
   bytes: number
 }
 
-const BYTES = 'octet_length(key) + octet_length(value)'
+/** Puts a value where rows can name it, and answers with its id. In the transaction that adds the first such row. */
+export function addValue(db: Db, value: string): number {
+  return db.get<{ id: number }>('INSERT INTO store_values (value) VALUES (?) RETURNING id', value)!.id
+}
 
 /** Keys compare by their UTF-8 bytes, which is the order of code points. A key may hold NUL, so no text function touches one. */
 export class StoreTable {
@@ -30,7 +33,8 @@ export class StoreTable {
 
   get(sandboxId: string, key: string): StoreRow | undefined {
     return this.#db.get(
-      'SELECT value, expires_at AS expiresAt FROM store WHERE sandbox_id = ? AND key = ?',
+      `SELECT value, expires_at AS expiresAt FROM store JOIN store_values ON store_values.id = value_id
+       WHERE sandbox_id = ? AND key = ?`,
       sandboxId,
       key,
     )
@@ -39,21 +43,27 @@ export class StoreTable {
   /** What a row takes and when it expires, without reading its value. */
   measure(sandboxId: string, key: string): { bytes: number; expiresAt: number | null } | undefined {
     return this.#db.get(
-      `SELECT ${BYTES} AS bytes, expires_at AS expiresAt FROM store WHERE sandbox_id = ? AND key = ?`,
+      'SELECT bytes, expires_at AS expiresAt FROM store WHERE sandbox_id = ? AND key = ?',
       sandboxId,
       key,
     )
   }
 
   set(sandboxId: string, key: string, { value, expiresAt }: StoreRow): void {
-    this.#db.run(
-      `INSERT INTO store (sandbox_id, key, value, expires_at) VALUES (?, ?, ?, ?)
-       ON CONFLICT (sandbox_id, key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,
-      sandboxId,
-      key,
-      value,
-      expiresAt,
-    )
+    const bytes = Buffer.byteLength(key) + Buffer.byteLength(value)
+    const put = () =>
+      this.#db.run(
+        `INSERT INTO store (sandbox_id, key, bytes, value_id, expires_at) VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT (sandbox_id, key) DO UPDATE
+         SET bytes = excluded.bytes, value_id = excluded.value_id, expires_at = excluded.expires_at`,
+        sandboxId,
+        key,
+        bytes,
+        addValue(this.#db, value),
+        expiresAt,
+      )
+    if (this.#db.isTransaction) put()
+    else this.#db.transaction(put)
   }
 
   remove(sandboxId: string, key: string): void {
@@ -89,7 +99,7 @@ export class StoreTable {
 
   totals(sandboxId: string): StoreTotals {
     return this.#db.get(
-      `SELECT count(*) AS keys, coalesce(sum(${BYTES}), 0) AS bytes FROM store WHERE sandbox_id = ?`,
+      `SELECT count(*) AS keys, coalesce(sum(bytes), 0) AS bytes FROM store WHERE sandbox_id = ?`,
       sandboxId,
     )!
   }
@@ -97,7 +107,7 @@ export class StoreTable {
   /** Of all sandboxes, or of one. */
   expired(options: { now: number; limit: number; sandboxId?: string }): StoredKey[] {
     const { now, limit, sandboxId } = options
-    const columns = `sandbox_id AS sandboxId, key, ${BYTES} AS bytes`
+    const columns = 'sandbox_id AS sandboxId, key, bytes'
     return sandboxId === undefined
       ? this.#db.all(`SELECT ${columns} FROM store WHERE expires_at <= ? LIMIT ?`, now, limit)
       : this.#db.all(
