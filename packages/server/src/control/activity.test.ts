@@ -145,6 +145,15 @@ test('nothing rings for what is gone, nor once it is closed, and leaving late is
   assert.deepEqual(rung, [`idle ${other}`])
 })
 
+test('a use goes on, and the clock rings, though nothing can be written down', async () => {
+  const id = sandbox({ idleMs: SHORT })
+  db.run('PRAGMA query_only = ON')
+  const leave = activity.use(id)
+  activity.begin(id)
+  leave()
+  await hears(`idle ${id}`)
+})
+
 function server(options: { graceMs?: number } = {}): Activity {
   return new Activity({
     db,

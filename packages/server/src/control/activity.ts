@@ -106,7 +106,7 @@ export class Activity {
     for (const [id, usage] of this.#usages) {
       clearTimeout(usage.timer)
       const lastAt = usage.uses > 0 ? now : usage.lastAt
-      if (lastAt > usage.savedAt) this.#table.save(id, Date.now() - Math.round(now - lastAt))
+      if (lastAt > usage.savedAt) this.#save(id, Date.now() - Math.round(now - lastAt))
     }
   }
 
@@ -115,7 +115,14 @@ export class Activity {
     usage.lastAt = now
     if (now - usage.savedAt < usage.saveEveryMs || this.#closed || this.#usages.get(id) !== usage) return
     usage.savedAt = now
-    this.#table.save(id, Date.now())
+    this.#save(id, Date.now())
+  }
+
+  /** A use must not fail because it cannot be written down, on a full disk: the next server's clock begins a little earlier. */
+  #save(id: string, at: number): void {
+    try {
+      this.#table.save(id, at)
+    } catch {}
   }
 
   #arm(id: string, usage: Usage, leastMs = 0): void {

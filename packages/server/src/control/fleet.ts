@@ -44,6 +44,8 @@ export interface SandboxObserver {
    * another server); else it ends now, and `began` will say `restarted`.
    */
   suspended?(sandboxId: string, options: { kept: boolean }): void | Promise<void>
+  /** Its memory is about to be saved, and no connection to this server can be: they end. Answers with what lets it have new ones. */
+  disconnect?(sandboxId: string): Promise<() => void>
   /** For good; not `removed`: it failed, and what it holds can still be read. */
   gone(sandboxId: string, options: { removed: boolean }): Promise<void>
 }
@@ -175,6 +177,13 @@ export class Fleet {
     await Promise.all(this.#observers.map((observer) => observer.suspended?.(id, options)))
   }
 
+  async disconnect(id: string): Promise<() => void> {
+    const reconnects = await Promise.all(this.#observers.map((observer) => observer.disconnect?.(id)))
+    return () => {
+      for (const reconnect of reconnects) reconnect?.()
+    }
+  }
+
   async tellGone(id: string, options: { removed: boolean }): Promise<void> {
     for (const observer of this.#observers) await observer.gone(id, options)
   }
@@ -191,14 +200,19 @@ export class Fleet {
 
   /** Notices from now on when it dies. */
   follow(id: string, machine: Machine): void {
-    machine.guest.events.on('disconnect', () => void this.#watchAway(id, machine))
-    machine.guest.events.once('lost', ({ reason }) => void this.fail(id, reason, machine))
+    machine.guest.events.on('disconnect', () => this.watch(id, machine))
+    machine.guest.events.once('lost', ({ reason }) => this.inBackground(id, this.fail(id, reason, machine)))
     this.watch(id, machine)
   }
 
   /** For one that may have died while nobody looked. */
   watch(id: string, machine: Machine): void {
-    if (!machine.guest.connected) void this.#watchAway(id, machine)
+    if (!machine.guest.connected) this.inBackground(id, this.#watchAway(id, machine))
+  }
+
+  /** What nobody waits for. It may fail, on a full disk for example; the server goes on. */
+  inBackground(id: string, work: Promise<unknown>): void {
+    work.catch((error) => this.log.error({ error, sandbox: id }, 'not done; the next start sets it right'))
   }
 
   /** With `machine`: unless it has another one by now. */

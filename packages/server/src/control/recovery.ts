@@ -47,14 +47,18 @@ function goOn(
   const machine = isAlive ? thawed(fleet, record) : slots.run(() => restart(fleet, record))
   fleet.machines.set(id, machine)
   suspension.activity.goOn(record)
-  machine.then(
+  const begun = machine.then(
     (started) => {
       fleet.log.info({ sandbox: id, adopted: isAlive }, 'sandbox brought back')
       fleet.follow(id, started)
-      void fleet.tellBegan({ record: fleet.record(id), machine: started }, isAlive ? 'adopted' : 'restarted')
+      return fleet.tellBegan(
+        { record: fleet.record(id), machine: started },
+        isAlive ? 'adopted' : 'restarted',
+      )
     },
     (error) => fleet.fail(id, `It could not be brought back: ${error.message}`),
   )
+  fleet.inBackground(id, begun)
 }
 
 /** The server before may have been killed while it was frozen for a checkpoint. */

@@ -182,7 +182,7 @@ export class Sandboxes implements Control {
       options.signal?.throwIfAborted()
       return this.get(record.id)
     } catch (error) {
-      await this.#undo(fresh, machine)
+      await this.#fleet.inTurn(fresh.id, () => this.#undo(fresh, machine))
       throw options.signal?.aborted ? options.signal.reason : asStartError(error)
     }
   }

@@ -25,12 +25,18 @@ export class Db implements Disposable {
     sqlite.exec(`PRAGMA wal_autocheckpoint = ${MAX_LOG_PAGES}`)
     let seen = 0
     this.#folding = setInterval(() => {
-      if (this.#writes === seen && this.#writes > this.#folded) {
-        sqlite.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-        this.#folded = this.#writes
-      }
+      if (this.#writes === seen && this.#writes > this.#folded) this.#fold()
       seen = this.#writes
     }, QUIET_MS).unref()
+  }
+
+  #fold(): void {
+    try {
+      this.#sqlite.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      this.#folded = this.#writes
+    } catch {
+      // The disk is full, or away: what is in the log is not lost, and the next quiet moment tries again.
+    }
   }
 
   run(sql: string, ...values: SQLInputValue[]): number {
