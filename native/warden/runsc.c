@@ -24,7 +24,7 @@ enum { MAX_ARGUMENTS = 32 };
 static const char *const MOUNT_POINTS[] = {"proc", "dev", "sys", ".islet"};
 
 /* `<runtime> <flags of every command> <arguments>`; a NULL ends the arguments. */
-static int command(const char *bundle, const char *const *arguments, struct fail *fail) {
+static int command(const char *bundle, const char *const *arguments, unsigned seconds, struct fail *fail) {
   char log[BUNDLE_BYTES + 16];
   snprintf(log, sizeof log, "%s/runtime.log", bundle);
   /*
@@ -39,7 +39,7 @@ static int command(const char *bundle, const char *const *arguments, struct fail
   unsigned count = 0;
   while (argv[count] != NULL) count++;
   while (*arguments != NULL && count < MAX_ARGUMENTS - 1) argv[count++] = *arguments++;
-  return runtime_execute((char *const *)argv, fail);
+  return runtime_execute((char *const *)argv, seconds, fail);
 }
 
 static int user_namespace(uint32_t uid_base, struct userns *userns, struct fail *fail) {
@@ -124,7 +124,7 @@ static int start(const struct request *request, const char *bundle, struct fail 
   const char *const saved[] = {"restore",    "--detach", "--bundle",       bundle, "--pid-file",
                                pid_file,     "--image-path", memory, request->name, NULL};
   if (runtime_link(getpid(), "net", net, fail) < 0) return -1;
-  int result = command(bundle, request->flag ? saved : fresh, fail);
+  int result = command(bundle, request->flag ? saved : fresh, request->flag ? SAVE_SECONDS : START_SECONDS, fail);
   unlink(net);
   return result;
 }
@@ -144,7 +144,7 @@ int runsc_run(const struct request *request, struct fail *fail) {
 int runsc_pause(const char *shell, bool paused, struct fail *fail) {
   char bundle[BUNDLE_BYTES];
   const char *const arguments[] = {paused ? "pause" : "resume", shell, NULL};
-  return runtime_bundle(shell, bundle, fail) < 0 ? -1 : command(bundle, arguments, fail);
+  return runtime_bundle(shell, bundle, fail) < 0 ? -1 : command(bundle, arguments, CONTROL_SECONDS, fail);
 }
 
 int runsc_settle(const struct request *request, struct fail *fail) {
@@ -158,7 +158,7 @@ int runsc_settle(const struct request *request, struct fail *fail) {
   if (request->bind.hostname[0]) arguments[count++] = "--hostname", arguments[count++] = request->bind.hostname;
   if (request->limits.has_memory) arguments[count++] = "--memory", arguments[count++] = memory;
   if (request->limits.has_pids) arguments[count++] = "--pids", arguments[count++] = pids;
-  return command(bundle, arguments, fail);
+  return command(bundle, arguments, SETTLE_SECONDS, fail);
 }
 
 int runsc_save(const char *shell, struct fail *fail) {
@@ -167,5 +167,5 @@ int runsc_save(const char *shell, struct fail *fail) {
   snprintf(memory, sizeof memory, "%s/memory", bundle);
   /* Uncompressed: pages are then read and written as they are, several times as fast. */
   const char *const arguments[] = {"checkpoint", "--leave-running", "--compression", "none", "--image-path", memory, shell, NULL};
-  return command(bundle, arguments, fail);
+  return command(bundle, arguments, SAVE_SECONDS, fail);
 }

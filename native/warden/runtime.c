@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,15 +34,31 @@ static _Noreturn void execute(char *const *argv) {
   _exit(127);
 }
 
-int runtime_execute(char *const *argv, struct fail *fail) {
+/* Whether it ended within `seconds`; else it is killed. The caller waits for it in both cases. */
+static bool ended_within(pid_t pid, unsigned seconds) {
+  AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0u);
+  struct pollfd ended = {.fd = fd, .events = POLLIN};
+  uint64_t deadline = now_us() + seconds * (uint64_t)1000000, now;
+  while (fd >= 0 && (now = now_us()) < deadline) {
+    int count = poll(&ended, 1, (int)((deadline - now) / 1000 + 1));
+    if (count > 0 || (count < 0 && errno != EINTR)) return true;
+  }
+  if (fd < 0) return true;
+  kill(pid, SIGKILL);
+  return false;
+}
+
+int runtime_execute(char *const *argv, unsigned seconds, struct fail *fail) {
   pid_t pid = fork();
   if (pid == 0) execute(argv);
   if (pid < 0) return fail_errno(fail, "runtime", "fork");
+  bool in_time = ended_within(pid, seconds);
   int status;
   while (waitpid(pid, &status, 0) < 0) {
     if (errno != EINTR) return fail_errno(fail, "runtime", "wait");
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
+  if (!in_time) return fail_kind(fail, KIND_BUSY, "runtime", "it did not end within %u s", seconds);
   return fail_kind(fail, KIND_SYSTEM, "runtime", "it ended with %s %d", WIFEXITED(status) ? "code" : "signal",
                    WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
@@ -70,7 +87,7 @@ int runtime_start(const char *shell, uint32_t uid_base, struct fail *fail) {
   struct userns userns;
   if (userns_make(uid_base, &userns, fail) < 0) return -1;
   int result = runtime_link(userns.holder, "user", user, fail);
-  if (result == 0) result = runtime_execute(argv, fail);
+  if (result == 0) result = runtime_execute(argv, START_SECONDS, fail);
   unlink(user);
   userns_leave(&userns);
   return result;

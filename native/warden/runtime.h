@@ -19,7 +19,13 @@ enum { BUNDLE_BYTES = 512 };
 int runtime_bundle(const char *shell, char bundle[BUNDLE_BYTES], struct fail *fail);
 /* A symlink to a namespace of a process, for config.json to name; the caller removes it. */
 int runtime_link(pid_t pid, const char *kind, const char *path, struct fail *fail);
-/* Runs the program argv[0] to its end: no input, no output, nothing open, and it dies with this process. */
-int runtime_execute(char *const *argv, struct fail *fail);
+/*
+ * How long a runtime may take. It talks with what is inside, which may be hostile and never answer; whoever waits for that keeps a
+ * worker from all other sandboxes.
+ */
+enum { START_SECONDS = 120, CONTROL_SECONDS = 30, SETTLE_SECONDS = 10, SAVE_SECONDS = 900 };
+
+/* Runs the program argv[0] to its end, or kills it after so long: no input, no output, nothing open, and it dies with this process. */
+int runtime_execute(char *const *argv, unsigned seconds, struct fail *fail);
 
 #endif
