@@ -27,6 +27,7 @@ test(`${CLIENTS} clients and a server that crashes: every sandbox and every save
       const deadline = Date.now() + DURATION_MS
       let steps = 0
       const crashing = world.crashUntil(deadline)
+      world.ended = crashing.catch(() => {})
       const all = (work: (client: Client) => Promise<void>) =>
         Promise.all(clients.map(work)).catch(world.abort)
       await all(async (client) => {
@@ -52,6 +53,7 @@ class CrashingWorld implements World {
   readonly server: TestServer
   readonly #abort = new AbortController()
   readonly signal = this.#abort.signal
+  ended: Promise<unknown> = Promise.resolve()
   readonly #random: () => number
   #up = Promise.resolve()
 
@@ -61,8 +63,10 @@ class CrashingWorld implements World {
   }
 
   /** For the first failure: the others end. */
-  abort = (error: unknown): never => {
+  abort = async (error: unknown): Promise<never> => {
     this.#abort.abort()
+    // It would start a server that nobody stops.
+    await this.ended
     throw error
   }
 
