@@ -20,6 +20,25 @@ while True:
     time.sleep(0.05)
 `
 
+/** Holds a connection to its store, and asks again when that has ended. */
+const CONNECTED = `
+import http.client, os, time, urllib.parse
+url = urllib.parse.urlparse(os.environ['ISLET_STORE_URL'])
+headers = {'Authorization': 'Bearer ' + os.environ['ISLET_STORE_TOKEN']}
+while True:
+    try:
+        connection = http.client.HTTPConnection(url.netloc)
+        while True:
+            connection.request('GET', url.path, headers=headers)
+            connection.getresponse().read()
+            open('connected', 'w').close()
+            time.sleep(0.05)
+    except OSError:
+        time.sleep(0.05)
+    except http.client.HTTPException:
+        time.sleep(0.05)
+`
+
 async function count(sandbox: Sandbox): Promise<{ secret: string; n: number }> {
   const [secret, n] = (await say(sandbox, 'cat count')).split(' ')
   return { secret: secret!, n: Number(n) }
@@ -82,5 +101,48 @@ if (skip) {
     await sandbox.kill()
     await goesOn(copy, before)
     await copy.kill()
+  })
+
+  it('is saved while it is paused, and while a program inside is connected to its store', async () => {
+    const sandbox = await suite.create({ storeAccess: true })
+    await sandbox.exec.start(['python3', '-c', CONNECTED])
+    await until(async () => (await sandbox.exec.run('test -e connected')).exitCode === 0)
+    assert.equal((await sandbox.createCheckpoint({ name: 'connected' })).memory, true)
+    await sandbox.exec.start(['python3', '-c', COUNTER])
+    await until(async () => (await sandbox.exec.run('test -e count')).exitCode === 0)
+    const before = await count(sandbox)
+    await sandbox.pause()
+    const checkpoint = await sandbox.createCheckpoint({ name: 'paused' })
+    assert.equal(checkpoint.memory, true)
+    assert.equal((await sandbox.getInfo()).status, 'paused')
+    await goesOn(sandbox, before)
+    await sandbox.restoreCheckpoint(checkpoint.id)
+    await goesOn(sandbox, before)
+    await sandbox.store.set('still', { value: 'there' })
+    assert.equal(
+      await say(
+        sandbox,
+        `curl -s -H "Authorization: Bearer $ISLET_STORE_TOKEN" $ISLET_STORE_URL/still | grep -c there`,
+      ),
+      '1',
+    )
+    await sandbox.kill()
+  })
+
+  it('is saved without memory where that cannot be saved, and says so', async () => {
+    const { sandbox, before } = await start()
+    // gVisor cannot save a file that is open and deleted.
+    await sandbox.exec.start('exec 3<>deleted; rm deleted; exec sleep 1000')
+    await until(async () => (await sandbox.exec.run('test -e deleted')).exitCode !== 0)
+    const checkpoint = await sandbox.createCheckpoint({ name: 'files' })
+    assert.equal(checkpoint.memory, false)
+    await goesOn(sandbox, before)
+    await sandbox.hibernate()
+    assert.equal((await sandbox.getInfo()).status, 'hibernated')
+    await goesOn(sandbox, before)
+    await sandbox.restoreCheckpoint(checkpoint.id)
+    assert.equal((await count(sandbox)).secret, before.secret)
+    assert.equal(await say(sandbox, 'pgrep -c python3 || true'), '0')
+    await sandbox.kill()
   })
 }

@@ -96,6 +96,11 @@ export class Door {
     }
   }
 
+  /** Another at the same place. */
+  again(): Door {
+    return new Door(this.#options)
+  }
+
   /** Nobody enters any more; whoever is being served has `timeoutMs` to be answered. */
   async leave(timeoutMs: number): Promise<void> {
     this.#isClosed = true

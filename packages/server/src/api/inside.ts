@@ -52,6 +52,7 @@ export class InsideSockets {
     options.sandboxes.observe({
       began: (sandbox, how) => this.#began(sandbox, how),
       suspended: (id, { kept }) => this.#suspended(id, { kept }),
+      disconnect: (id) => this.#disconnect(id),
       gone: async (id) => this.#close(id),
     })
   }
@@ -70,6 +71,21 @@ export class InsideSockets {
     if (staysHere) return door?.standStill()
     this.#doors.delete(id)
     await door?.leave(kept ? LEAVE_MS : 0)
+  }
+
+  async #disconnect(id: string): Promise<() => void> {
+    const door = this.#doors.get(id)
+    if (!door) return () => {}
+    await door.leave(LEAVE_MS)
+    return () => {
+      // Meanwhile it may have gone, or have been given another.
+      if (this.#doors.get(id) !== door) return
+      const again = door.again()
+      this.#doors.set(id, again)
+      again.open().catch((error) => {
+        this.#options.log.error({ err: error, sandbox: id }, 'a sandbox cannot reach this server')
+      })
+    }
   }
 
   #began({ record, machine }: RunningSandbox, how: Beginning): void | Promise<void> {

@@ -37,6 +37,24 @@ test('every pair of state and verb moves or is refused as the table says', () =>
   }
 })
 
+test('who asks for a move that cannot be made is told what to do instead', () => {
+  const hintOf = (status: string, verb: Verb, reason: string | null = null): string | undefined => {
+    try {
+      move({ id: 'sbx-1', status, reason } as SandboxRecord, verb)
+    } catch (error) {
+      return (error as IsletError).hint
+    }
+    return assert.fail(`${status} ${verb}`)
+  }
+  assert.match(hintOf('paused', 'pause')!, /paused already/)
+  assert.match(hintOf('running', 'wake')!, /running already/)
+  assert.match(hintOf('hibernated', 'resume')!, /wake/)
+  assert.match(hintOf('paused', 'wake')!, /resume/)
+  assert.match(hintOf('failed', 'wake')!, /[Rr]estore/)
+  assert.match(hintOf('stopped', 'restore')!, /checkpoints/)
+  assert.equal(hintOf('stopped', 'pause', 'It was idle for 1 s.'), 'It was idle for 1 s.')
+})
+
 test('only a running sandbox counts as running', () => {
   for (const status of SANDBOX_STATUSES) {
     const record = { id: 'sbx-1', status, reason: null } as SandboxRecord

@@ -74,7 +74,10 @@ export function isStill({ status }: Pick<SandboxRecord, 'status'>): boolean {
   return STILL.includes(status)
 }
 
-function hintFor({ status }: SandboxRecord, verb: Verb): string | undefined {
+function hintFor({ status, reason }: SandboxRecord, verb: Verb): string | undefined {
+  if (status === MOVES[verb].to) return `It is ${status} already.`
+  if (status === 'stopped') return reason ?? 'It is gone; another one can begin with one of its checkpoints.'
+  if (status === 'failed') return 'Restore one of its checkpoints, or delete it.'
   if (verb === 'resume' && status === 'hibernated') return 'One that is hibernated goes on with wake.'
   if (verb === 'wake' && status === 'paused') return 'One that is paused goes on with resume.'
   if (verb === 'hibernate' && status === 'paused') return 'Resume it first.'

@@ -166,7 +166,7 @@ export async function stopMachine(
   parts: MachineParts,
   machine: { shell: Shell; guest?: Link },
 ): Promise<void> {
-  machine.guest?.lost('The sandbox was stopped.')
+  machine.guest?.lost('it was stopped')
   await machine.guest?.close()
   await parts.engine.destroy(machine.shell)
 }

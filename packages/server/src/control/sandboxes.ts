@@ -1,4 +1,5 @@
 // The sandboxes as callers see them: made, found, changed and removed, and brought back after a restart.
+import { setImmediate } from 'node:timers/promises'
 import {
   type CopySandboxParsed,
   type CreateSandboxParsed,
@@ -93,7 +94,7 @@ export class Sandboxes implements Control {
 
   /** Adopts what still runs, restarts what the machine's reboot ended, and sweeps what a crash left half made. */
   async start(): Promise<void> {
-    this.#fleet.table.prune(KEEP_STOPPED)
+    await this.#prune()
     await bringBack(this.#fleet, this.#options.saves, this.suspension)
   }
 
@@ -330,8 +331,16 @@ export class Sandboxes implements Control {
     await this.#fleet.tellGone(id, { removed: true })
     await this.#fleet.dropLayers(unheld)
     await this.suspension.forgetMemory(record)
-    if (++this.#stops % PRUNE_EVERY === 0) this.#fleet.table.prune(KEEP_STOPPED)
+    if (++this.#stops % PRUNE_EVERY === 0) await this.#prune()
     return toSandbox(stopped)
+  }
+
+  /** With each go thousands of events and processes: others have their turn in between. */
+  async #prune(): Promise<void> {
+    for (const id of this.#fleet.table.old(KEEP_STOPPED)) {
+      this.#fleet.table.remove(id)
+      await setImmediate()
+    }
   }
 
   usage(id: string): Promise<SandboxUsage> {

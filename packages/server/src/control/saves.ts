@@ -4,7 +4,7 @@
 //   a row `making` that holds its layer  →  freeze, clone, copy rows, thaw  →  `ready`, in the transaction that names it
 //
 // What a crash leaves `making` or unnamed is removed at the next start, with its layer and memory.
-import { cp, mkdir, readdir, rm } from 'node:fs/promises'
+import { cp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError, newId } from '@islet/contract'
 import { PatchTable } from '../db/patches.ts'
@@ -16,6 +16,7 @@ import { syncFilesystem } from '../storage/usage.ts'
 import type { Fleet } from './fleet.ts'
 import type { Machine } from './machine.ts'
 import { asStorageError } from './machine.ts'
+import { reconnect, saveMemory } from './memory.ts'
 import { flattened, movedPath, stackOf } from './roots.ts'
 
 /** Layers on each other before a saved state is made one: each costs every lookup inside a little. */
@@ -53,9 +54,8 @@ export class Saves {
     const { db, storage } = this.#fleet
     const layer = newId('layer')
     const machine = await this.#fleet.machine(record.id)
-    const memory =
-      this.#fleet.engine.capabilities.memoryCheckpoint === true &&
-      (record.memory !== null || machine !== undefined)
+    const can = this.#fleet.engine.capabilities.memoryCheckpoint === true
+    const wantsMemory = can && (record.memory !== null || machine !== undefined)
     const making: SavedRecord = {
       id: newId('saved'),
       sandboxId: record.id,
@@ -63,7 +63,7 @@ export class Saves {
       state: this.#stateOf(record, layer),
       services: [],
       patchRuns: [],
-      memory,
+      memory: wantsMemory,
       frozenMs: 0,
       sizeBytes: null,
       createdAt: Date.now(),
@@ -72,15 +72,17 @@ export class Saves {
     try {
       const rows: Partial<SavedRecord> = {}
       let isDurable = false
-      const frozenMs = await this.#frozen(record, machine, memory, async () => {
+      let memory = false
+      const frozenMs = await this.#frozen(record, machine, wantsMemory, async () => {
+        // Before the files: it may have to go on for a moment to be saved at all.
+        memory = wantsMemory && (await this.#saveMemory(record, machine, making.id))
         isDurable = (await storage.clone(record.root.layer, layer, { readOnly: true })).durable
-        if (memory) await this.#saveMemory(record, machine, making.id)
         Object.assign(rows, this.#copyRows(making, record.id))
       })
       // What nobody names is gone after a power cut anyway.
       if (name && !isDurable) await storage.sync()
       if (name && memory) await syncFilesystem(this.memoryDir)
-      const saved: SavedRecord = { ...making, ...rows, status: 'ready', frozenMs }
+      const saved: SavedRecord = { ...making, ...rows, memory, status: 'ready', frozenMs }
       db.transaction(() => {
         this.table.save(saved)
         name?.(saved)
@@ -208,35 +210,48 @@ export class Saves {
     work: () => Promise<void>,
   ): Promise<number> {
     const { engine, storage } = this.#fleet
-    if (!machine || record.status !== 'running' || engine.capabilities.freeze !== true) {
+    const isRunning = record.status === 'running'
+    if (
+      !machine ||
+      engine.capabilities.freeze !== true ||
+      (!isRunning && !memory) ||
+      record.memory !== null
+    ) {
       await work()
       return 0
     }
     // A snapshot waits until what it shows is on disk: what is written before the freeze is not written in it.
     if (storage.capabilities.clone === 'btrfs') await storage.sync()
-    if (memory) await machine.guest.suspend()
+    // One that is frozen cannot hang up.
+    if (memory && !isRunning) await engine.thaw(machine.shell)
+    const connect = memory ? await this.#disconnect(record.id, machine) : undefined
     const began = performance.now()
     try {
       await engine.freeze(machine.shell)
       await work()
     } finally {
-      await engine.thaw(machine.shell)
-      if (memory) {
-        await machine.guest.resume(join(machine.shell.linkDir, 'link.sock'))
-        await engine.ownSocket(machine.shell)
-      }
+      if (isRunning) await engine.thaw(machine.shell)
+      await connect?.()
     }
     return performance.now() - began
   }
 
-  async #saveMemory(record: SandboxRecord, machine: Machine | undefined, id: string): Promise<void> {
-    const directory = this.memoryPath(id)
-    if (record.memory !== null) {
-      await cp(this.memoryPath(record.memory), directory, { recursive: true })
-      return
+  /** Memory can be saved only without connections to this server. */
+  async #disconnect(id: string, machine: Machine): Promise<() => Promise<void>> {
+    const admit = await this.#fleet.disconnect(id)
+    await machine.guest.suspend()
+    return async () => {
+      await reconnect(this.#fleet, machine)
+      admit()
     }
-    await mkdir(directory, { recursive: true, mode: 0o700 })
-    await this.#fleet.engine.saveMemory(machine!.shell, directory)
+  }
+
+  /** False: it could not be saved, and everything else is. */
+  async #saveMemory(record: SandboxRecord, machine: Machine | undefined, id: string): Promise<boolean> {
+    const directory = this.memoryPath(id)
+    if (record.memory === null) return saveMemory(this.#fleet, machine!, directory)
+    await cp(this.memoryPath(record.memory), directory, { recursive: true })
+    return true
   }
 
   /** One layer in place of a deep stack, made once for all who stand on it. */

@@ -1,5 +1,5 @@
 // Standing still and going on: pause, hibernate, resume, wake, and the wake of whoever just uses a sandbox.
-import { mkdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError, newId } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
@@ -7,6 +7,7 @@ import { Activity } from './activity.ts'
 import type { Beginning, Fleet, MoveOptions, RunningSandbox } from './fleet.ts'
 import { assertMove, isStill } from './lifecycle.ts'
 import { asStartError, goesOn, type Machine, startMachine, stopMachine } from './machine.ts'
+import { reconnect, saveMemory } from './memory.ts'
 
 export interface SuspensionOptions {
   fleet: Fleet
@@ -212,24 +213,22 @@ export class Suspension {
   async #toDisk(id: string, options: MoveOptions): Promise<SandboxRecord> {
     const { engine } = this.#fleet
     const { machine } = await this.#fleet.running(id)
-    const memory = newId('saved')
-    const directory = this.#memoryPath(memory)
     machine.suspended = true
     try {
       await this.#fleet.tellSuspended(id, { kept: true })
-      await mkdir(directory, { recursive: true, mode: 0o700 })
       await machine.guest.suspend()
       await engine.freeze(machine.shell)
-      await engine.saveMemory(machine.shell, directory)
     } catch (error) {
-      await machine.guest.resume(join(machine.shell.linkDir, 'link.sock'))
-      await engine.ownSocket(machine.shell)
+      await reconnect(this.#fleet, machine)
       await this.#goOn(id, machine)
-      await rm(directory, { recursive: true, force: true })
       throw error
     }
+    const name = newId('saved')
+    const memory = (await saveMemory(this.#fleet, machine, this.#memoryPath(name))) ? name : null
+    // What cannot be saved stays where it is, frozen.
+    if (memory === null) await reconnect(this.#fleet, machine)
     const moved = this.#moved(id, 'hibernate', { ...options, change: { memory } })
-    await engine.destroy(machine.shell)
+    if (memory !== null) await engine.destroy(machine.shell)
     return moved
   }
 

@@ -1,0 +1,40 @@
+// What runs, written to a directory: where the engine can, and where what runs lets it.
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { Fleet } from './fleet.ts'
+import type { Machine } from './machine.ts'
+
+/** Programs have just lost their connections to this server, and some have not noticed when they are frozen. */
+const ATTEMPTS = 4
+const AGAIN_MS = 50
+
+/** Of a frozen one whose link is suspended; it stays frozen. False: it cannot be saved, and nothing is left of the attempt. */
+export async function saveMemory(
+  { engine, log }: Pick<Fleet, 'engine' | 'log'>,
+  { shell }: Machine,
+  directory: string,
+): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      await engine.saveMemory(shell, directory)
+      return true
+    } catch (error) {
+      await rm(directory, { recursive: true, force: true })
+      if (attempt === ATTEMPTS) {
+        log.warn({ error, shell: shell.id }, 'memory not saved')
+        return false
+      }
+    }
+    await engine.thaw(shell)
+    await setTimeout(AGAIN_MS)
+    await engine.freeze(shell)
+  }
+}
+
+/** In the shell it has. */
+export async function reconnect({ engine }: Pick<Fleet, 'engine'>, { guest, shell }: Machine): Promise<void> {
+  await guest.resume(join(shell.linkDir, 'link.sock'))
+  await engine.ownSocket(shell)
+}
