@@ -83,7 +83,12 @@ export const ERRORS = {
     message: 'There is no such snapshot.',
     hint: 'islet snapshot ls lists them.',
   },
-  patch_not_found: { status: 404, retryable: false, message: 'The checkpoint has no such patch.' },
+  patch_not_found: {
+    status: 404,
+    retryable: false,
+    message: 'The checkpoint has no such patch.',
+    hint: 'islet checkpoint patch ls CHECKPOINT lists them.',
+  },
   key_not_found: { status: 404, retryable: false, message: 'The store has no such key, or it has expired.' },
   file_not_found: { status: 404, retryable: false, message: 'There is no such file or directory.' },
   method_not_allowed: { status: 405, retryable: false, message: 'This route does not take that method.' },

@@ -22,7 +22,7 @@ import { terminalRoutes } from './routes/terminals.ts'
 import { tokenRoutes } from './routes/tokens.ts'
 import { watcherRoutes } from './routes/watchers.ts'
 
-export type { Route } from './routes/route.ts'
+export { AUTO_RESUMED, type Route } from './routes/route.ts'
 
 export const ROUTES = {
   ...serverRoutes,

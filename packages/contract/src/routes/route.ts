@@ -32,5 +32,8 @@ export interface Route {
   status: number
 }
 
+/** The header of an answer whose sandbox was woken for it: 'true'. */
+export const AUTO_RESUMED = 'Islet-Auto-Resumed'
+
 export const SANDBOX = '/v1/sandboxes/{id}'
 export const PROCESS = `${SANDBOX}/processes/{pid}` as const

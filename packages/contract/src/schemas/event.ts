@@ -46,6 +46,8 @@ export const sandboxEvent = z.object({
 export type SandboxEvent = z.infer<typeof sandboxEvent>
 
 export const EVENT_ID = /^\d{1,15}$/
+const PLACE = 'it is the id of an event, or a time like 2026-05-01T12:00:00Z'
+const place = z.union([z.string().regex(EVENT_ID, PLACE), z.iso.datetime({ offset: true, error: PLACE })])
 const types = z
   .union([z.string(), z.array(z.string())])
   .transform((value, context) => {
@@ -65,12 +67,10 @@ export const listEvents = z.strictObject({
     .enum(['asc', 'desc'])
     .optional()
     .meta({ description: 'asc: oldest first. Default: desc; asc when following.' }),
-  since: z
-    .union([z.string().regex(EVENT_ID), z.iso.datetime({ offset: true })])
+  since: place
     .optional()
     .meta({ description: 'Only those after the event of this id, or at or after this time.' }),
-  until: z
-    .union([z.string().regex(EVENT_ID), z.iso.datetime({ offset: true })])
+  until: place
     .optional()
     .meta({ description: 'Only those before the event of this id, or before this time.' }),
   types: types.optional(),

@@ -2,7 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { getRequestListener, RequestError } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { IsletError, ROUTES, type Route, type RouteName } from '@islet/contract'
+import { AUTO_RESUMED, IsletError, ROUTES, type Route, type RouteName } from '@islet/contract'
 import { Hono } from 'hono'
 import type { Log } from '../log.ts'
 import { archiveRoutes } from './archive.ts'
@@ -40,7 +40,7 @@ import { noSuchRoute } from './table.ts'
 import { terminalRoutes } from './terminals.ts'
 import { tokenRoutes } from './tokens.ts'
 import { createUpgrade } from './upgrade.ts'
-import { AUTO_RESUMED, Uses } from './use.ts'
+import { Uses } from './use.ts'
 import { watcherEventsRoute, watcherRoutes } from './watchers.ts'
 
 export interface Api {

@@ -46,7 +46,11 @@ export function authorize(route: Route, params: Record<string, string>, caller: 
   if (!caller) throw new IsletError('unauthorized')
   if (route.ofCaller) return
   if (caller.kind === 'sandbox' && params.id === caller.sandboxId && !route.keyOnly) return
-  throw new IsletError('forbidden', `This token is for sandbox ${caller.sandboxId} alone.`)
+  if (params.id !== undefined && params.id !== caller.sandboxId)
+    throw new IsletError('forbidden', `This token is for sandbox ${caller.sandboxId} alone.`)
+  throw new IsletError('forbidden', 'The token of a sandbox is not enough for this.', {
+    hint: 'It wants the API key, which reaches the whole server.',
+  })
 }
 
 function authorizeInside(route: Route, caller: { hasToken: boolean }): void {

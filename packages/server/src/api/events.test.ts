@@ -87,6 +87,8 @@ test('what makes no sense is refused', async () => {
     const { status, code } = await errorOf(await api.call('GET', `/v1/sandboxes/${id}/events${query}`))
     assert.deepEqual([status, code], [400, 'bad_request'], query)
   }
+  const place = await errorOf(await api.call('GET', `/v1/sandboxes/${id}/events?since=yesterday`))
+  assert.match(place.message, /since: it is the id of an event, or a time like/)
   const headers = { 'Last-Event-ID': 'x' }
   const wrong = await api.call('GET', `/v1/sandboxes/${id}/events?follow=true`, undefined, { headers })
   assert.equal((await errorOf(wrong)).code, 'invalid_header')

@@ -154,6 +154,10 @@ describe('snapshots', () => {
       ['GET', '/v1/snapshots/base-1/export'],
     ] as const)
       assert.equal((await api.call(method, path, undefined, asSandbox)).status, 403)
+    await assert.rejects(
+      new Islet({ url: api.url, token }).sandboxes.connect(sandbox.id).then((own) => own.fork()),
+      (error: unknown) => hasCode(error, 'forbidden') && /API key/.test(error.hint ?? ''),
+    )
   })
 
   describe('as files', () => {

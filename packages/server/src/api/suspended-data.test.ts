@@ -1,6 +1,8 @@
 // What the data services do when a sandbox is hibernated and woken, or taken back to a checkpoint, where nothing that runs
 // inside is kept.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type {
@@ -12,10 +14,11 @@ import type {
   SignedUrl,
   WatcherInfo,
 } from '@islet/contract'
+import { WebSocket } from 'ws'
 import { freePort, TestServices } from './testing/services.ts'
 import { SignalClient } from './testing/signal-client.ts'
 import { WatchClient } from './testing/watch-client.ts'
-import { errorOf, startTestApi, until } from './testing.ts'
+import { errorOf, startTestApi, TEST_KEY, until } from './testing.ts'
 
 const api = await startTestApi()
 after(() => api[Symbol.asyncDispose]())
@@ -55,6 +58,20 @@ test('a command that is waited for is lost with a reason, and the next one wakes
   assert.equal(response.headers.get('islet-auto-resumed'), 'true')
   const { stdout, autoResumed } = (await response.json()) as { stdout: string; autoResumed: boolean }
   assert.deepEqual([stdout, autoResumed], ['again\n', true])
+})
+
+test('the handshake of a WebSocket says that its sandbox was woken', async () => {
+  const sandbox = await api.createSandbox()
+  for (const expected of [undefined, 'true', undefined]) {
+    if (expected) await hibernate(sandbox)
+    const socket = new WebSocket(sockets + at(sandbox, 'signals'), {
+      headers: { authorization: `Bearer ${TEST_KEY}` },
+    })
+    const [response] = (await once(socket, 'upgrade')) as [IncomingMessage]
+    assert.equal(response.headers['islet-auto-resumed'], expected)
+    socket.terminate()
+    await once(socket, 'close')
+  }
 })
 
 test('waiting for a process never wakes its sandbox, a signed URL does', async () => {

@@ -2,7 +2,7 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { IsletError } from '@islet/contract'
+import { AUTO_RESUMED, IsletError } from '@islet/contract'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Log } from '../log.ts'
@@ -37,6 +37,8 @@ export const MAX_MESSAGE_BYTES = 1024 * 1024
 const GOING_AWAY = 1001
 /** How long a client has to answer our close. */
 const CLOSE_MS = 1000
+/** Handshakes whose sandbox was woken for them. */
+const resumed = new WeakSet<IncomingMessage>()
 /** Node reports every further piece of a head it could not read. */
 const ended = new WeakSet<Duplex>()
 
@@ -57,6 +59,7 @@ export function createUpgrade({
     perMessageDeflate: false,
     handleProtocols: chooseProtocol,
   })
+  server.on('headers', (headers, incoming) => resumed.has(incoming) && headers.push(`${AUTO_RESUMED}: true`))
   server.on('wsClientError', (error, socket, incoming) => {
     refuse(
       new IsletError('invalid_header', `The WebSocket handshake is not valid: ${error.message}.`),
@@ -99,6 +102,7 @@ export function createUpgrade({
     const query = readQuery(match.route, incoming)
     // As long as the client is there, the sandbox is not idle.
     const use = match.route.wakes && (await useOf({ params, caller }, sandboxes))
+    if (use?.autoResumed) resumed.add(incoming)
     try {
       const session = await routes[match.name]!({ params, query })
       const close = () => {

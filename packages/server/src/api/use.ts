@@ -8,9 +8,6 @@ interface UsingCall {
   caller: Caller | undefined
 }
 
-/** The header of an answer whose sandbox was woken for it. */
-export const AUTO_RESUMED = 'Islet-Auto-Resumed'
-
 /** What a program inside asks for is no use by anybody: else one in the background could keep its sandbox awake. */
 export async function useOf(call: UsingCall, sandboxes: Pick<Sandboxes, 'use'>): Promise<Use | undefined> {
   const { caller } = call

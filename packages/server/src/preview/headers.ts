@@ -1,5 +1,6 @@
 // What of a message's head goes on to the other side. Names and values come from Node's strict parser, so none holds a line break.
 import type { IncomingMessage } from 'node:http'
+import { AUTO_RESUMED } from '@islet/contract'
 import { type Admission, isOurCookie, withoutToken } from './gate.ts'
 
 /** About one connection, not about the message: each side has its own. */
@@ -26,6 +27,12 @@ export interface Forwarded {
   defaultHost: string
 }
 
+/** What we say ourselves beside what the program answers. */
+export interface Added {
+  setCookie: string | undefined
+  autoResumed: boolean
+}
+
 export function requestHeaders(
   incoming: IncomingMessage,
   admission: Pick<Admission, 'cookie' | 'keepAuthorization'> & { upgrade: string | undefined },
@@ -50,19 +57,21 @@ export function requestHeaders(
   return headers
 }
 
-export function responseHeaders(answer: IncomingMessage, setCookie: string | undefined): string[] {
+export function responseHeaders(answer: IncomingMessage, { setCookie, autoResumed }: Added): string[] {
   const headers: string[] = []
   for (const [name, value, lower] of endToEnd(answer)) {
     if (lower === 'set-cookie' && isOurCookie(value)) continue
+    if (lower === AUTO_RESUMED.toLowerCase()) continue
     headers.push(name, value)
   }
   if (setCookie !== undefined) headers.push('Set-Cookie', setCookie)
+  if (autoResumed) headers.push(AUTO_RESUMED, 'true')
   return headers
 }
 
 /** Also what Connection and Upgrade say: the other side has agreed to it. */
-export function upgradeHead(answer: IncomingMessage, setCookie: string | undefined): string {
-  const headers = responseHeaders(answer, setCookie)
+export function upgradeHead(answer: IncomingMessage, added: Added): string {
+  const headers = responseHeaders(answer, added)
   headers.push('Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade ?? '')
   let head = `HTTP/1.1 101 ${answer.statusMessage || 'Switching Protocols'}\r\n`
   for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`

@@ -238,6 +238,17 @@ describe('the proxy of a preview', () => {
     )
   })
 
+  it('wakes the sandbox and says so, whatever the program says', async () => {
+    const { url } = await lab.show((_incoming, outgoing) => {
+      outgoing.writeHead(200, { 'Islet-Auto-Resumed': 'perhaps' }).end('awake')
+    })
+    const told = async () => (await get(url)).message.headers['islet-auto-resumed']
+    assert.equal(await told(), undefined)
+    assert.ok((await lab.api.call('POST', `/v1/sandboxes/${lab.sandboxId}/hibernate`)).ok)
+    assert.equal(await told(), 'true')
+    assert.equal(await told(), undefined)
+  })
+
   it('says that nothing listens: a page that tries again for browsers, an error for programs', async () => {
     const { url, port } = await lab.preview({ port: await freePort() })
     const page = await get(url, { headers: { Accept: 'text/html,*/*' } })

@@ -14,7 +14,7 @@ import type { PreviewRecord } from '../db/previews.ts'
 import type { Log } from '../log.ts'
 import type { Exchanges } from './exchanges.ts'
 import type { Admission, Gate } from './gate.ts'
-import { requestHeaders, responseHeaders, trailers } from './headers.ts'
+import { type Added, requestHeaders, responseHeaders, trailers } from './headers.ts'
 import { MAX_HEADER_BYTES } from './listeners.ts'
 import { sendPage } from './pages.ts'
 import { reach } from './reach.ts'
@@ -50,13 +50,13 @@ export async function serve(
     const secure = parts.scheme === 'https'
     const admission = await parts.gate.admit(record, incoming, { secure, mayRedirect: true })
     if (admission.redirect !== undefined) return sendOn(admission, incoming, outgoing)
-    const connection = await reach(parts.sandboxes, record, left.signal)
+    const { connection, autoResumed } = await reach(parts.sandboxes, record, left.signal)
     const upstream = ask(parts, record, incoming, { ...admission, upgrade: undefined }, connection)
     outgoing.once('close', () => upstream.destroy())
     passInformation(incoming, upstream, outgoing)
     passBody(incoming, upstream)
     const answer = await answerOf(upstream)
-    relay(answer, outgoing, admission.setCookie)
+    relay(answer, outgoing, { setCookie: admission.setCookie, autoResumed })
     outgoing.once('finish', () => dropRest(incoming))
   } catch (error) {
     fail(error, parts, record, incoming, outgoing)
@@ -93,16 +93,12 @@ export function answerOf(upstream: ClientRequest): Promise<IncomingMessage> {
   })
 }
 
-export function relay(
-  answer: IncomingMessage,
-  outgoing: ServerResponse,
-  setCookie: string | undefined,
-): void {
+export function relay(answer: IncomingMessage, outgoing: ServerResponse, added: Added): void {
   answer.on('error', () => {})
   try {
     // It may have broken off already, in the same packet as its head.
     if (!isPlainlyFramed(answer) || answer.destroyed) throw noAnswer()
-    outgoing.writeHead(answer.statusCode!, answer.statusMessage, responseHeaders(answer, setCookie))
+    outgoing.writeHead(answer.statusCode!, answer.statusMessage, responseHeaders(answer, added))
   } catch (cause) {
     answer.destroy()
     throw noAnswer(cause)

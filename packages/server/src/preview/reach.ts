@@ -6,12 +6,18 @@ import type { PreviewRecord } from '../db/previews.ts'
 
 const DIAL_TIMEOUT_MS = 10_000
 
+export interface Reached {
+  connection: Duplex
+  /** The sandbox stood still and was woken for it. */
+  autoResumed: boolean
+}
+
 /** Aborting the signal ends the connection, also later. */
 export async function reach(
   sandboxes: Sandboxes,
   record: PreviewRecord,
   signal: AbortSignal,
-): Promise<Duplex> {
+): Promise<Reached> {
   const late = Promise.withResolvers<never>()
   const controller = new AbortController()
   const abort = (): void => controller.abort(signal.reason)
@@ -36,13 +42,14 @@ async function dial(
   sandboxes: Sandboxes,
   { sandboxId, port }: PreviewRecord,
   signal: AbortSignal,
-): Promise<Duplex> {
+): Promise<Reached> {
   const use = await sandboxes.use(sandboxId)
   try {
     const { machine } = await sandboxes.running(sandboxId)
     if (machine.ownPorts.has(port)) throw new IsletError('port_not_listening')
     const connection = await machine.guest.dial(port, { signal })
-    return connection.once('close', () => use[Symbol.dispose]())
+    connection.once('close', () => use[Symbol.dispose]())
+    return { connection, autoResumed: use.autoResumed }
   } catch (error) {
     use[Symbol.dispose]()
     throw error

@@ -54,6 +54,23 @@ describe('another protocol through a preview', () => {
     assert.match(answer, /\r\n\r\nfirst;you ended with early;late$/)
   })
 
+  it('wakes the sandbox and says so, be the answer another protocol or an ordinary one', async () => {
+    const { url, app } = await lab.show((_incoming, outgoing) => void outgoing.end('no'))
+    app.on('upgrade', (incoming, socket) => {
+      if (incoming.url === '/refuse') socket.end('HTTP/1.1 426 No\r\nContent-Length: 0\r\n\r\n')
+      else socket.end('HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: own/1\r\n\r\n')
+    })
+    for (const path of ['/tunnel', '/refuse']) {
+      assert.ok((await lab.api.call('POST', `/v1/sandboxes/${lab.sandboxId}/hibernate`)).ok)
+      const asked = `${ASK.replace('/tunnel', path)}\r\n`
+      assert.match(
+        await raw(url, asked),
+        /^HTTP\/1.1 (101 Go|426 No)\r\n(.+\r\n)*Islet-Auto-Resumed: true\r\n/,
+      )
+      assert.doesNotMatch(await raw(url, asked), /Islet-Auto-Resumed/)
+    }
+  })
+
   it('passes an ordinary answer on and ends the connection, so that nothing rides behind it', async () => {
     let requests = 0
     const { url } = await lab.show((_incoming, outgoing) => {

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { IsletError } from '@islet/contract'
 import type { PreviewRecord } from '../db/previews.ts'
-import { upgradeHead } from './headers.ts'
+import { type Added, upgradeHead } from './headers.ts'
 import { endSoon, endWithPage } from './pages.ts'
 import { answerOf, ask, asVisible, type ProxyParts, relay } from './proxy.ts'
 import { reach } from './reach.ts'
@@ -36,7 +36,7 @@ export async function upgrade(
     if (hasBody(incoming)) throw new IsletError('bad_request', 'A request for another protocol has no body.')
     const secure = parts.scheme === 'https'
     const admission = await parts.gate.admit(record, incoming, { secure, mayRedirect: false })
-    const connection = await reach(parts.sandboxes, record, left.signal)
+    const { connection, autoResumed } = await reach(parts.sandboxes, record, left.signal)
     const upstream = ask(
       parts,
       record,
@@ -45,10 +45,11 @@ export async function upgrade(
       connection,
     )
     const result = await outcome(upstream)
+    const added = { setCookie: admission.setCookie, autoResumed }
     if ('first' in result) {
-      socket.write(upgradeHead(result.answer, admission.setCookie), 'latin1')
+      socket.write(upgradeHead(result.answer, added), 'latin1')
       join(socket, head, result)
-    } else decline(result, incoming, socket, admission.setCookie)
+    } else decline(result, incoming, socket, added)
   } catch (error) {
     if (socket.writable) endWithPage(asVisible(error, parts, record), incoming, socket)
     else socket.destroy()
@@ -83,12 +84,7 @@ function join(socket: Duplex, head: Buffer, { connection, first }: Agreed): void
 }
 
 /** An ordinary answer ends the connection: what the visitor has sent behind its request is for the other protocol. */
-function decline(
-  answer: IncomingMessage,
-  incoming: IncomingMessage,
-  socket: Duplex,
-  setCookie: string | undefined,
-): void {
+function decline(answer: IncomingMessage, incoming: IncomingMessage, socket: Duplex, added: Added): void {
   const outgoing = new ServerResponse(incoming)
   outgoing.shouldKeepAlive = false
   outgoing.assignSocket(socket as Socket)
@@ -97,5 +93,5 @@ function decline(
     outgoing.detachSocket(socket as Socket)
     endSoon(socket)
   })
-  relay(answer, outgoing, setCookie)
+  relay(answer, outgoing, added)
 }
