@@ -214,7 +214,11 @@ export class ProcessTracker implements SandboxObserver {
     const { id } = sandbox.record
     if (how === 'resumed') return this.#killCancelled(id)
     const work = this.#adopt(sandbox)
-      .catch((error) => this.#options.log.error({ sandbox: id, error }, 'processes not adopted'))
+      .catch((error) => {
+        // Ended again, or its server: who did that says what becomes of them.
+        const isGone = error instanceof IsletError && error.code === 'sandbox_lost'
+        this.#options.log[isGone ? 'debug' : 'error']({ sandbox: id, error }, 'processes not adopted')
+      })
       .finally(() => this.#adopting.get(id) === work && this.#adopting.delete(id))
     this.#adopting.set(id, work)
     return work

@@ -153,7 +153,7 @@ test('old stopped sandboxes are forgotten, others never', () => {
   const table = new SandboxTable(db)
   for (let stoppedAt = 1; stoppedAt <= 10; stoppedAt++) table.save(record({ status: 'stopped', stoppedAt }))
   for (let index = 0; index < 5; index++) table.save(record({ status: 'failed' }))
-  table.prune(3)
+  for (const id of table.old(3)) table.remove(id)
   assert.deepEqual(
     table
       .list({ status: 'stopped' })

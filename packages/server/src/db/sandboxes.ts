@@ -129,13 +129,14 @@ export class SandboxTable {
     this.#db.run('DELETE FROM sandboxes WHERE id = ?', id)
   }
 
-  /** Forgets stopped sandboxes beyond the newest `keep`. */
-  prune(keep: number): void {
-    this.#db.run(
-      `DELETE FROM sandboxes WHERE id IN
-       (SELECT id FROM sandboxes WHERE status = 'stopped' ORDER BY stopped_at DESC, id DESC LIMIT -1 OFFSET ?)`,
-      keep,
-    )
+  /** Stopped sandboxes beyond the newest `keep`. */
+  old(keep: number): string[] {
+    return this.#db
+      .all<{ id: string }>(
+        `SELECT id FROM sandboxes WHERE status = 'stopped' ORDER BY stopped_at DESC, id DESC LIMIT -1 OFFSET ?`,
+        keep,
+      )
+      .map(({ id }) => id)
   }
 
   list(query: ListSandboxesParsed): { records: SandboxRecord[]; total: number; cursor?: string } {
