@@ -26,16 +26,25 @@ export type SandboxStatus = z.infer<typeof sandboxStatus>
 
 const MIB = 1024 * 1024
 
+/** The least and the most of each. */
+export const RESOURCE_BOUNDS = {
+  memoryBytes: [16 * MIB, 2 ** 40],
+  cpuMillis: [10, 1_000_000],
+  diskBytes: [16 * MIB, 2 ** 50],
+  pids: [16, 100_000],
+} as const
+
+const isWithin = (value: number, [least, most]: readonly [number, number]) => value >= least && value <= most
 const memory = sizeBytes.refine(
-  (value) => value >= 16 * MIB && value <= 2 ** 40,
+  (value) => isWithin(value, RESOURCE_BOUNDS.memoryBytes),
   'memory is between 16Mi and 1Ti',
 )
 const cpu = cpuMillis.refine(
-  (value) => value >= 10 && value <= 1_000_000,
+  (value) => isWithin(value, RESOURCE_BOUNDS.cpuMillis),
   'cpu is between 10m and 1000 cores',
 )
 const disk = sizeBytes.refine(
-  (value) => value >= 16 * MIB && value <= 2 ** 50,
+  (value) => isWithin(value, RESOURCE_BOUNDS.diskBytes),
   'disk is between 16Mi and 1Pi',
 )
 
@@ -48,8 +57,8 @@ export const resourcesInput = z.strictObject({
   pids: z
     .number()
     .int()
-    .min(16)
-    .max(100_000)
+    .min(RESOURCE_BOUNDS.pids[0])
+    .max(RESOURCE_BOUNDS.pids[1])
     .optional()
     .meta({ description: 'The most processes and threads at once.' }),
 })

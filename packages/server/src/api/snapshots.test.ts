@@ -274,6 +274,14 @@ describe('snapshots', () => {
         ),
         'hard link to outside': tree({ path: 'layer/files/a', type: '1', link: '/etc/passwd' }),
         'hard link with ..': tree({ path: 'layer/files/a', type: '1', link: 'layer/files/../../x' }),
+        'hard link through a link': tree(
+          { path: 'layer/files/a', type: '2', link: api.dataDir },
+          { path: 'layer/files/b', type: '1', link: 'layer/files/a/islet.db' },
+        ),
+        'hard link through a link with ..': tree(
+          { path: 'layer/files/a', type: '2', link: '../../..' },
+          { path: 'layer/files/b', type: '1', link: 'layer/files/a/islet.db' },
+        ),
         'hard link to nothing': tree({ path: 'layer/files/a', type: '1', link: 'layer/files/none' }),
         'character device': tree({ path: 'layer/files/a', type: '3', device: [1, 3] }),
         'block device': tree({ path: 'layer/files/a', type: '4', device: [8, 0] }),
@@ -302,6 +310,30 @@ describe('snapshots', () => {
         'environment that is none': {
           manifest: { ...manifest, state: { ...(manifest.state as object), env: { 'A=B': 'c' } } },
           trees: {},
+        },
+        'more memory than a sandbox may have': {
+          manifest: {
+            ...manifest,
+            state: {
+              ...(manifest.state as object),
+              resources: { memoryBytes: 2 ** 50, cpuMillis: 1000, diskBytes: 2 ** 30, pids: 100 },
+            },
+          },
+          trees: { 'layer/files': [TOP] },
+        },
+        'more processes than a sandbox may have': {
+          manifest: {
+            ...manifest,
+            state: {
+              ...(manifest.state as object),
+              resources: { memoryBytes: 2 ** 30, cpuMillis: 1000, diskBytes: 2 ** 30, pids: 2 ** 40 },
+            },
+          },
+          trees: { 'layer/files': [TOP] },
+        },
+        'working directory with a NUL': {
+          manifest: { ...manifest, state: { ...(manifest.state as object), workdir: '/a\0b' } },
+          trees: { 'layer/files': [TOP] },
         },
         'store that is none': { manifest, store: 'nonsense\n', trees: { 'layer/files': [TOP] } },
         'store with a value that is none': {

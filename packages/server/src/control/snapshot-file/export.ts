@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { access } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { constants, createZstdCompress } from 'node:zlib'
 import { IsletError, type SnapshotInfo } from '@islet/contract'
 import type { SavedRecord, SavedTable } from '../../db/saved-states.ts'
@@ -25,7 +26,8 @@ import { type TreeKind, xattrArguments } from './rules.ts'
 import { systemName } from './system.ts'
 import { END_OF_TAR, memberHeader, padding, scanTar } from './tar.ts'
 
-const STORE_PAGE = 100
+/** Read without letting anything else run: each may have a mebibyte. */
+const STORE_PAGE = 16
 const CHUNK_BYTES = 256 * 1024
 
 export interface ExportOptions {
@@ -83,7 +85,11 @@ async function* writeTar(options: ExportOptions, tars: Tars): AsyncGenerator<Buf
   const about = json(manifest)
   yield* member(MEMBERS.manifest, about.length, [about])
   let storeBytes = 0
-  for (const line of storeLines(options)) storeBytes += line.length
+  let count = 0
+  for (const line of storeLines(options)) {
+    storeBytes += line.length
+    if (++count % STORE_PAGE === 0) await setImmediate()
+  }
   yield* member(MEMBERS.store, storeBytes, storeLines(options))
   for (const tree of manifest.layer) {
     const source = storage.treePath(root.layer, tree)

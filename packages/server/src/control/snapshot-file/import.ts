@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, statfs } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { IsletError, jsonProblem, LIMITS, newId, storeKey } from '@islet/contract'
 import { z } from 'zod'
 import type { SavedRecord, SavedTable } from '../../db/saved-states.ts'
@@ -31,9 +32,12 @@ const MAX_MANIFEST_BYTES = 64 * 1024 * 1024
 /** JSON escapes make it longer. */
 const MAX_STORE_FILE_BYTES = 8 * LIMITS.storeBytes
 const MAX_LINE_BYTES = 8 * LIMITS.storeValueBytes
-const STORE_BATCH = 1000
+/** Written without letting anything else run. */
+const STORE_BATCH = { rows: 1000, bytes: 4 * 1024 * 1024 }
 /** Left for the sandboxes that run meanwhile. */
 const RESERVE = { bytes: 256 * 1024 * 1024, share: 0.05 }
+/** How much is written until the room is looked at again. */
+const LOOK_BYTES = 16 * 1024 * 1024
 
 export interface ImportOptions {
   body: AsyncIterable<Buffer>
@@ -65,9 +69,9 @@ export async function readSnapshot(options: ImportOptions): Promise<Imported> {
   await readStore(reader, making.id, table)
   // Without stacks the tree is the layer.
   if (storage.capabilities.stacks) await storage.create(layer)
-  const space = await freeBytes(dirname(storage.treePath(layer, 'root')), options.images.directory('.'))
+  const disks = [dirname(storage.treePath(layer, 'root')), options.images.directory('.')]
   const extract = (tree: string, path: string, kind: TreeKind) =>
-    extractTree(bounded(reader.tree(tree, kind), space), { tree, path, kind, signal: options.signal })
+    extractTree(bounded(reader.tree(tree, kind), disks), { tree, path, kind, signal: options.signal })
   for (const tree of about.layer)
     await extract(`layer/${tree}`, storage.treePath(layer, tree), { isLayer: true })
   const image = await readImage(reader, about.image, { ...options, local, extract, making })
@@ -198,16 +202,21 @@ async function readStore(reader: SnapshotReader, id: string, table: SavedTable):
   let bytes = 0
   let last = ''
   let batch: z.infer<typeof storeLine>[] = []
+  let batchBytes = 0
   for await (const line of lines(reader.content(MEMBERS.store, MAX_STORE_FILE_BYTES))) {
     const { data: row } = storeLine.safeParse(parseJson(line))
     if (!row || row.key === last) throw damaged('Its store cannot be read.')
     last = row.key
-    bytes += Buffer.byteLength(row.key) + Buffer.byteLength(row.value)
+    const rowBytes = Buffer.byteLength(row.key) + Buffer.byteLength(row.value)
+    bytes += rowBytes
     if (++keys > LIMITS.storeKeys || bytes > LIMITS.storeBytes) throw damaged('Its store is too large.')
     batch.push(row)
-    if (batch.length < STORE_BATCH) continue
+    batchBytes += rowBytes
+    if (batch.length < STORE_BATCH.rows && batchBytes < STORE_BATCH.bytes) continue
     table.setStore(id, batch)
     batch = []
+    batchBytes = 0
+    await setImmediate()
   }
   table.setStore(id, batch)
 }
@@ -294,22 +303,25 @@ async function extractTree(
   await runOk(['tar', ...how, ...xattrArguments(kind), ...where], { input, signal, tied: true, explain })
 }
 
-async function* bounded(bytes: AsyncIterable<Buffer>, space: { bytes: number }): AsyncGenerator<Buffer> {
+async function* bounded(bytes: AsyncIterable<Buffer>, disks: readonly string[]): AsyncGenerator<Buffer> {
+  let spare = 0
   for await (const chunk of bytes) {
-    space.bytes -= chunk.length
-    if (space.bytes < 0) throw diskFull()
+    // Others write meanwhile: sandboxes, another import.
+    if (spare < chunk.length) spare = Math.min(await freeBytes(disks), LOOK_BYTES)
+    spare -= chunk.length
+    if (spare < 0) throw diskFull()
     yield chunk
   }
   yield END_OF_TAR
 }
 
 /** The pool may be a sparse file on the disk of the images. */
-async function freeBytes(...directories: string[]): Promise<{ bytes: number }> {
+async function freeBytes(directories: readonly string[]): Promise<number> {
   const stats = await Promise.all(directories.map((directory) => statfs(directory)))
   const spare = stats.map(({ bavail, blocks, bsize }) => {
     return bavail * bsize - Math.min(RESERVE.bytes, blocks * bsize * RESERVE.share)
   })
-  return { bytes: Math.min(...spare) }
+  return Math.min(...spare)
 }
 
 function elsewhere(message: string): IsletError {

@@ -12,6 +12,7 @@ import {
   IDLE_ACTIONS,
   LIMITS,
   metadata,
+  RESOURCE_BOUNDS,
   runtimeName,
   startService,
   updateSandbox,
@@ -33,11 +34,28 @@ export const MEMBERS = {
 } as const
 
 const text = z.string().max(LIMITS.descriptionLength)
-const path = z.string().max(LIMITS.pathBytes)
+const path = z
+  .string()
+  .max(LIMITS.pathBytes)
+  .regex(/^[^\0]*$/)
 const digest = z.string().regex(/^[0-9a-f]{64}$/)
-const positive = z.number().int().positive()
+const within = ([least, most]: readonly [number, number]) => z.number().int().min(least).max(most)
 const lastingMs = z.number().int().min(0).max(LIMITS.lastingMs)
 const treeName = z.string().regex(/^[a-z][a-z0-9-]{0,30}$/)
+
+/** What every sandbox has of its own there. */
+const TAKEN = ['/proc', '/dev', '/sys']
+
+function isMountable(trees: { tree: string; at: string }[]): boolean {
+  const places = trees.map(({ at }) => at)
+  const isDistinct = (names: string[]) => new Set(names).size === names.length
+  return (
+    places[0] === '/' &&
+    isDistinct(places) &&
+    isDistinct(trees.map(({ tree }) => tree)) &&
+    !places.some((at) => TAKEN.includes(at))
+  )
+}
 
 /** To be read before the rest, which another version may have differently. */
 export const manifestHead = z.object({ format: z.literal(FORMAT), version: z.number() })
@@ -65,7 +83,8 @@ const image = z.discriminatedUnion('kind', [
         }),
       )
       .min(1)
-      .max(4),
+      .max(4)
+      .refine(isMountable, 'the first tree is the root, and each of the others has a place of its own'),
   }),
   /** The files are all there is: of an engine without images. */
   z.object({ kind: z.literal('none'), home: path }),
@@ -88,7 +107,12 @@ export const manifest = manifestHead.extend({
     metadata,
     project: updateSandbox.shape.project.unwrap(),
     env,
-    resources: z.object({ memoryBytes: positive, cpuMillis: positive, diskBytes: positive, pids: positive }),
+    resources: z.object({
+      memoryBytes: within(RESOURCE_BOUNDS.memoryBytes),
+      cpuMillis: within(RESOURCE_BOUNDS.cpuMillis),
+      diskBytes: within(RESOURCE_BOUNDS.diskBytes),
+      pids: within(RESOURCE_BOUNDS.pids),
+    }),
     network: z.object({ enabled: z.boolean() }),
     user: z.union([userName, z.literal('')]),
     workdir: path,
