@@ -1,27 +1,34 @@
 import * as store from '../schemas/store.ts'
 import { type Route, SANDBOX } from './route.ts'
 
-const tag = 'store'
+/** The store is reached like all that happens inside: one that stands still is woken. */
+const COMMON = { tag: 'store', wakes: true } as const
 const set = {
   method: 'PUT',
   summary: 'Set a value',
-  tag,
+  ...COMMON,
   body: store.setStore,
   response: store.storeSet,
   status: 200,
 } as const
-const get = { method: 'GET', summary: 'Get a value', tag, response: store.storeEntry, status: 200 } as const
+const get = {
+  method: 'GET',
+  summary: 'Get a value',
+  ...COMMON,
+  response: store.storeEntry,
+  status: 200,
+} as const
 const remove = {
   method: 'DELETE',
   summary: 'Delete a key',
-  tag,
+  ...COMMON,
   response: store.storeDeleted,
   status: 200,
 } as const
 const list = {
   method: 'GET',
   summary: 'The keys, sorted',
-  tag,
+  ...COMMON,
   query: store.listStore,
   response: store.storeKeys,
   status: 200,
@@ -29,7 +36,7 @@ const list = {
 const batch = {
   method: 'POST',
   summary: 'All of these operations or none',
-  tag,
+  ...COMMON,
   body: store.storeBatch,
   response: store.storeBatchResult,
   status: 200,
@@ -37,7 +44,7 @@ const batch = {
 const operation = {
   method: 'POST',
   summary: 'Get, set or delete with the key in the body, for the keys . and .. which no URL can end in',
-  tag,
+  ...COMMON,
   body: store.storeKeyOperation,
   response: store.storeKeyResult,
   status: 200,

@@ -252,4 +252,15 @@ describe('the store of a sandbox', () => {
     )
     assert.equal(((await store.list('')).body.keys as string[]).length, 10)
   })
+
+  test('wakes a sandbox that stands still, as all that is done with it', async () => {
+    const { id } = await api.createSandbox()
+    const path = `/v1/sandboxes/${id}`
+    await api.call('PUT', `${path}/store/a`, { value: 1 })
+    await api.call('POST', `${path}/hibernate`)
+    const answer = await api.call('GET', `${path}/store/a`)
+    assert.equal(answer.headers.get('islet-auto-resumed'), 'true')
+    assert.deepEqual(await answer.json(), { value: 1, expires_at: null })
+    assert.equal(((await (await api.call('GET', path)).json()) as { status: string }).status, 'running')
+  })
 })
