@@ -2,6 +2,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { spareBytes } from '../storage/room.ts'
 import type { Fleet } from './fleet.ts'
 import type { Machine } from './machine.ts'
 
@@ -15,9 +16,13 @@ export async function saveMemory(
   { shell }: Machine,
   directory: string,
 ): Promise<boolean> {
+  const { memoryBytes } = await engine.usage(shell).catch(() => ({ memoryBytes: 0 }))
+  if (!(await hasRoom(directory, memoryBytes))) {
+    log.warn({ shell: shell.id, memoryBytes }, 'memory not saved: there is no room for it on the disk')
+    return false
+  }
   for (let attempt = 1; ; attempt++) {
     try {
-      await mkdir(directory, { recursive: true, mode: 0o700 })
       await engine.saveMemory(shell, directory)
       return true
     } catch (error) {
@@ -30,7 +35,19 @@ export async function saveMemory(
     await engine.thaw(shell)
     await setTimeout(AGAIN_MS)
     await engine.freeze(shell)
+    await mkdir(directory, { recursive: true, mode: 0o700 })
   }
+}
+
+/** Beside the memory of others lie the server's own records: whoever can make checkpoints must not fill that disk. */
+export async function hasRoom(directory: string, bytes: number): Promise<boolean> {
+  const spare = await mkdir(directory, { recursive: true, mode: 0o700 }).then(
+    () => spareBytes([directory]),
+    () => 0,
+  )
+  if (spare > bytes) return true
+  await rm(directory, { recursive: true, force: true })
+  return false
 }
 
 /** In the shell it has. */

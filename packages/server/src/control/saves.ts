@@ -12,11 +12,11 @@ import type { SandboxRecord } from '../db/sandboxes.ts'
 import { type SavedRecord, type SavedSandbox, SavedTable } from '../db/saved-states.ts'
 import { ServiceTable } from '../db/services.ts'
 import type { Root } from '../engine/engine.ts'
-import { syncFilesystem } from '../storage/usage.ts'
+import { directoryBytes, syncFilesystem } from '../storage/usage.ts'
 import type { Fleet } from './fleet.ts'
 import type { Machine } from './machine.ts'
 import { asStorageError } from './machine.ts'
-import { reconnect, saveMemory } from './memory.ts'
+import { hasRoom, reconnect, saveMemory } from './memory.ts'
 import { flattened, movedPath, stackOf } from './roots.ts'
 
 /** Layers on each other before a saved state is made one: each costs every lookup inside a little. */
@@ -250,7 +250,9 @@ export class Saves {
   async #saveMemory(record: SandboxRecord, machine: Machine | undefined, id: string): Promise<boolean> {
     const directory = this.memoryPath(id)
     if (record.memory === null) return saveMemory(this.#fleet, machine!, directory)
-    await cp(this.memoryPath(record.memory), directory, { recursive: true })
+    const from = this.memoryPath(record.memory)
+    if (!(await hasRoom(directory, await directoryBytes(from)))) return false
+    await cp(from, directory, { recursive: true })
     return true
   }
 

@@ -1,7 +1,7 @@
 // Makes a saved state of a snapshot file. The file is not trusted: what it says goes through the schema of the manifest, its
 // trees through TreeRules and GNU tar, into directories that nobody else uses, and nothing is named before all sums are right.
 import { createHash } from 'node:crypto'
-import { mkdir, statfs } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
@@ -11,6 +11,7 @@ import type { SavedRecord, SavedTable } from '../../db/saved-states.ts'
 import type { Image, Images, Lower } from '../../image/image.ts'
 import { type Job, publish } from '../../image/job.ts'
 import { diskFull, type RunResult, runOk } from '../../image/run.ts'
+import { spareBytes } from '../../storage/room.ts'
 import type { Storage } from '../../storage/storage.ts'
 import {
   FORMAT_VERSION,
@@ -34,8 +35,6 @@ const MAX_STORE_FILE_BYTES = 8 * LIMITS.storeBytes
 const MAX_LINE_BYTES = 8 * LIMITS.storeValueBytes
 /** Written without letting anything else run. */
 const STORE_BATCH = { rows: 1000, bytes: 4 * 1024 * 1024 }
-/** Left for the sandboxes that run meanwhile. */
-const RESERVE = { bytes: 256 * 1024 * 1024, share: 0.05 }
 /** How much is written until the room is looked at again. */
 const LOOK_BYTES = 16 * 1024 * 1024
 
@@ -307,21 +306,12 @@ async function* bounded(bytes: AsyncIterable<Buffer>, disks: readonly string[]):
   let spare = 0
   for await (const chunk of bytes) {
     // Others write meanwhile: sandboxes, another import.
-    if (spare < chunk.length) spare = Math.min(await freeBytes(disks), LOOK_BYTES)
+    if (spare < chunk.length) spare = Math.min(await spareBytes(disks), LOOK_BYTES)
     spare -= chunk.length
     if (spare < 0) throw diskFull()
     yield chunk
   }
   yield END_OF_TAR
-}
-
-/** The pool may be a sparse file on the disk of the images. */
-async function freeBytes(directories: readonly string[]): Promise<number> {
-  const stats = await Promise.all(directories.map((directory) => statfs(directory)))
-  const spare = stats.map(({ bavail, blocks, bsize }) => {
-    return bavail * bsize - Math.min(RESERVE.bytes, blocks * bsize * RESERVE.share)
-  })
-  return Math.min(...spare)
 }
 
 function elsewhere(message: string): IsletError {
