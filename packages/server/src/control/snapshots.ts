@@ -67,10 +67,15 @@ export class Snapshots {
   }
 
   /** Of a checkpoint: both name the same saved state. */
-  createFrom(checkpointId: string, saved: SavedRecord, input: CreateSnapshotParsed): SnapshotInfo {
+  async createFrom(
+    checkpointId: string,
+    saved: SavedRecord,
+    input: CreateSnapshotParsed,
+  ): Promise<SnapshotInfo> {
     const { sandboxId, state } = saved
     const snapshot = newSnapshot(input, { sandboxId, checkpointId, parentId: state.baseSnapshot })
     this.#fleet.db.transaction(() => this.#insert(snapshot, saved))
+    await this.#fleet.db.sync()
     return toInfo({ ...snapshot, savedId: saved.id }, saved)
   }
 
