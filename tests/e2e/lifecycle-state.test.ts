@@ -78,6 +78,30 @@ for (const status of SANDBOX_STATUSES.filter((one) => one !== 'creating')) {
   })
 }
 
+test('one that failed is saved and forked with all its files, and runs again when it is restored', async () => {
+  await using sandbox = await suite.create({ env: { KEPT: 'yes' } })
+  await sandbox.service.start({ name: 'idler', start: 'exec sleep 1000' })
+  await sandbox.service.waitFor('idler', 'running')
+  await sandbox.store.set('step', { value: 7 })
+  await say(sandbox, 'echo all > work')
+  await breakDown(sandbox)
+  const snapshot = await sandbox.createSnapshot()
+  const checkpoint = await sandbox.createCheckpoint('after')
+  assert.equal(checkpoint.memory, false)
+  await using fork = await sandbox.fork()
+  await using begun = await islet.sandboxes.create({ snapshot: snapshot.id })
+  assert.equal((await sandbox.getInfo()).status, 'failed')
+  const restored = await sandbox.restoreCheckpoint(checkpoint.id)
+  assert.deepEqual(restored.services, [{ name: 'idler', outcome: 'started', reason: null }])
+  for (const one of [sandbox, fork, begun]) {
+    assert.equal(await say(one, 'cat work; echo $KEPT'), 'all\nyes')
+    assert.equal((await one.store.get('step')).value, 7)
+    await one.service.waitFor('idler', 'running')
+  }
+  await sandbox.deleteCheckpoint(checkpoint.id)
+  await islet.snapshots.delete(snapshot.id)
+})
+
 test('a sandbox in the making refuses every verb and every use, and is made', async () => {
   const name = `making-${Date.now()}`
   const files = Array.from({ length: 1000 }, (_, n) => ({ path: `files/${n}`, content: `${n}` }))

@@ -118,6 +118,6 @@ function toResult(client: Client, result: WireForks['forks'][number]): ForkResul
 function checked(id: string): string {
   if (isId('checkpoint', id)) return id
   throw new IsletError('checkpoint_not_found', `There is no checkpoint ${String(id).slice(0, 64)}.`, {
-    hint: 'listCheckpoints() has the ids; a name is no id.',
+    hint: 'It takes the id of a checkpoint, ckp-…; a name is no id.',
   })
 }

@@ -36,11 +36,10 @@ export class Checkpoints {
     this.#table = new CheckpointTable(options.fleet.db)
   }
 
-  /** Of one that runs or stands still, which goes on as it was. */
+  /** Of one that runs or stands still, which goes on as it was, or of the files of one that failed. */
   create(sandboxId: string, name: string): Promise<CheckpointInfo> {
     return this.#fleet.inTurn(sandboxId, async () => {
-      const record = this.#fleet.record(sandboxId)
-      assertSavable(record)
+      const record = await savable(this.#fleet, sandboxId)
       this.#assertFree(sandboxId, name)
       const checkpoint = { id: newId('checkpoint'), sandboxId, name, createdAt: Date.now() }
       const saved = await this.#saves.save(record, ({ id, memory, frozenMs }) => {
@@ -128,8 +127,15 @@ export class Checkpoints {
   }
 }
 
+/** In its turn. The files of one that failed stand still once the last of its processes is gone. */
+export async function savable(fleet: Fleet, id: string): Promise<SandboxRecord> {
+  assertSavable(fleet.record(id))
+  await fleet.settleFailure(id)
+  return fleet.record(id)
+}
+
 export function assertSavable({ id, status }: SandboxRecord): void {
-  if (status === 'running' || status === 'paused' || status === 'hibernated') return
+  if (status !== 'creating' && status !== 'stopped') return
   throw new IsletError('invalid_state', `Sandbox ${id} is ${status}: there is nothing to save.`, {
     details: { status, wanted: 'running' },
   })

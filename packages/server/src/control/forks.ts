@@ -1,7 +1,7 @@
 // Copies of a sandbox as it is now, each a sandbox of its own.
 import type { CopySandboxParsed, ForkSandboxParsed, IsletError, Sandbox } from '@islet/contract'
 import type { SavedRecord } from '../db/saved-states.ts'
-import { assertSavable } from './checkpoints.ts'
+import { assertSavable, savable } from './checkpoints.ts'
 import type { Fleet } from './fleet.ts'
 import { asStartError, ShellAhead } from './machine.ts'
 import type { Sandboxes } from './sandboxes.ts'
@@ -30,8 +30,7 @@ export async function fork(
   // One is started while the source is saved; more would take the CPU from what stands still for it.
   await using shell = new ShellAhead(fleet)
   const saved = await fleet.inTurn(sandboxId, async () => {
-    const record = fleet.record(sandboxId)
-    assertSavable(record)
+    const record = await savable(fleet, sandboxId)
     options.signal?.throwIfAborted()
     return saves.save(record)
   })

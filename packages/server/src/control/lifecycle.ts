@@ -25,6 +25,9 @@ export const MOVES = {
 
 export type Verb = keyof typeof MOVES
 
+const AFTER_FAILURE =
+  'Its files are there: fork it, or save a checkpoint and restore it, and it runs again with them.'
+
 const STILL: readonly SandboxStatus[] = ['paused', 'hibernated']
 
 /** The record after the move, with its times set. An illegal move is `invalid_state` and changes nothing. */
@@ -56,7 +59,7 @@ export function assertMove(record: SandboxRecord, verb: Verb): void {
 export function assertRunning(record: SandboxRecord): void {
   if (record.status === 'running') return
   throw new IsletError('invalid_state', `Sandbox ${record.id} is ${record.status}, not running.`, {
-    hint: record.reason ?? undefined,
+    hint: record.status === 'failed' ? `${record.reason} ${AFTER_FAILURE}` : (record.reason ?? undefined),
     details: { status: record.status, wanted: 'running' },
   })
 }
@@ -77,7 +80,8 @@ export function isStill({ status }: Pick<SandboxRecord, 'status'>): boolean {
 function hintFor({ status, reason }: SandboxRecord, verb: Verb): string | undefined {
   if (status === MOVES[verb].to) return `It is ${status} already.`
   if (status === 'stopped') return reason ?? 'It is gone; another one can begin with one of its checkpoints.'
-  if (status === 'failed') return 'Restore one of its checkpoints, or delete it.'
+  if (status === 'failed') return AFTER_FAILURE
+  if (verb === 'pause' && status === 'hibernated') return 'It stands still already.'
   if (verb === 'resume' && status === 'hibernated') return 'One that is hibernated goes on with wake.'
   if (verb === 'wake' && status === 'paused') return 'One that is paused goes on with resume.'
   if (verb === 'hibernate' && status === 'paused') return 'Resume it first.'

@@ -14,7 +14,7 @@ import {
 import type { SavedRecord } from '../db/saved-states.ts'
 import { type SnapshotRecord, SnapshotTable } from '../db/snapshots.ts'
 import type { Images } from '../image/image.ts'
-import { assertSavable } from './checkpoints.ts'
+import { savable } from './checkpoints.ts'
 import type { Fleet } from './fleet.ts'
 import { flattened, stackOf } from './roots.ts'
 import type { Saves } from './saves.ts'
@@ -57,8 +57,7 @@ export class Snapshots {
   /** Of a sandbox as it is now. */
   createOf(sandboxId: string, input: CreateSnapshotParsed): Promise<SnapshotInfo> {
     return this.#fleet.inTurn(sandboxId, async () => {
-      const record = this.#fleet.record(sandboxId)
-      assertSavable(record)
+      const record = await savable(this.#fleet, sandboxId)
       const snapshot = newSnapshot(input, { sandboxId, parentId: record.baseSnapshot })
       const saved = await this.#saves.save(record, (made) => this.#insert(snapshot, made))
       this.#saves.measure(saved)
