@@ -23,16 +23,39 @@
 enum { MAX_REDIRECT = 4096 };
 static const char OPAQUE[] = "trusted.overlay.opaque", REDIRECT[] = "trusted.overlay.redirect";
 
-/* One directory of the result and the directories it is made of, top first. */
+struct part {
+  unsigned layer;
+  struct handle handle;
+};
+
+/* One directory of the result and the directories it is made of, top first. There may be millions to do at once in a tree that
+ * somebody hostile made, so each is as large as it must be. */
 struct merge {
   struct handle to;
-  char below[MAX_REDIRECT]; /* where it goes on below all layers; "" when it does not */
+  const char *below; /* where it goes on below all layers; "" when it does not */
   unsigned parts;
-  struct {
-    unsigned layer;
-    struct handle handle;
-  } part[MAX_LOWERS];
+  struct part part[];
 };
+
+/* The same while it is being found out. */
+struct draft {
+  struct handle to;
+  char below[MAX_REDIRECT];
+  unsigned parts;
+  struct part part[MAX_LOWERS];
+};
+
+static struct merge *merge_of(const struct draft *draft) {
+  size_t parts = draft->parts * sizeof(struct part), below = strlen(draft->below) + 1;
+  struct merge *merge = malloc(sizeof *merge + parts + below);
+  if (merge == NULL) return NULL;
+  char *text = (char *)(merge + 1) + parts;
+  merge->to = draft->to;
+  merge->parts = draft->parts;
+  memcpy(merge->part, draft->part, parts);
+  merge->below = memcpy(text, draft->below, below);
+  return merge;
+}
 
 struct flatten {
   int root[MAX_LOWERS]; /* the tree in every layer that has it */
@@ -112,7 +135,7 @@ static int follow(struct trail *trail, int dir) {
   return -1;
 }
 
-static int add_part(struct merge *merge, unsigned layer, int dir) {
+static int add_part(struct draft *merge, unsigned layer, int dir) {
   if (merge->parts == MAX_LOWERS) return errno = ELOOP, -1;
   merge->part[merge->parts].layer = layer;
   return handle_of(dir, &merge->part[merge->parts++].handle);
@@ -124,7 +147,7 @@ static const char *prefix_of(const struct merge *parent) {
 
 /* All directories that make up `name`, first found in part `first` of its parent. */
 static int collect(struct flatten *flatten, const struct merge *parent, const int *dirs, unsigned first,
-                   const char *name, struct merge *child) {
+                   const char *name, struct draft *child) {
   struct trail trail = {.stopped = false};
   unsigned layer = 0;
   if (join(trail.path, name, "", "") < 0) return -1;
@@ -144,7 +167,7 @@ static int collect(struct flatten *flatten, const struct merge *parent, const in
 }
 
 /* Says in the result's own words where the directory goes on below. */
-static int write_marks(const struct merge *parent, const struct merge *child, const char *name, int dir) {
+static int write_marks(const struct merge *parent, const struct draft *child, const char *name, int dir) {
   char natural[MAX_REDIRECT];
   if (child->below[0] == 0) return parent->below[0] == 0 ? 0 : fsetxattr(dir, OPAQUE, "y", 1, 0);
   if (join(natural, prefix_of(parent), "/", name) < 0) return -1;
@@ -154,16 +177,16 @@ static int write_marks(const struct merge *parent, const struct merge *child, co
 
 static int merge_child_dir(struct flatten *flatten, const struct merge *parent, const int *dirs, unsigned first,
                            const char *name, int to, struct fail *fail) {
-  struct merge *child = malloc(sizeof *child);
-  if (child == NULL) return fail_errno(fail, "flatten", "memory");
-  child->parts = 0;
+  static struct draft child;
+  struct merge *made = NULL;
+  child.parts = 0;
   int dir = -1;
-  bool good = collect(flatten, parent, dirs, first, name, child) == 0 && mkdirat(to, name, 0700) == 0 &&
-              (dir = open_child(to, name)) >= 0 && write_marks(parent, child, name, dir) == 0 &&
-              handle_of(dir, &child->to) == 0 && stack_push(&flatten->todo, &child) == 0;
+  bool good = collect(flatten, parent, dirs, first, name, &child) == 0 && mkdirat(to, name, 0700) == 0 &&
+              (dir = open_child(to, name)) >= 0 && write_marks(parent, &child, name, dir) == 0 &&
+              handle_of(dir, &child.to) == 0 && (made = merge_of(&child)) != NULL && stack_push(&flatten->todo, &made) == 0;
   if (!good) {
     fail_errno(fail, "flatten", "%.100s", name);
-    free(child);
+    free(made);
   }
   close_fd(&dir);
   return good ? 0 : -1;
@@ -221,18 +244,19 @@ static int flatten_tree(const int *layers, unsigned count, int to_layer, const c
       .copier = {.reflink = warden.method != CLONE_BY_COPY, .skip_overlay = true},
       .todo = {.size = sizeof(struct merge *)},
   };
-  struct merge *merge = calloc(1, sizeof *merge);
-  if (merge == NULL) return fail_errno(fail, "flatten", "memory");
-  strcpy(merge->below, "/");
+  static struct draft top;
+  struct merge *merge = NULL;
+  top.parts = 0;
+  strcpy(top.below, "/");
   bool good = mkdirat(to_layer, tree, 0755) == 0;
   for (unsigned i = 0; i < count && good; i++) {
     int root = open_child(layers[i], tree);
     if (root < 0) continue;
-    good = add_part(merge, flatten.roots, root) == 0;
+    good = add_part(&top, flatten.roots, root) == 0;
     flatten.root[flatten.roots++] = root;
   }
   AUTO_CLOSE int to = good ? open_child(to_layer, tree) : -1;
-  good = good && to >= 0 && handle_of(to, &merge->to) == 0 && stack_push(&flatten.todo, &merge) == 0;
+  good = good && to >= 0 && handle_of(to, &top.to) == 0 && (merge = merge_of(&top)) != NULL && stack_push(&flatten.todo, &merge) == 0;
   int result = good ? 0 : fail_errno(fail, "flatten", "tree %s", tree);
   if (!good) free(merge);
   while (stack_pop(&flatten.todo, &merge)) {

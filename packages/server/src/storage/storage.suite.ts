@@ -159,6 +159,20 @@ export function storageSuite(storageCase: StorageCase): void {
       await flattenExample(dataDir, storage, warden, storageCase.uidStart, layerDir)
     })
 
+    it('flattens a directory of very many with little memory', async () => {
+      for (const layer of ['wide', 'under']) {
+        await storage.create(layer)
+        mkdirSync(root(layer))
+      }
+      for (let i = 0; i < 10_000; i++) mkdirSync(`${root('wide')}/${i}`)
+      const limit = (bytes: string) => run('prlimit', ['--pid', `${warden.pid}`, `--as=${bytes}`])
+      await limit(`${64 * MIB}:`)
+      await storage.flatten(['wide', 'under'], 'wide-flat')
+      await limit('unlimited:')
+      assert.equal(readdirSync(root('wide-flat')).length, 10_000)
+      for (const layer of ['wide', 'under', 'wide-flat']) await storage.delete(layer)
+    })
+
     it('removes what a killed warden left half-made, and takes over its pool', async () => {
       await storage.create('kept')
       mkdirSync(root('kept'))
