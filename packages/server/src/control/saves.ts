@@ -6,6 +6,7 @@
 // What a crash leaves `making` or unnamed is removed at the next start, with its layer and memory.
 import { cp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { IsletError, newId } from '@islet/contract'
 import { PatchTable } from '../db/patches.ts'
 import type { SandboxRecord } from '../db/sandboxes.ts'
@@ -21,6 +22,8 @@ import { flattened, movedPath, stackOf } from './roots.ts'
 
 /** Layers on each other before a saved state is made one: each costs every lookup inside a little. */
 const MAX_STACK = 16
+/** Keys of a store that are removed without letting anything else run. */
+const REMOVE_KEYS = 500
 
 export class Saves {
   readonly table: SavedTable
@@ -124,7 +127,7 @@ export class Saves {
 
   /** Keeps it while the work goes on, whoever else lets go of it; flat enough to stand on. */
   async using<T>(saved: SavedRecord, work: (saved: SavedRecord) => Promise<T>): Promise<T> {
-    if (!this.table.get(saved.id))
+    if (this.table.get(saved.id)?.status !== 'ready')
       throw new IsletError('conflict', 'What it was to begin with has been deleted meanwhile.')
     this.#used.set(saved.id, (this.#used.get(saved.id) ?? 0) + 1)
     try {
@@ -300,6 +303,8 @@ export class Saves {
 
   async #remove(id: string, { later = false } = {}): Promise<void> {
     const { db, layers } = this.#fleet
+    this.table.doom(id)
+    while (this.table.removeSome(id, REMOVE_KEYS) === REMOVE_KEYS) await setImmediate()
     const unheld = db.transaction(() => {
       this.table.remove(id)
       return layers.holdOnly(id, undefined)

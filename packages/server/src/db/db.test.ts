@@ -10,6 +10,7 @@ import { IdempotencyTable } from './idempotency.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { ProcessTable } from './processes.ts'
 import { type SandboxRecord, SandboxTable } from './sandboxes.ts'
+import { SavedTable } from './saved-states.ts'
 import { StoreTable } from './store.ts'
 
 const directories: string[] = []
@@ -146,6 +147,28 @@ test('a list filters by status, name, project and metadata, and pages through ev
   assert.equal(seen.length, 25)
   assert.throws(() => table.list({ cursor: 'nonsense' }), { code: 'bad_request' })
   assert.throws(() => table.list({ metadata: 'nonsense' }), { code: 'bad_request' })
+})
+
+test('the keys of a saved state go in parts, and their values with them unless the sandbox has them too', () => {
+  using db = openDb(temporary())
+  const { id, root } = record()
+  new SandboxTable(db).save({ ...record(), id })
+  const store = new StoreTable(db)
+  for (const key of ['a', 'b', 'c']) store.set(id, key, { value: `"${key}"`, expiresAt: null })
+  const table = new SavedTable(db)
+  const state = { ...record(), root }
+  const rest = { services: [], patchRuns: [], memory: false, frozenMs: 0, sizeBytes: null, createdAt: 0 }
+  table.save({ id: 'sav-1', sandboxId: id, status: 'ready', state, ...rest })
+  table.copyStoreFrom('sav-1', id, 1)
+  store.remove(id, 'a')
+  table.doom('sav-1')
+  assert.equal(table.get('sav-1')?.status, 'making')
+  assert.deepEqual(
+    [2, 2, 2].map((limit) => table.removeSome('sav-1', limit)),
+    [2, 1, 0],
+  )
+  assert.equal(db.get<{ n: number }>('SELECT count(*) AS n FROM store_values')?.n, 2)
+  assert.equal(store.get(id, 'c')?.value, '"c"')
 })
 
 test('old stopped sandboxes are forgotten, others never', () => {

@@ -114,6 +114,20 @@ export class SavedTable {
     return named !== undefined
   }
 
+  /** It is about to be removed: as if it had never been ready. */
+  doom(id: string): void {
+    this.#db.run("UPDATE saved_states SET status = 'making' WHERE id = ?", id)
+  }
+
+  /** Some of its keys; answers how many. */
+  removeSome(id: string, limit: number): number {
+    return this.#db.run(
+      'DELETE FROM saved_store WHERE rowid IN (SELECT rowid FROM saved_store WHERE saved_id = ? LIMIT ?)',
+      id,
+      limit,
+    )
+  }
+
   remove(id: string): void {
     this.#db.run('DELETE FROM saved_states WHERE id = ?', id)
   }
