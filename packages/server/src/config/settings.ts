@@ -90,7 +90,7 @@ export const SETTINGS = {
     env: 'ISLET_STORAGE',
     parse: oneOf(['auto', 'btrfs', 'reflink', 'copy'] as const),
     default: 'auto',
-    help: 'How layers are cloned. `auto` takes the best this machine can do.',
+    help: 'How layers are cloned: `btrfs`, `reflink` or `copy`. `auto` takes the best this machine can do.',
   }),
   poolSizeBytes: setting({
     env: 'ISLET_POOL_SIZE',
