@@ -11,10 +11,11 @@ import {
 import { type CheckpointRecord, CheckpointTable } from '../db/checkpoints.ts'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
+import type { CreateOptions } from './creation.ts'
 import type { Fleet } from './fleet.ts'
 import { toSandbox } from './record.ts'
 import { restore } from './restore.ts'
-import type { CreateOptions, Sandboxes } from './sandboxes.ts'
+import type { Sandboxes } from './sandboxes.ts'
 import type { Saves } from './saves.ts'
 
 export interface CheckpointsOptions {
@@ -55,7 +56,7 @@ export class Checkpoints {
   list(sandboxId: string): CheckpointInfo[] {
     const records = isId('sandbox', sandboxId) ? this.#table.list(sandboxId) : []
     if (records.length === 0) this.#fleet.record(sandboxId)
-    return records.map((record) => toInfo(record, this.#savedOf(record)))
+    return records.map((record) => toInfo(record, record))
   }
 
   get(id: string): CheckpointInfo {
@@ -116,7 +117,7 @@ export class Checkpoints {
         details: { checkpointId: found.id },
       })
     }
-    if (this.#table.list(sandboxId).length >= LIMITS.checkpoints)
+    if (this.#table.count(sandboxId) >= LIMITS.checkpoints)
       throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.checkpoints} checkpoints.`, {
         hint: 'Delete some that are not needed.',
       })
@@ -141,7 +142,10 @@ export function assertSavable({ id, status }: SandboxRecord): void {
   })
 }
 
-function toInfo({ id, sandboxId, name, createdAt }: CheckpointRecord, saved: SavedRecord): CheckpointInfo {
+function toInfo(
+  { id, sandboxId, name, createdAt }: CheckpointRecord,
+  saved: Pick<SavedRecord, 'memory' | 'sizeBytes' | 'frozenMs'>,
+): CheckpointInfo {
   const { memory, sizeBytes, frozenMs } = saved
   return { id, sandboxId, name, memory, sizeBytes, frozenMs, createdAt: new Date(createdAt).toISOString() }
 }

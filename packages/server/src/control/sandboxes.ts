@@ -14,17 +14,13 @@ import {
 } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
-import type { EngineCapabilities } from '../engine/engine.ts'
-import type { Image, Images } from '../image/image.ts'
 import type { Control } from './control.ts'
+import { type CreateOptions, Creation, type CreationOptions, type Given } from './creation.ts'
 import type { Fleet, RunningSandbox, SandboxObserver } from './fleet.ts'
-import { Idempotency } from './idempotency.ts'
 import { assertMade, isStill } from './lifecycle.ts'
-import { asStartError, type Machine, type ShellAhead, settleMachine, startMachine } from './machine.ts'
-import { copyRecord, newRecord, patchRecord, patchTimeouts, toSandbox } from './record.ts'
+import type { Machine } from './machine.ts'
+import { patchRecord, patchTimeouts, toSandbox } from './record.ts'
 import { bringBack } from './recovery.ts'
-import { makeLayer } from './roots.ts'
-import type { Saves } from './saves.ts'
 import { serverInfo } from './server-info.ts'
 import { assertSupported } from './supported.ts'
 import { type KillOptions, Suspension, type Use } from './suspension.ts'
@@ -34,58 +30,24 @@ import { usageOf } from './usage.ts'
 const KEEP_STOPPED = 10_000
 const PRUNE_EVERY = 100
 
-export interface SandboxesOptions {
-  fleet: Fleet
-  saves: Saves
-  images: Images
-  maxSandboxes: number
-  defaultRuntime: string
-  /** By id or tag; throws `snapshot_not_found`. */
-  snapshot(ref: string): { id: string; saved: SavedRecord }
-}
-
-/** What a new sandbox begins with. */
-interface Base {
-  /** It begins as this. */
-  saved?: SavedRecord
-  record(saved: SavedRecord | undefined): SandboxRecord
-}
-
-export interface CreateOptions {
-  idempotencyKey?: string
-  signal?: AbortSignal
-  /** Whose id the record has. */
-  shell?: ShellAhead
-}
-
-type CreateInput = CreateSandboxParsed | CopySandboxParsed
-type Given = Pick<SandboxRecord, 'origin'> & Partial<SandboxRecord>
-
-interface MakeOptions {
-  /** In the transaction that acknowledges it. */
-  commit?: (id: string) => void
-  signal?: AbortSignal
-  shell?: ShellAhead
-}
-
 export class Sandboxes implements Control {
   readonly suspension: Suspension
-  readonly #options: SandboxesOptions
+  readonly #options: CreationOptions
   readonly #fleet: Fleet
-  readonly #idempotency: Idempotency
+  readonly #creation: Creation
   readonly #deleting = new Map<string, Promise<Sandbox>>()
   readonly #startedAt = new Date()
   #stops = 0
 
-  constructor(options: SandboxesOptions) {
+  constructor(options: CreationOptions) {
     this.#options = options
     this.#fleet = options.fleet
-    this.#idempotency = new Idempotency(options.fleet.db)
     this.suspension = new Suspension({
       fleet: options.fleet,
       memoryDir: options.saves.memoryDir,
       kill: (id, options) => this.#fleet.inTurn(id, () => this.#remove(id, options)),
     })
+    this.#creation = new Creation(options, this.suspension.activity)
   }
 
   observe(observer: SandboxObserver): void {
@@ -99,14 +61,7 @@ export class Sandboxes implements Control {
   }
 
   create(input: CreateSandboxParsed, options: CreateOptions = {}): Promise<Sandbox> {
-    return this.#once(input, options, input, async () => {
-      if (input.snapshot === undefined) {
-        const base = await this.#base(input)
-        return { record: () => newRecord(input, base) }
-      }
-      const { id, saved } = this.#options.snapshot(input.snapshot)
-      return this.#copy(saved, input, { origin: { kind: 'snapshot', id }, baseSnapshot: id, patchesOf: null })
-    })
+    return this.#creation.create(input, options)
   }
 
   /** A sandbox that begins as another was. `given` says where it comes from. */
@@ -116,114 +71,7 @@ export class Sandboxes implements Control {
     given: Given,
     options: CreateOptions = {},
   ): Promise<Sandbox> {
-    const asked = { from: given.origin?.id, ...input }
-    return this.#once(asked, options, input, async () => this.#copy(saved(), input, given))
-  }
-
-  #copy(saved: SavedRecord, input: CopySandboxParsed, given: Given): Base {
-    const { storage } = this.#fleet
-    return { saved, record: (flat = saved) => copyRecord(flat, input, { ...given, storage }) }
-  }
-
-  async #once(
-    asked: object,
-    options: CreateOptions,
-    input: CreateInput,
-    base: () => Promise<Base>,
-  ): Promise<Sandbox> {
-    const { idempotencyKey } = options
-    if (!idempotencyKey) return this.#create(input, base, options)
-    // A client that went away may come back with its key, so only a create without one is undone then.
-    return this.#idempotency.once(
-      idempotencyKey,
-      asked,
-      (commit) => this.#create(input, base, { commit }),
-      (id) => this.get(id),
-    )
-  }
-
-  async #create(input: CreateInput, base: () => Promise<Base>, options: MakeOptions): Promise<Sandbox> {
-    if (this.#fleet.closed) throw new IsletError('draining')
-    this.#assertRoom()
-    assertSupported(input, this.#fleet.engine.capabilities)
-    const { saved, record } = await base()
-    if (!saved) return this.#make(input, record(undefined), undefined, options)
-    return this.#options.saves.using(saved, (flat) => this.#make(input, record(flat), flat, options))
-  }
-
-  async #make(
-    input: CreateInput,
-    fresh: SandboxRecord,
-    saved: SavedRecord | undefined,
-    options: MakeOptions,
-  ): Promise<Sandbox> {
-    const { db, layers, storage, table } = this.#fleet
-    // Again: others may have been made while this one's image or layers were.
-    this.#assertRoom()
-    db.transaction(() => {
-      table.save(fresh)
-      layers.hold(fresh.id, fresh.root)
-      if (saved) this.#options.saves.giveRows(saved, fresh)
-    })
-    const limitBytes = fresh.resources.diskBytes
-    const layer = makeLayer(storage, { layer: fresh.root.layer, over: saved?.state.root, limitBytes })
-    const memory = saved && this.#options.saves.memoryOf(saved)
-    const machine = startMachine(this.#fleet, fresh, { layer, memory, shell: options.shell?.take() })
-    this.#fleet.machines.set(fresh.id, machine)
-    try {
-      const started = await machine
-      const workdir = await settleMachine(started, fresh, input)
-      const settled = { ...fresh, workdir }
-      // One that begins as another was has services and patches, which want it to run.
-      if (!saved) await this.#fleet.tellBegan({ record: settled, machine: started }, 'created')
-      options.signal?.throwIfAborted()
-      const record = this.#started(settled, options.commit)
-      this.#fleet.follow(record.id, started)
-      if (saved) await this.#fleet.tellBegan({ record, machine: started }, memory ? 'adopted' : 'restarted')
-      options.signal?.throwIfAborted()
-      return this.get(record.id)
-    } catch (error) {
-      await this.#fleet.inTurn(fresh.id, () => this.#undo(fresh, machine))
-      throw options.signal?.aborted ? options.signal.reason : asStartError(error)
-    }
-  }
-
-  #started(record: SandboxRecord, commit?: (id: string) => void): SandboxRecord {
-    const { origin, runtime } = record
-    const also = () => {
-      this.#fleet.events.add(record.id, 'created', { runtime, ...(origin && { origin: { ...origin } }) })
-      commit?.(record.id)
-    }
-    const change = { workdir: record.workdir }
-    const started = this.#fleet.move(record.id, 'start', { change, also })
-    this.suspension.activity.begin(record.id)
-    return started
-  }
-
-  async #base(
-    input: CreateSandboxParsed,
-  ): Promise<{ runtime: string; image?: Image; capabilities: EngineCapabilities }> {
-    const { images, defaultRuntime } = this.#options
-    const runtime = input.runtime ?? defaultRuntime
-    const { capabilities } = this.#fleet.engine
-    // An engine without a wall runs on the machine's own files: there is no other image for it.
-    if (capabilities.wall !== true) return { runtime: 'host', capabilities }
-    return { runtime, image: await images.resolve(runtime), capabilities }
-  }
-
-  async #undo(record: SandboxRecord, machine: Promise<Machine>): Promise<void> {
-    const { db, layers, table } = this.#fleet
-    if (await machine.catch(() => undefined)) {
-      await this.#fleet.tellGone(record.id, { removed: true })
-      await this.#fleet.letGo(record.id)
-    }
-    this.#fleet.machines.delete(record.id)
-    this.suspension.activity.forget(record.id)
-    const unheld = db.transaction(() => {
-      table.remove(record.id)
-      return layers.holdOnly(record.id, undefined)
-    })
-    await this.#fleet.dropLayers(unheld)
+    return this.#creation.createFrom(saved, input, given, options)
   }
 
   get(id: string): Sandbox {
@@ -353,19 +201,7 @@ export class Sandboxes implements Control {
   }
 
   unready(): string | undefined {
-    if (this.#fleet.closed) return 'The server is shutting down.'
-    if (this.#isFull()) return `This server holds at most ${this.#options.maxSandboxes} sandboxes.`
-  }
-
-  #assertRoom(): void {
-    if (!this.#isFull()) return
-    throw new IsletError('too_many_requests', `${this.unready()}`, {
-      hint: 'Delete some, or raise ISLET_MAX_SANDBOXES.',
-    })
-  }
-
-  #isFull(): boolean {
-    return this.#fleet.table.countLive() >= this.#options.maxSandboxes
+    return this.#creation.unready()
   }
 
   info(): ServerInfo {
