@@ -33,6 +33,8 @@ export const LIMITS = {
   watchers: 64,
   overlays: 64,
   services: 64,
+  /** All that describes the services of a sandbox: every checkpoint has it too. */
+  servicesBytes: 1024 * 1024,
   previews: 64,
   forks: 100,
   /** Of each sandbox. */

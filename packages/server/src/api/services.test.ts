@@ -238,6 +238,18 @@ describe('services', () => {
     assert.doesNotMatch(api.logged.join(''), /"level":"error"/)
   })
 
+  it('are described by so much and no more: every checkpoint keeps it', async () => {
+    const other = await TestServices.open(api)
+    const start = `sleep 600 # ${'x'.repeat(100_000)}`
+    const names = Array.from({ length: Math.floor(LIMITS.servicesBytes / 101_000) }, (_, n) => `s${n}`)
+    for (const name of names) await other.start({ name, start })
+    const error = await errorOf(await other.post({ name: 'more', start }))
+    assert.deepEqual([error.status, error.code], [429, 'limit_exceeded'])
+    await other.delete('s0')
+    await other.start({ name: 'more', start })
+    await api.call('DELETE', `/v1/sandboxes/${other.sandbox.id}`)
+  })
+
   it('do not hold a server up that is told to stop, nor do those who wait for them', async () => {
     const other = await startTestApi({ drainTimeoutMs: 600_000 })
     const theirs = await TestServices.open(other)

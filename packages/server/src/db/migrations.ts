@@ -159,13 +159,14 @@ export const MIGRATIONS: readonly string[] = [
     id TEXT PRIMARY KEY,
     sandbox_id TEXT NOT NULL,
     status TEXT NOT NULL,
-    state TEXT NOT NULL,
-    services TEXT NOT NULL,
-    patch_runs TEXT NOT NULL,
     memory INTEGER NOT NULL,
     frozen_ms REAL NOT NULL,
     size_bytes INTEGER,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    -- Long ones last: a list does not read past them.
+    state TEXT NOT NULL,
+    services TEXT NOT NULL,
+    patch_runs TEXT NOT NULL
   ) STRICT;
 
   -- A value of the store lies by itself, so that a saved state, and what is made of one, names it and does not copy it: that would

@@ -28,8 +28,8 @@ import { type TreeKind, xattrArguments } from './rules.ts'
 import { systemName } from './system.ts'
 import { damaged, END_OF_TAR } from './tar.ts'
 
-/** Environment, metadata and services have bounds of their own below this. */
-const MAX_MANIFEST_BYTES = 64 * 1024 * 1024
+/** Environment, metadata and services have bounds of their own below this, also with every character escaped. */
+const MAX_MANIFEST_BYTES = 16 * 1024 * 1024
 /** JSON escapes make it longer. */
 const MAX_STORE_FILE_BYTES = 8 * LIMITS.storeBytes
 const MAX_LINE_BYTES = 8 * LIMITS.storeValueBytes

@@ -43,6 +43,8 @@ const within = ([least, most]: readonly [number, number]) => z.number().int().mi
 const lastingMs = z.number().int().min(0).max(LIMITS.lastingMs)
 const treeName = z.string().regex(/^[a-z][a-z0-9-]{0,30}$/)
 
+const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+
 /** What every sandbox has of its own there. */
 const TAKEN = ['/proc', '/dev', '/sys']
 
@@ -126,7 +128,11 @@ export const manifest = manifestHead.extend({
   }),
   services: z
     .array(z.object({ spec: startService, isWanted: z.boolean(), path, installed: z.boolean() }))
-    .max(LIMITS.services),
+    .max(LIMITS.services)
+    .refine(
+      (services) => services.reduce((bytes, { spec }) => bytes + jsonBytes(spec), 0) <= LIMITS.servicesBytes,
+      'too large',
+    ),
   image,
   /** The trees of the layer that are there. */
   layer: z.array(treeName).max(4),

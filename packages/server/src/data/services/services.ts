@@ -79,7 +79,7 @@ export class Services implements SandboxObserver {
       await this.#assertDirectory(sandboxId, path)
       const open = await this.#ports.open(key, spec)
       // From here on nothing is waited for: what is checked holds when it is written down.
-      this.#assertRoom(key)
+      this.#assertRoom(key, spec)
       const assignedPort = this.#ports.choose(key, spec, open)
       const fresh = newState(path, { installed: spec.install === undefined })
       const now = Date.now()
@@ -291,7 +291,7 @@ export class Services implements SandboxObserver {
     if (entry?.type !== 'directory') throw new IsletError('cwd_not_found', `There is no directory ${path}.`)
   }
 
-  #assertRoom(key: ServiceKey): void {
+  #assertRoom(key: ServiceKey, spec: object): void {
     const { sandboxId, name } = key
     const { status } = this.#options.sandboxes.record(sandboxId)
     if (status !== 'running') throw new IsletError('sandbox_lost', `Sandbox ${sandboxId} is ${status}.`)
@@ -306,11 +306,23 @@ export class Services implements SandboxObserver {
       throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.services} services.`, {
         hint: 'Delete one that is not needed.',
       })
+    const others = all.filter((other) => other !== same).map((other) => other.spec)
+    if (bytesOfSpecs([...others, spec]) > LIMITS.servicesBytes)
+      throw new IsletError(
+        'limit_exceeded',
+        `The services of a sandbox take at most ${LIMITS.servicesBytes} bytes to describe.`,
+        { hint: 'Put long scripts into files.', details: { limitBytes: LIMITS.servicesBytes } },
+      )
   }
 
   #alone<T>(key: ServiceKey, work: () => Promise<T>): Promise<T> {
     return this.#locks.run([keyText(key)], work)
   }
+}
+
+/** As they are kept. */
+export function bytesOfSpecs(specs: readonly object[]): number {
+  return specs.reduce((bytes, spec) => bytes + Buffer.byteLength(JSON.stringify(spec)), 0)
 }
 
 function keyText({ sandboxId, name }: ServiceKey): string {
