@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { probeOci } from '@islet/server/probe'
-import type { Sandbox } from 'islet'
+import type { IsletError, Sandbox } from 'islet'
 import { until } from '../coming-from/until.ts'
 import { say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
@@ -127,6 +127,22 @@ if (skip) {
       '1',
     )
     await sandbox.kill()
+  })
+
+  it('ends when it uses more memory than it may, says why, and its files are there', async () => {
+    await using sandbox = await suite.create({ resources: { memory: '128Mi' } })
+    await sandbox.files.write('kept', 'yes')
+    await assert.rejects(
+      sandbox.exec.run(['python3', '-c', 'x = bytearray(600 << 20)']),
+      (error: IsletError) => error.code === 'sandbox_lost',
+    )
+    await until(async () => (await sandbox.getInfo()).status === 'failed')
+    assert.match((await sandbox.getInfo()).reason!, /memory/)
+    assert.equal((await sandbox.events.list({ types: ['oom'] })).events.length, 1)
+    const checkpoint = await sandbox.createCheckpoint('after')
+    await sandbox.restoreCheckpoint(checkpoint.id)
+    assert.equal(await say(sandbox, 'cat kept'), 'yes')
+    await sandbox.deleteCheckpoint(checkpoint.id)
   })
 
   it('is saved without memory where that cannot be saved, and says so', async () => {

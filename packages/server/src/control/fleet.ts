@@ -275,9 +275,18 @@ export class Fleet {
       if ((await this.machine(id)) !== machine) return
       if (!(await this.engine.alive(machine.shell).catch(() => true))) {
         if (machine.suspended) return
-        return this.fail(id, 'Its first process ended.', machine)
+        return this.fail(id, await this.#whyEnded(id, machine), machine)
       }
       await setTimeout(AWAY_POLL_MS, undefined, { ref: false })
     }
+  }
+
+  /** Where the memory limit ends all at once (gvisor), nobody else tells of it. */
+  async #whyEnded(id: string, { shell }: Machine): Promise<string> {
+    const { oomKills } = await this.engine.usage(shell).catch(() => ({ oomKills: 0 }))
+    const isTold = this.events.list(id, { types: ['oom'], limit: 1 }).events.length > 0
+    if (oomKills === 0 || isTold) return 'Its first process ended.'
+    this.events.add(id, 'oom')
+    return 'It used more memory than its limit.'
   }
 }
