@@ -184,8 +184,12 @@ export class Fleet {
     }
   }
 
+  /** What one of them could not clean up keeps neither the others nor the sandbox. */
   async tellGone(id: string, options: { removed: boolean }): Promise<void> {
-    for (const observer of this.#observers) await observer.gone(id, options)
+    for (const observer of this.#observers)
+      await observer
+        .gone(id, options)
+        .catch((error) => this.log.error({ error, sandbox: id }, 'not cleaned up; the next start does it'))
   }
 
   /** A new shell over the layer that is there: files are kept, processes are not. */

@@ -233,8 +233,11 @@ export class Saves {
       await engine.freeze(machine.shell)
       await work()
     } finally {
-      if (isRunning) await engine.thaw(machine.shell)
-      await connect?.()
+      try {
+        if (isRunning) await engine.thaw(machine.shell)
+      } finally {
+        await connect?.()
+      }
     }
     return performance.now() - began
   }
