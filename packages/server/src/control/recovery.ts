@@ -32,8 +32,7 @@ export async function bringBack(fleet: Fleet, saves: Saves, suspension: Suspensi
 async function sweepLayers(fleet: Fleet, saves: Saves): Promise<void> {
   const { layers, storage, table } = fleet
   const holders = table.holding().map(({ id, root }) => ({ id, root }))
-  const saved = saves.table.all().map(({ id, state }) => ({ id, root: state.root }))
-  layers.rebuild([...holders, ...saved])
+  layers.rebuild([...holders, ...saves.table.all()])
   await fleet.dropLayers((await storage.list()).filter((layer) => !layers.isHeld(layer)))
 }
 

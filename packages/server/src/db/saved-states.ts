@@ -92,8 +92,13 @@ export class SavedTable {
     return row && fromRow(row)
   }
 
-  all(): SavedRecord[] {
-    return this.#db.all<Row>('SELECT * FROM saved_states').map(fromRow)
+  /** What each stands on; the rest of them may be megabytes. */
+  all(): (Pick<SavedRecord, 'id' | 'memory'> & { root: SavedSandbox['root'] })[] {
+    return this.#db
+      .all<{ id: string; memory: number; root: string }>(
+        `SELECT id, memory, state -> '$.root' AS root FROM saved_states`,
+      )
+      .map(({ id, memory, root }) => ({ id, memory: memory === 1, root: JSON.parse(root) }))
   }
 
   /** Those that no checkpoint and no snapshot names: half made, or of a fork that was cut off. */
@@ -133,7 +138,9 @@ export class SavedTable {
   }
 
   images(): string[] {
-    return this.all().flatMap(({ state }) => state.image ?? [])
+    return this.#db
+      .all<{ image: string | null }>(`SELECT DISTINCT state ->> '$.image' AS image FROM saved_states`)
+      .flatMap(({ image }) => image ?? [])
   }
 
   /** The keys of a sandbox that have not expired. */
