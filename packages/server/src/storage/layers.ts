@@ -1,6 +1,7 @@
 // Storage over the warden. How a layer is cloned is the warden's business; here are names, numbers and promises.
 import { join } from 'node:path'
 import type { Warden } from '../warden/warden.ts'
+import { coalesced } from './coalesced.ts'
 import type { Pool } from './pool.ts'
 import type { CloneMethod, LayerOptions, Storage, StorageCapabilities } from './storage.ts'
 import { exists } from './usage.ts'
@@ -8,6 +9,10 @@ import { exists } from './usage.ts'
 /** The warden must have been started on the pool's data directory with the pool's method. */
 export function createStorage(warden: Warden, pool: Pool): Storage {
   const capabilities: StorageCapabilities = { clone: warden.method, diskLimit: warden.quota, stacks: true }
+  // It takes as long as the disk does; the workers of the warden are for others too, to kill and freeze.
+  const sync = coalesced(async () => {
+    await warden.request('LAYER_SYNC', {})
+  })
   return {
     capabilities,
 
@@ -26,7 +31,7 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
 
     async flatten(from, to) {
       await warden.request('LAYER_FLATTEN', { from: [...from], to })
-      await warden.request('LAYER_SYNC', {})
+      await sync()
     },
 
     async delete(layer) {
@@ -49,9 +54,7 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
 
     has: (layer) => exists(join(pool.dir, 'layers', layer)),
 
-    async sync() {
-      await warden.request('LAYER_SYNC', {})
-    },
+    sync,
 
     close: () => pool.close(),
   }
