@@ -25,9 +25,6 @@ describe('snapshots', () => {
   after(() => api[Symbol.asyncDispose]())
 
   const failsWith = (code: Parameters<typeof hasCode>[1]) => (error: unknown) => hasCode(error, code)
-  const _layers = () => readdirSync(join(api.dataDir, 'workspaces')).sort()
-  const _exported = async (ref: string) =>
-    Buffer.from(await new Response(await islet.snapshots.export(ref)).bytes())
 
   it('have a name, a description and a tag, and are found by id and tag', async () => {
     const made = await sandbox.createSnapshot({ name: 'A name', tag: 'v1', description: 'What it is.' })
