@@ -2,7 +2,7 @@
 // as soon as the shell runs, because everything later goes through the warden.
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { IsletError } from '@islet/contract'
@@ -77,10 +77,36 @@ export async function runtimeVersion(name: RuntimeName | 'runsc'): Promise<strin
   }
 }
 
+/** Of a log that a hostile sandbox may have a hand in. */
+const TAIL_BYTES = 64 * 1024
+
 /** The first line of the last thing a runtime logged. */
 export async function lastError(log: string): Promise<string | undefined> {
-  const text = await readFile(log, 'utf8').catch(() => '')
+  const text = await tail(log).catch(() => '')
   const literals = text.split('\n').flatMap((line) => /"msg":("(?:[^"\\]|\\.)*")/.exec(line)?.[1] ?? [])
   const last = literals.at(-1)
-  return last === undefined ? undefined : String(JSON.parse(last)).split('\n')[0]
+  return last === undefined ? undefined : parsed(last)?.split('\n')[0]
+}
+
+async function tail(path: string): Promise<string> {
+  const file = await open(path)
+  try {
+    const { size } = await file.stat()
+    const { buffer, bytesRead } = await file.read({
+      buffer: Buffer.alloc(TAIL_BYTES),
+      position: Math.max(0, size - TAIL_BYTES),
+    })
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+/** A literal may hold what is no JSON. */
+function parsed(literal: string): string | undefined {
+  try {
+    return String(JSON.parse(literal))
+  } catch {
+    return undefined
+  }
 }
