@@ -19,6 +19,8 @@ export interface RunOptions {
   stdin?: string
   env?: Record<string, string>
   cwd?: string
+  /** Kills it, so that it can clean up nothing. */
+  signal?: AbortSignal
 }
 
 export async function islet(words: readonly string[], options: RunOptions = {}): Promise<Ran> {
@@ -33,7 +35,12 @@ export async function islet(words: readonly string[], options: RunOptions = {}):
     ...options.env,
   }
   try {
-    const child = spawn(process.execPath, [BIN, ...words], { env, cwd: options.cwd ?? home })
+    const child = spawn(process.execPath, [BIN, ...words], {
+      env,
+      cwd: options.cwd ?? home,
+      signal: options.signal,
+      killSignal: 'SIGKILL',
+    })
     const ran: Ran = { exitCode: null, stdout: '', stderr: '' }
     child.stdout.setEncoding('utf8').on('data', (text) => {
       ran.stdout += text

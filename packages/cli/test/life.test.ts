@@ -96,6 +96,16 @@ test('create and run take timeouts', async () => {
   assert.equal(ran.stdout, 'done\n')
 })
 
+test('what a killed run leaves goes by itself', async () => {
+  const killed = new AbortController()
+  const words = ['run', '--name', 'left', '--idle-timeout', '500ms', '--', 'sleep', '1000']
+  const running = assert.rejects(run(words, { url: api.url, signal: killed.signal }), { name: 'AbortError' })
+  await until(async () => (await info('left'))?.status === 'running')
+  killed.abort()
+  await running
+  await until(async () => (await info('left')).status === 'stopped')
+})
+
 test('what cannot be meant ends with a hint', async () => {
   for (const words of [
     ['pause'],

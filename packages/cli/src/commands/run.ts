@@ -38,9 +38,11 @@ async function action(words: string[], flags: RunFlags): Promise<void> {
   else toCommand(words, "islet run 'echo hello'")
   const files = (flags.file ?? []).map(parseFileFlag)
   const create: CreateOptions = toCreateOptions(flags)
+  // Should this program be killed, nobody else removes it.
+  const timeout = { ...create.timeout, onIdle: flags.onIdle ?? ('kill' as const) }
   using signals = new Signals()
   await using host = await connectOrEmbed()
-  await using sandbox = await host.islet.sandboxes.create({ ...create, signal: signals.aborted })
+  await using sandbox = await host.islet.sandboxes.create({ ...create, timeout, signal: signals.aborted })
   try {
     for (const { local, remote } of files) await copyIn(sandbox, local, remote, signals.aborted)
     process.exitCode = await runIn(sandbox, words, flags, signals)

@@ -80,8 +80,11 @@ describe('commands', () => {
     const { stdout, sandboxId } = runResult.parse(await response.json())
     assert.match(stdout, /^once\n/)
     assert.doesNotMatch(stdout, new RegExp(made.workdir))
-    const { status } = (await (await api.call('GET', `/v1/sandboxes/${sandboxId}`)).json()) as Sandbox
+    const { status, timeouts } = (await (
+      await api.call('GET', `/v1/sandboxes/${sandboxId}`)
+    ).json()) as Sandbox
     assert.equal(status, 'stopped')
+    assert.equal(timeouts.onIdle, 'kill', 'should its server die, it goes by itself')
   })
 
   it('start, are listed, found, written to and killed', async () => {

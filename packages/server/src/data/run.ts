@@ -3,6 +3,9 @@ import type { RunParsed, RunResult } from '@islet/contract'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { ProcessService } from './data.ts'
 
+/** One whose server died before it could remove it is idle once its command has ended, and goes then. */
+const LEFT_BEHIND = { idle: 60_000, onIdle: 'kill' } as const
+
 export async function runOnce(
   sandboxes: Sandboxes,
   processes: Pick<ProcessService, 'exec'>,
@@ -10,7 +13,7 @@ export async function runOnce(
   options: { signal?: AbortSignal } = {},
 ): Promise<RunResult> {
   const { command, cwd, env, timeout, stdin, stdinEncoding, encoding, maxOutputBytes, ...create } = input
-  const sandbox = await sandboxes.create({ ...create, env }, options)
+  const sandbox = await sandboxes.create({ ...create, env, timeout: LEFT_BEHIND }, options)
   try {
     using _use = await sandboxes.use(sandbox.id)
     const exec = { command, cwd, timeout, stdin, stdinEncoding, encoding, maxOutputBytes }
