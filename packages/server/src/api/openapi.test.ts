@@ -53,6 +53,14 @@ describe('the OpenAPI document', () => {
     assert.deepEqual([path?.in, path?.required], ['query', true])
   })
 
+  it('says of which answers it is told that the sandbox was woken', () => {
+    for (const { method, path, status, wakes } of Object.values<Route>(ROUTES)) {
+      const { responses } = document.paths[path]![method.toLowerCase()]!
+      const { headers = {} } = responses[status] as { headers?: object }
+      assert.equal('Islet-Auto-Resumed' in headers, wakes === true, `${method} ${path}`)
+    }
+  })
+
   it('is served to anyone, and so is the page of it', async () => {
     await using api = await startTestApi()
     const served = await fetch(`${api.url}/openapi.json`)

@@ -1,6 +1,7 @@
 // The OpenAPI document, printed from the route table, the schemas and the error table.
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import {
+  AUTO_RESUMED,
   attachClientMessage,
   attachServerMessage,
   ERRORS,
@@ -38,6 +39,12 @@ const BINARY: JsonSchema = { type: 'string', format: 'binary' }
 const EVENT_STREAM: JsonSchema = {
   type: 'string',
   description: 'Frames of `id`, `event` (the type) and `data` (one event as JSON); comments keep it alive.',
+}
+const WOKEN = {
+  [AUTO_RESUMED]: {
+    description: 'true: the sandbox stood still and was woken for this.',
+    schema: { type: 'string', enum: ['true'] },
+  },
 }
 const ERROR_SCHEMA: JsonSchema = {
   type: 'object',
@@ -164,7 +171,8 @@ function requestBody(
 
 function success(route: Route, components: Components): unknown {
   const { response, status, summary } = route
-  if (response === null) return { description: status === 101 ? 'A WebSocket.' : 'Done.' }
+  const headers = route.wakes && { headers: WOKEN }
+  if (response === null) return { description: status === 101 ? 'A WebSocket.' : 'Done.', ...headers }
   const [type, schema] =
     response === 'bytes'
       ? ['application/octet-stream', BINARY]
@@ -172,5 +180,5 @@ function success(route: Route, components: Components): unknown {
         ? ['application/x-ndjson', components.add(imageProgress, 'output')]
         : ['application/json', components.add(response, 'output')]
   const stream = route.streams && { 'text/event-stream': { schema: EVENT_STREAM } }
-  return { description: summary, content: { [type]: { schema }, ...stream } }
+  return { description: summary, ...headers, content: { [type]: { schema }, ...stream } }
 }
