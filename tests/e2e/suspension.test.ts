@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sandbox } from 'islet'
 import { WebSocket } from 'ws'
 import { until } from '../coming-from/until.ts'
+import { withServer } from '../faults/crash.ts'
 import { say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
 
@@ -215,6 +216,26 @@ test('a command in the foreground keeps its sandbox awake also after the server 
     ['idle-timeout', 'process.exited'].sort(),
   )
   assert.equal(order[0]!.type, 'process.exited')
+})
+
+test('a server that is told to stop does not wait for a command that stands still, which goes on later', {
+  timeout: 120_000,
+}, async () => {
+  await withServer(
+    async (server) => {
+      const sandbox = await server.islet().sandboxes.create()
+      const path = `/v1/sandboxes/${sandbox.id}`
+      const waited = server.post(`${path}/exec`, { command: 'touch began; sleep 1; echo on > went' })
+      await until(async () => (await sandbox.exec.run('test -e began')).exitCode === 0)
+      await sandbox.pause()
+      assert.equal(await server.stop(), 0)
+      const { error } = (await (await waited).json()) as { error: { code: string } }
+      assert.equal(error.code, 'sandbox_lost')
+      await server.start()
+      await until(async () => (await sandbox.exec.run('cat went')).stdout === 'on\n')
+    },
+    { env: { ISLET_DRAIN_TIMEOUT: '1h' } },
+  )
 })
 
 test('programs inside reach the server after a pause as before', async () => {

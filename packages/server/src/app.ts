@@ -193,6 +193,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   previews.servedAt(served.port)
   const drain = { timeoutMs: config.drainTimeoutMs }
   cleanup.add(() => Promise.all([served.close(drain), previews.close(drain)]))
+  cleanup.add(() => fleet.leave())
   cleanup.add(() => services.leave())
   cleanup.add(() => processes.leave())
   log.info({ url: served.url, dataDir: instance.dataDir, engine: engine.capabilities.engine }, 'islet is up')

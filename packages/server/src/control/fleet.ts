@@ -73,6 +73,7 @@ export class Fleet {
   /** Those that are being stopped or exchanged right now: who wants to use one waits for its turn. */
   readonly unsteady = new Set<string>()
   closed = false
+  #isLeaving = false
   readonly #settling = new Map<string, Promise<void>>()
   readonly #moving = new Map<string, PromiseWithResolvers<void>>()
   readonly #observers: SandboxObserver[] = []
@@ -133,16 +134,24 @@ export class Fleet {
     return moved
   }
 
-  /** Until its status changes, or the server goes away. */
+  /** Until its status changes; `draining` when the server goes away before. */
   nextMove(id: string): Promise<void> {
+    if (this.#isLeaving) return Promise.reject(new IsletError('draining'))
     const moving = this.#moving.get(id) ?? Promise.withResolvers<void>()
     this.#moving.set(id, moving)
     return moving.promise
   }
 
+  /** The clients are about to lose this server: none can tell what stands still to go on, so nobody waits for that. */
+  leave(): void {
+    this.#isLeaving = true
+    for (const { reject } of this.#moving.values()) reject(new IsletError('draining'))
+    this.#moving.clear()
+  }
+
   close(): void {
     this.closed = true
-    for (const id of this.#moving.keys()) this.#tellMoved(id)
+    this.leave()
   }
 
   #tellMoved(id: string): void {

@@ -113,8 +113,10 @@ export class Patches implements SandboxObserver {
       const { result } = await processes.capture(id, exec, { processId })
       this.#ended(id, run, { result })
     } catch (error) {
-      if (this.#options.fleet.closed) return false
-      if (error instanceof IsletError && error.code === 'invalid_state') {
+      const code = error instanceof IsletError ? error.code : undefined
+      // The next server finds out whether it was begun.
+      if (this.#options.fleet.closed || code === 'draining') return false
+      if (code === 'invalid_state') {
         this.#table.removeRun(id, patch.id)
         return false
       }

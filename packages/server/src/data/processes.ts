@@ -13,6 +13,7 @@ import {
   type StartProcessParsed,
 } from '@islet/contract'
 import type { RunningSandbox } from '../control/fleet.ts'
+import type { Machine } from '../control/machine.ts'
 import type { GuestProcess, TerminalSize } from '../guest/guest.ts'
 import { attachTo } from './attachment.ts'
 import { type CollectedOutput, collectOutput } from './collect.ts'
@@ -35,6 +36,8 @@ export interface ProcessOwner {
 export class Processes implements ProcessService {
   readonly #options: TrackerOptions
   readonly #tracker: ProcessTracker
+  /** Clients that wait for the end of a command. */
+  readonly #waiting = new Set<{ machine: Machine; giveUp(): void }>()
 
   constructor(options: TrackerOptions) {
     this.#options = options
@@ -66,16 +69,21 @@ export class Processes implements ProcessService {
     const timed = withTimeout(input, sandbox)
     const process = await this.#tracker.spawn(sandbox, tracked, timed, { stdin: input.stdin !== undefined })
     const kill = () => void this.#tracker.cancel(tracked)
+    const left = Promise.withResolvers<never>()
+    left.promise.catch(() => {})
+    const waiting = { machine: sandbox.machine, giveUp: () => left.reject(leftStill()) }
+    if (options.signal) this.#waiting.add(waiting)
     options.signal?.addEventListener('abort', kill, { once: true })
     if (options.signal?.aborted) kill()
     try {
       if (input.stdin !== undefined)
         void feed(process, Buffer.from(input.stdin, input.stdinEncoding ?? 'utf8'))
-      const { result, id } = await tracked.ended
+      const { result, id } = await Promise.race([tracked.ended, left.promise])
       options.signal?.throwIfAborted()
       if (!result) throw new IsletError('sandbox_lost', tracked.lostBecause)
       return { processId: id, result, output }
     } finally {
+      this.#waiting.delete(waiting)
       options.signal?.removeEventListener('abort', kill)
     }
   }
@@ -211,9 +219,10 @@ export class Processes implements ProcessService {
     )
   }
 
-  /** The server is about to drop its clients: they have not left. */
+  /** The server is about to drop its clients: they have not left. What stands still does not end meanwhile. */
   leave(): void {
     this.#tracker.leave()
+    for (const { machine, giveUp } of this.#waiting) if (machine.suspended) giveUp()
   }
 
   /** Processes go on; the next server follows them. */
@@ -235,6 +244,12 @@ export class Processes implements ProcessService {
     return tracked
   }
 }
+
+/** Nobody should run it again: it is there, and will go on. */
+const leftStill = () =>
+  new IsletError('sandbox_lost', 'The server is shutting down, and the sandbox stands still.', {
+    hint: 'The command goes on when the sandbox does; it is in the list of its processes.',
+  })
 
 /** What the sandbox says for commands that name no timeout; 0: none. */
 function withTimeout<Input extends { timeout?: number }>(input: Input, { record }: RunningSandbox): Input {
