@@ -55,7 +55,8 @@ async function goesOn(sandbox: Sandbox, before: { secret: string; n: number }): 
 if (skip) {
   describe('isolation gvisor', () => it('runs', { skip }))
 } else {
-  const suite = await startSuite({ env: { ISLET_ISOLATION: 'gvisor' } })
+  const env = { ISLET_ISOLATION: 'gvisor' }
+  const suite = await startSuite({ env })
 
   const start = async () => {
     const sandbox = await suite.create()
@@ -160,5 +161,22 @@ if (skip) {
     assert.equal((await count(sandbox)).secret, before.secret)
     assert.equal(await say(sandbox, 'pgrep -c python3 || true'), '0')
     await sandbox.kill()
+  })
+
+  // The last one: from here on the server has another.
+  it('is not claimed by sandboxes that go on without it', async () => {
+    const running = await suite.create()
+    const sleeping = await suite.create()
+    const checkpoint = await running.createCheckpoint({ name: 'with gvisor' })
+    await sleeping.hibernate()
+    env.ISLET_ISOLATION = 'namespace'
+    await suite.server.kill()
+    await suite.server.start()
+    const made = await suite.islet.checkpoints.createSandbox(checkpoint.id)
+    for (const sandbox of [running, sleeping, made]) {
+      assert.equal((await sandbox.getInfo()).isolation, 'namespace')
+      assert.doesNotMatch(await say(sandbox, 'cat /proc/version'), /gvisor/i)
+      await sandbox.kill()
+    }
   })
 }

@@ -91,7 +91,12 @@ export class Creation {
 
   #copy(saved: SavedRecord, input: CopySandboxParsed, given: Given): Base {
     const { storage } = this.#fleet
-    return { saved, record: (flat = saved) => copyRecord(flat, input, { ...given, storage }) }
+    // What it was saved with may be another than what it runs with now.
+    const { engine, isolation } = this.#fleet.engine.capabilities
+    return {
+      saved,
+      record: (flat = saved) => copyRecord(flat, input, { engine, isolation, ...given, storage }),
+    }
   }
 
   async #once(

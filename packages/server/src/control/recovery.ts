@@ -13,6 +13,7 @@ const RESTARTS_AT_ONCE = 4
 export async function bringBack(fleet: Fleet, saves: Saves, suspension: Suspension): Promise<void> {
   const { engine, table } = fleet
   for (const record of table.live()) if (record.status === 'creating') table.remove(record.id)
+  tellIsolation(fleet)
   const records = table.live()
   // One whose memory is on disk, or that cannot stand still, has no need of the shell that a crash may have left.
   const needsShell = (record: SandboxRecord) =>
@@ -27,6 +28,13 @@ export async function bringBack(fleet: Fleet, saves: Saves, suspension: Suspensi
     if (isStill(record)) leaveStill(fleet, suspension, record, isAlive)
     else goOn(fleet, suspension, record, { isAlive, slots })
   }
+}
+
+/** A server that was told to use another isolation than the one before has no sandbox with that. */
+function tellIsolation({ engine, table }: Fleet): void {
+  const { engine: name, isolation } = engine.capabilities
+  for (const record of table.live())
+    if (record.isolation !== isolation) table.save({ ...record, engine: name, isolation })
 }
 
 async function sweepLayers(fleet: Fleet, saves: Saves): Promise<void> {
