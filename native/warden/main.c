@@ -22,7 +22,7 @@
 #include "paths.h"
 #include "private.h"
 
-enum { LOCK_ATTEMPTS = 500, LOCK_PAUSE_US = 10000 };
+enum { LOCK_ATTEMPTS = 3000, LOCK_PAUSE_US = 10000 };
 
 struct warden warden = {.layers_fd = -1, .images_fd = -1, .usr_fd = -1, .scratch_fd = -1};
 
@@ -127,7 +127,8 @@ static int open_below(int data, const char *name) {
   return fd;
 }
 
-/* One warden per pool. The one before may still be ending: its server hung up a moment ago. */
+/* One warden per pool. The one before may still be ending: its server hung up a moment ago, and a worker that was killed while
+ * it waits for the disk is gone only then. */
 static void lock_pool(int pool) {
   for (int i = 0; flock(pool, LOCK_EX | LOCK_NB) < 0; i++) {
     if (errno != EWOULDBLOCK || i == LOCK_ATTEMPTS) die("another warden has this pool");
