@@ -1,6 +1,6 @@
 // With engine `process`; what is about layers, owners and images is in tests/e2e/snapshots.test.ts.
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { EventPage } from '@islet/contract'
