@@ -20,6 +20,14 @@ while True:
     time.sleep(0.05)
 `
 
+/** Has 200 MiB in memory. */
+const FULL = `
+import time
+held = bytearray(b'x' * (200 << 20))
+open('full', 'w').close()
+time.sleep(1000)
+`
+
 /** Holds a connection to its store, and asks again when that has ended. */
 const CONNECTED = `
 import http.client, os, time, urllib.parse
@@ -144,6 +152,16 @@ if (skip) {
     await sandbox.restoreCheckpoint(checkpoint.id)
     assert.equal(await say(sandbox, 'cat kept'), 'yes')
     await sandbox.deleteCheckpoint(checkpoint.id)
+  })
+
+  it('is refused less memory than what ran needs, in words', async () => {
+    await using sandbox = await suite.create()
+    await sandbox.exec.spawn(['python3', '-c', FULL])
+    await until(async () => (await sandbox.exec.run('test -e full')).exitCode === 0)
+    const refused = (error: IsletError) => error.code === 'bad_request' && /needs about/.test(error.message)
+    await assert.rejects(sandbox.fork({ resources: { memory: '64Mi' } }), refused)
+    await using fork = await sandbox.fork()
+    assert.equal(await say(fork, 'pgrep -c python3'), '1')
   })
 
   it('is saved without memory where that cannot be saved, and says so', async () => {

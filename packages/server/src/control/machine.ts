@@ -9,9 +9,12 @@ import type { Bound, Engine, Shell } from '../engine/engine.ts'
 import type { SetupFile } from '../guest/guest.ts'
 import { type Link, listenLink } from '../guest/link.ts'
 import type { Log } from '../log.ts'
+import { directoryBytes } from '../storage/usage.ts'
 
 /** How long a started guest may take to dial. Ordinary is a few milliseconds; a loaded machine may need seconds. */
 const CONNECT_TIMEOUT_MS = 20_000
+/** A file of memory may be a little larger than what was in memory. */
+const FILE_SLACK = 1.25
 /** How often one that does not answer is looked at. */
 const ALIVE_POLL_MS = 20
 
@@ -69,6 +72,7 @@ export async function startMachine(
     waiting = await (options.shell ?? startShell(parts, record.shell, options.link))
     const { shell, guest: link } = waiting
     await options.layer
+    if (options.memory) await assertFits(options.memory, record.resources)
     const bound = await engine.bind(shell, {
       root: record.root,
       hostname: record.id,
@@ -84,6 +88,17 @@ export async function startMachine(
     if (waiting) await stopMachine(parts, waiting)
     throw error
   }
+}
+
+/** What does not fit would end at once, and say nothing of why. */
+async function assertFits(memory: string, { memoryBytes }: SandboxRecord['resources']): Promise<void> {
+  const neededBytes = await directoryBytes(memory)
+  if (neededBytes <= memoryBytes * FILE_SLACK) return
+  const needed = Math.ceil(neededBytes / 2 ** 20)
+  throw new IsletError('bad_request', `What ran in it needs about ${needed}Mi of memory.`, {
+    hint: `Give it more with resources.memory; it would have ${Math.floor(memoryBytes / 2 ** 20)}Mi.`,
+    details: { neededBytes, memoryBytes },
+  })
 }
 
 async function startShell(parts: MachineParts, id: string, link?: Link): Promise<WaitingShell> {
