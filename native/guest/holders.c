@@ -9,13 +9,14 @@
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "loop.h"
 #include "session.h"
 
 enum {
-  HOLDERS_SEARCH_US = 20 * 1000,       /* as long as the loop may stand still */
+  HOLDERS_SEARCH_US = 20 * 1000,       /* of our own time: on a busy machine a clock on the wall runs while others work */
   HOLDERS_AGAIN_US = 2 * 1000 * 1000,  /* before sockets that were not found are searched for again */
   HOLDERS_MAX_PROCESSES = 16 * 1024,
   HOLDERS_MAX_PARENTS = 256,
@@ -33,6 +34,12 @@ static struct known known[HOLDERS_MAX];
 static size_t known_count;
 static uint64_t again_at_us;
 static pid_t searched_downto; /* where the last search ran out of time; 0: it saw all */
+
+static uint64_t own_time_us(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
 
 static int by_inode(const void *one, const void *other) {
   const uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
@@ -107,7 +114,7 @@ static size_t search_process(pid_t pid, struct known *list, size_t count, uint64
   }
   struct dirent *entry;
   for (unsigned i = 0; (entry = readdir(dir)) != NULL; i++) {
-    if (i % 64 == 63 && loop_now() > until_us) break;
+    if (i % 64 == 63 && own_time_us() > until_us) break;
     uint64_t inode = entry->d_name[0] == '.' ? 0 : socket_of(fd, entry->d_name);
     struct known *one = inode == 0 ? NULL : known_of(list, count, inode);
     if (one == NULL || one->pid != 0) continue;
@@ -140,15 +147,15 @@ static size_t list_processes(pid_t *pids, size_t max) {
 
 static void search(struct known *list, size_t count, size_t missing) {
   static pid_t pids[HOLDERS_MAX_PROCESSES];
-  uint64_t until_us = loop_now() + HOLDERS_SEARCH_US;
-  again_at_us = until_us + HOLDERS_AGAIN_US;
+  uint64_t until_us = own_time_us() + HOLDERS_SEARCH_US;
+  again_at_us = loop_now() + HOLDERS_AGAIN_US;
   size_t processes = list_processes(pids, HOLDERS_MAX_PROCESSES);
   pid_t from = searched_downto;
   searched_downto = 0;
   for (size_t i = 0; i < processes && missing > 0; i++) {
     if (from != 0 && pids[i] >= from) continue;
     missing -= search_process(pids[i], list, count, until_us);
-    if (loop_now() <= until_us) continue;
+    if (own_time_us() <= until_us) continue;
     searched_downto = pids[i];
     return;
   }
