@@ -19,6 +19,7 @@ import type { Machine } from './machine.ts'
 import { asStorageError } from './machine.ts'
 import { hasRoom, reconnect, saveMemory } from './memory.ts'
 import { flattened, movedPath, stackOf } from './roots.ts'
+import { Slots } from './slots.ts'
 
 /** Layers on each other before a saved state is made one: each costs every lookup inside a little. */
 const MAX_STACK = 16
@@ -32,6 +33,7 @@ export class Saves {
   readonly #services: ServiceTable
   readonly #patches: PatchTable
   readonly #flattening = new Map<string, Promise<SavedRecord>>()
+  readonly #measuring = new Slots(1)
   /** In use by a fork or create that is under way. */
   readonly #used = new Map<string, number>()
 
@@ -117,12 +119,16 @@ export class Saves {
     await db.sync()
   }
 
-  /** Measured when there is time: it walks through every file. */
-  measure(saved: SavedRecord): void {
-    this.#fleet.storage
-      .usageBytes(saved.state.root.layer)
-      .then((bytes) => this.#fleet.closed || this.table.setSize(saved.id, bytes))
-      .catch((error) => this.#fleet.log.debug({ error, saved: saved.id }, 'not measured'))
+  /** Measured when there is time, one after the other: it walks through every file. */
+  measure({ id, state }: SavedRecord): void {
+    const { layer } = state.root
+    this.#measuring
+      .run(async () => {
+        if (this.#fleet.closed || !this.table.isNamed(id)) return
+        const bytes = await this.#fleet.storage.usageBytes(layer)
+        if (!this.#fleet.closed) this.table.setSize(id, bytes)
+      })
+      .catch((error) => this.#fleet.log.debug({ error, saved: id }, 'not measured'))
   }
 
   /** Keeps it while the work goes on, whoever else lets go of it; flat enough to stand on. */

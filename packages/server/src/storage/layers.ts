@@ -5,6 +5,10 @@ import { coalesced } from './coalesced.ts'
 import type { Pool } from './pool.ts'
 import type { CloneMethod, LayerOptions, Storage, StorageCapabilities } from './storage.ts'
 import { exists } from './usage.ts'
+import { Walks } from './walks.ts'
+
+/** Half of the warden's workers for trees. */
+const MAX_WALKS = 2
 
 /** The warden must have been started on the pool's data directory with the pool's method. */
 export function createStorage(warden: Warden, pool: Pool): Storage {
@@ -13,6 +17,7 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
   const sync = coalesced(async () => {
     await warden.request('LAYER_SYNC', {})
   })
+  const walks = new Walks(MAX_WALKS)
   return {
     capabilities,
 
@@ -42,9 +47,8 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
       await warden.request('LAYER_LIMIT', { layer, limitBytes: limitBytes ?? 0 })
     },
 
-    async usageBytes(layer) {
-      return (await warden.request('LAYER_USAGE', { layer })).bytes ?? 0
-    },
+    usageBytes: (layer) =>
+      walks.of(layer, async () => (await warden.request('LAYER_USAGE', { layer })).bytes ?? 0),
 
     treePath: (layer, tree) => join(pool.dir, 'layers', layer, tree),
 
