@@ -55,6 +55,21 @@ test('a use keeps it from being idle, several until the last is over', async () 
   await hears(`idle ${used}`)
 })
 
+test('one that rang is not idle any more once it is used, or its clock has begun anew', async () => {
+  const id = sandbox({ idleMs: SHORT })
+  const isIdle = () => activity.isIdle(table.get(id)!)
+  activity.begin(id)
+  await hears(`idle ${id}`)
+  assert.ok(isIdle())
+  const leave = activity.use(id)
+  await sleep(SHORT * 2)
+  assert.ok(!isIdle())
+  leave()
+  change(id, { idleMs: LONG })
+  activity.begin(id)
+  assert.ok(!isIdle())
+})
+
 test('no timeout and the longest one do not ring', async () => {
   const [never, longest, other] = [0, LIMITS.lastingMs, SHORT * 4].map((idleMs) => sandbox({ idleMs }))
   for (const id of [never!, longest!, other!]) activity.begin(id)

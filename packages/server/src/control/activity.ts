@@ -68,6 +68,12 @@ export class Activity {
     return (this.#usages.get(id)?.uses ?? 0) > 0
   }
 
+  /** Its time is over: what rang may have had to wait while it was used, or while its clock began anew. */
+  isIdle(record: SandboxRecord): boolean {
+    const usage = this.#usages.get(record.id)
+    return usage !== undefined && usage.uses === 0 && (leftMs(record, usage) ?? 1) <= 0
+  }
+
   /** Its clock begins anew. Call it also when its timeouts or its status have changed. */
   begin(id: string): void {
     const usage = this.#usageOf(id)

@@ -95,7 +95,10 @@ export class Checkpoints {
       return this.#saves.using(this.#savedOf(checkpoint), async (saved) => {
         const data = { checkpoint: id, name: checkpoint.name }
         const { begun } = await restore(this.#fleet, this.#saves, { sandboxId, saved, data })
-        this.#options.sandboxes.suspension.activity.begin(sandboxId)
+        const { activity } = this.#options.sandboxes.suspension
+        activity.begin(sandboxId)
+        const leave = activity.use(sandboxId)
+        begun.then(leave, leave)
         return { begun, memory: this.#saves.memoryOf(saved) !== undefined }
       })
     })

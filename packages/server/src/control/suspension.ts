@@ -41,8 +41,8 @@ export class Suspension {
   readonly activity: Activity
   readonly #options: SuspensionOptions
   readonly #fleet: Fleet
-  /** Wakes for whoever uses it: true, once it is awake. */
-  readonly #waking = new Map<string, Promise<boolean>>()
+  /** Wakes for whoever uses it. */
+  readonly #waking = new Map<string, Promise<Roused | undefined>>()
 
   constructor(options: SuspensionOptions) {
     this.#options = options
@@ -103,7 +103,7 @@ export class Suspension {
   async hibernate(id: string, options: HibernateOptions = {}): Promise<SandboxRecord> {
     const record = await this.#fleet.inTurn(id, async () => {
       const record = this.#fleet.record(id)
-      if (options.onlyIdle && (record.status !== 'running' || this.activity.isUsed(id))) return record
+      if (options.onlyIdle && (record.status !== 'running' || !this.activity.isIdle(record))) return record
       assertMove(record, 'hibernate')
       return this.#unsteadily(id, () => this.#hibernate(id, { also: options.also }))
     })
@@ -144,25 +144,27 @@ export class Suspension {
 
   /** All who ask at once share one wake. */
   async #awake(id: string): Promise<boolean> {
-    const waking = this.#waking.get(id)
-    if (waking) return waking
-    const { status } = this.#fleet.record(id)
-    if (status === 'running' && !this.#fleet.unsteady.has(id)) return false
-    const awake = this.#wakeUsed(id).finally(() => this.#waking.delete(id))
-    this.#waking.set(id, awake)
-    return awake
+    let waking = this.#waking.get(id)
+    if (!waking) {
+      const { status } = this.#fleet.record(id)
+      if (status === 'running' && !this.#fleet.unsteady.has(id)) return false
+      waking = this.#wakeUsed(id).finally(() => this.#waking.delete(id))
+      this.#waking.set(id, waking)
+    }
+    const roused = await waking
+    // Not shared: if it is told to stand still again before all is told, whoever comes then wakes it again.
+    await roused?.begun
+    return roused !== undefined
   }
 
-  async #wakeUsed(id: string): Promise<boolean> {
-    const roused = await this.#fleet.inTurn(id, async () => {
+  #wakeUsed(id: string): Promise<Roused | undefined> {
+    return this.#fleet.inTurn(id, async () => {
       const record = this.#fleet.record(id)
       // Running after all, or gone: then the call itself says so.
       if (!isStill(record)) return undefined
       const verb = record.status === 'paused' ? 'resume' : 'wake'
       return this.#rouse(record, verb, { data: { auto: true } })
     })
-    await roused?.begun
-    return roused !== undefined
   }
 
   /** Whoever wants to use it meanwhile waits until it is settled. */
@@ -317,7 +319,8 @@ export class Suspension {
   }
 
   #begun(record: SandboxRecord, machine: Machine, how: Beginning): Roused {
-    const begun = this.#fleet.tellBegan({ record, machine }, how)
+    const leave = this.activity.use(record.id)
+    const begun = this.#fleet.tellBegan({ record, machine }, how).finally(leave)
     // Awaited when the turn is over: it can be stopped all the time.
     begun.catch(() => {})
     return { begun }
@@ -334,7 +337,10 @@ export class Suspension {
     const { idleMs, onIdle } = this.#fleet.record(id).timeouts
     const also = () => this.#fleet.events.add(id, 'idle-timeout', { idleMs, action: onIdle })
     if (onIdle === 'hibernate') return void (await this.hibernate(id, { onlyIdle: true, also }))
-    const isStillMeant = () => this.#fleet.record(id).status === 'running' && !this.activity.isUsed(id)
+    const isStillMeant = () => {
+      const record = this.#fleet.record(id)
+      return record.status === 'running' && this.activity.isIdle(record)
+    }
     await this.#options.kill(id, { isStillMeant, also, reason: `It was idle for ${idleMs / 1000} s.` })
   }
 
