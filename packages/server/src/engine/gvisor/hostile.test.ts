@@ -46,4 +46,13 @@ describe('a hostile sandbox with isolation gvisor', { skip: await whyNoGvisor() 
     assert.equal(await other.print('echo fine'), 'fine')
     await box[Symbol.asyncDispose]()
   })
+
+  it('cannot run on as if it stood still: a thaw that it hinders is done all the same', async () => {
+    const { engine } = harness
+    await using box = await openBox(harness)
+    box.run(['/usr/bin/python3', '-c', STOP_OTHERS]).catch(() => {})
+    await engine.freeze(box.shell)
+    await engine.limit(box.shell, { ...LIMITS, pids: 64 })
+    await engine.thaw(box.shell)
+  })
 })
