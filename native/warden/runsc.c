@@ -74,8 +74,8 @@ static int fill_tmp(int root, struct fail *fail) {
   }
   AUTO_CLOSE int tmp = path_open_dir(root, "tmp");
   if (tmp < 0) return errno == ENOTDIR || errno == ELOOP ? 0 : fail_errno(fail, "root", "open tmp");
-  AUTO_CLOSE int file = path_open(tmp, PLACEHOLDER, O_WRONLY | O_CREAT);
-  return file < 0 && errno != EISDIR && errno != ELOOP ? fail_errno(fail, "root", "fill tmp") : 0;
+  /* Made and not opened: what is there already may be a fifo, which waits for whoever opens it. */
+  return mknodat(tmp, PLACEHOLDER, S_IFREG | 0600, 0) < 0 && errno != EEXIST ? fail_errno(fail, "root", "fill tmp") : 0;
 }
 
 static int mount_root(const struct bind *bind, bool restore, struct fail *fail) {

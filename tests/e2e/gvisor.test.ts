@@ -1,5 +1,8 @@
 // A server whose sandboxes have a kernel of their own: what runs goes on after hibernation, in a restored checkpoint and in forks.
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { globSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { probeOci } from '@islet/server/probe'
 import type { IsletError, Sandbox } from 'islet'
@@ -178,6 +181,20 @@ if (skip) {
     await sandbox.restoreCheckpoint(checkpoint.id)
     assert.equal((await count(sandbox)).secret, before.secret)
     assert.equal(await say(sandbox, 'pgrep -c python3 || true'), '0')
+    await sandbox.kill()
+  })
+
+  it('starts over from files among which something waits for whoever opens it', async () => {
+    const { dataDir } = suite.server
+    const sandbox = await suite.create()
+    await say(sandbox, 'touch /tmp/mine')
+    await sandbox.hibernate()
+    // As an image, an imported file or the other isolation may have left it.
+    const [tmp] = globSync(join(dataDir, 'pool/layers/*/root/tmp'))
+    execFileSync('mkfifo', [join(tmp!, '.islet-placeholder')])
+    rmSync(join(dataDir, 'memory'), { recursive: true })
+    const signal = AbortSignal.timeout(60_000)
+    assert.equal((await sandbox.exec.run('echo here', { signal })).stdout, 'here\n')
     await sandbox.kill()
   })
 
