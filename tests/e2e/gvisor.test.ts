@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { globSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { probeOci } from '@islet/server/probe'
 import type { IsletError, Sandbox } from 'islet'
@@ -190,8 +190,8 @@ if (skip) {
     await say(sandbox, 'touch /tmp/mine')
     await sandbox.hibernate()
     // As an image, an imported file or the other isolation may have left it.
-    const [tmp] = globSync(join(dataDir, 'pool/layers/*/root/tmp'))
-    execFileSync('mkfifo', [join(tmp!, '.islet-placeholder')])
+    const [mine] = globSync(join(dataDir, 'pool/layers/*/root/tmp/mine'))
+    execFileSync('mkfifo', [join(dirname(mine!), '.islet-placeholder')])
     rmSync(join(dataDir, 'memory'), { recursive: true })
     const signal = AbortSignal.timeout(60_000)
     assert.equal((await sandbox.exec.run('echo here', { signal })).stdout, 'here\n')
