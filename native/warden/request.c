@@ -205,7 +205,9 @@ static bool plain_field(const struct wire_field *field, struct request *r) {
   if (IN(LAYER_CREATE, limit_bytes) || IN(LAYER_CLONE, limit_bytes) || IN(LAYER_LIMIT, limit_bytes)) {
     return read_limit(field, &r->limit_bytes);
   }
-  if (IN(LAYER_CLONE, read_only) || IN(CGROUP_FREEZE, frozen) || IN(SHELL_PAUSE, paused)) return read_flag(field, &r->flag);
+  if (IN(LAYER_CLONE, read_only) || IN(CGROUP_FREEZE, frozen) || IN(SHELL_PAUSE, paused) || IN(SHELL_START, background)) {
+    return read_flag(field, &r->flag);
+  }
   if (IN(SHELL_SETTLE, hostname)) return wire_str(field, r->bind.hostname, sizeof r->bind.hostname) && is_hostname(r->bind.hostname);
   if (IN(CGROUP_LIMIT, limits) || IN(SHELL_SETTLE, limits)) return decode_limits(field, &r->limits);
   if (IN(BRIDGE_CREATE, address)) return read_address(field, &r->network.address);

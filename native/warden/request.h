@@ -54,7 +54,7 @@ struct request {
   name_t from[MAX_LOWERS];
   unsigned froms;
   uint64_t limit_bytes;
-  bool flag; /* read_only, frozen, restore, paused */
+  bool flag; /* read_only, frozen, restore, paused, background */
   uint32_t uid_base; /* SHELL_START */
   struct limits limits;
   struct network network; /* BRIDGE_CREATE: address and prefix; VETH_DELETE: veth */

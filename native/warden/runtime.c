@@ -9,14 +9,20 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shell.h"
 #include "userns.h"
+
+/* Still some of a busy machine: what holds a lock of the kernel must get on. */
+enum { LOWEST_PRIORITY = 19 };
 
 static _Noreturn void execute(char *const *argv) {
   static char *const env[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
@@ -76,7 +82,18 @@ int runtime_link(pid_t pid, const char *kind, const char *path, struct fail *fai
   return symlink(target, path) < 0 ? fail_errno(fail, "runtime", "link the %s namespace", kind) : 0;
 }
 
-int runtime_start(const char *shell, uint32_t uid_base, struct fail *fail) {
+/* Of the process in the file, once it is certain that it is the shell's: a pid may be another's by now. */
+static int restore_priority(const char *pid_file, uint32_t uid_base, struct fail *fail) {
+  char text[16] = "";
+  struct shell shell;
+  AUTO_CLOSE int fd = open(pid_file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0 || read(fd, text, sizeof text - 1) <= 0) return fail_errno(fail, "priority", "%s", pid_file);
+  uint32_t pid = (uint32_t)strtoul(text, NULL, 10);
+  if (shell_open(pid, uid_base, &shell, fail) < 0) return -1;
+  return setpriority(PRIO_PROCESS, pid, 0) < 0 ? fail_errno(fail, "priority", "process %u", pid) : 0;
+}
+
+int runtime_start(const char *shell, uint32_t uid_base, bool background, struct fail *fail) {
   char bundle[BUNDLE_BYTES], pid_file[BUNDLE_BYTES + 8], log[BUNDLE_BYTES + 16], user[BUNDLE_BYTES + 8];
   if (runtime_bundle(shell, bundle, fail) < 0) return -1;
   snprintf(pid_file, sizeof pid_file, "%s/pid", bundle);
@@ -86,8 +103,11 @@ int runtime_start(const char *shell, uint32_t uid_base, struct fail *fail) {
   snprintf(user, sizeof user, "%s/user", bundle);
   struct userns userns;
   if (userns_make(uid_base, &userns, fail) < 0) return -1;
+  /* This process is a worker of this one request, and the runtime inherits it. */
+  if (background) setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
   int result = runtime_link(userns.holder, "user", user, fail);
   if (result == 0) result = runtime_execute(argv, START_SECONDS, fail);
+  if (result == 0 && background) result = restore_priority(pid_file, uid_base, fail);
   unlink(user);
   userns_leave(&userns);
   return result;

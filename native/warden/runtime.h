@@ -10,8 +10,9 @@
  * Runs `<runtime> run --detach` on the bundle <shells>/<shell>, whose config.json the server wrote; the pid is then in
  * <shells>/<shell>/pid, and what went wrong in runtime.log beside it. Returns when the runtime has ended. Its user
  * namespace is there before (userns.h), and config.json names it as <shells>/<shell>/user, a link that is there meanwhile.
+ * In the background: the start gives way to all else, and what was started has an ordinary priority again.
  */
-int runtime_start(const char *shell, uint32_t uid_base, struct fail *fail);
+int runtime_start(const char *shell, uint32_t uid_base, bool background, struct fail *fail);
 
 enum { BUNDLE_BYTES = 512 };
 

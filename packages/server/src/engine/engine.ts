@@ -65,6 +65,11 @@ export interface Limits {
   pids: number
 }
 
+export interface PrepareOptions {
+  /** Nobody waits for it: whatever else runs on the machine goes first. The guest has the priority of all others. */
+  background?: boolean
+}
+
 export interface BindOptions {
   root: Root
   hostname: string
@@ -101,7 +106,7 @@ export interface Engine {
   /** A fresh shell directory for `id`; listen on `linkDir/link.sock`, then call `prepare`. */
   allocate(id: string): Promise<Shell>
   /** Starts the guest behind its wall. Engines without `lateRoot` do that in `bind`. */
-  prepare(shell: Shell): Promise<void>
+  prepare(shell: Shell, options?: PrepareOptions): Promise<void>
   /** Gives the shell its root, name, limits and network. Fails whole: on an error, destroy the shell. */
   bind(shell: Shell, options: BindOptions): Promise<Bound>
   /** A shell this engine made before the server was restarted. Listen on its socket again, then call `ownSocket`. */

@@ -209,6 +209,7 @@ export type BindFields = {
 export type ShellStartFields = {
   shell?: string
   uidBase?: number
+  background?: number
 }
 
 export type ShellRunFields = {
@@ -334,6 +335,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
   SHELL_START: [
     { tag: 1, name: 'shell', kind: 'str' },
     { tag: 2, name: 'uidBase', kind: 'u32' },
+    { tag: 3, name: 'background', kind: 'u32' },
   ],
   SHELL_RUN: [
     { tag: 1, name: 'shell', kind: 'str' },

@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { UIDS_PER_SHELL } from '../../instance.ts'
 import type { Warden } from '../../warden/warden.ts'
-import { type BindOptions, type Bound, type EngineCapabilities, notSupported, type Shell } from '../engine.ts'
+import {
+  type BindOptions,
+  type Bound,
+  type EngineCapabilities,
+  notSupported,
+  type PrepareOptions,
+  type Shell,
+} from '../engine.ts'
 import { identify } from '../proc.ts'
 import { SKELETON, shellConfig } from './config.ts'
 import { bindRequest } from './requests.ts'
@@ -32,7 +39,7 @@ export class OciEngine extends WallEngine {
     return super.start(keep)
   }
 
-  prepare(shell: Shell): Promise<void> {
+  prepare(shell: Shell, options: PrepareOptions = {}): Promise<void> {
     return this.alone(shell, async (record, uidBase) => {
       const directory = this.shells.directory(shell.id)
       const config = shellConfig({
@@ -47,7 +54,7 @@ export class OciEngine extends WallEngine {
         this.ownSocket(shell),
         writeFile(join(directory, 'config.json'), config, { mode: 0o600 }),
       ])
-      const pid = await this.#runtime.start(shell.id, directory, uidBase)
+      const pid = await this.#runtime.start(shell.id, directory, uidBase, options)
       record.process = await identify(pid)
       await this.shells.write(record)
     })

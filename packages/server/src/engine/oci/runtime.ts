@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { IsletError } from '@islet/contract'
 import type { Warden, WardenOptions } from '../../warden/warden.ts'
+import type { PrepareOptions } from '../engine.ts'
 
 export type RuntimeName = 'runc' | 'crun'
 
@@ -24,9 +25,14 @@ export class Runtime {
   }
 
   /** Starts the bundle in `directory`; answers with the pid of its first process. */
-  async start(id: string, directory: string, uidBase: number): Promise<number> {
+  async start(
+    id: string,
+    directory: string,
+    uidBase: number,
+    { background = false }: PrepareOptions,
+  ): Promise<number> {
     try {
-      await this.#warden.request('SHELL_START', { shell: id, uidBase })
+      await this.#warden.request('SHELL_START', { shell: id, uidBase, background: background ? 1 : 0 })
     } catch (error) {
       const reason = (await lastError(join(directory, 'runtime.log'))) ?? (error as Error).message
       throw new IsletError('engine_unavailable', `${this.#name} could not start a sandbox: ${reason}`, {

@@ -10,6 +10,7 @@ import type {
   Engine,
   EngineCapabilities,
   Limits,
+  PrepareOptions,
   Shell,
   Usage,
 } from '../engine.ts'
@@ -21,7 +22,7 @@ import type { Upstream } from './dns.ts'
 import { Network } from './network.ts'
 import { Ranges } from './ranges.ts'
 import { type NetworkRequest, removeCgroup, usageOf } from './requests.ts'
-import { isShellProcess, sweep } from './sweep.ts'
+import { hasRoot, isShellProcess, sweep } from './sweep.ts'
 
 export interface WallOptions {
   instance: Instance
@@ -60,7 +61,7 @@ export abstract class WallEngine implements Engine {
     this.#network = new Network({ ...options, plan: instance, warden, log })
   }
 
-  abstract prepare(shell: Shell): Promise<void>
+  abstract prepare(shell: Shell, options?: PrepareOptions): Promise<void>
   abstract bind(shell: Shell, options: BindOptions): Promise<Bound>
   abstract freeze(shell: Shell): Promise<void>
   abstract thaw(shell: Shell): Promise<void>
@@ -77,8 +78,7 @@ export abstract class WallEngine implements Engine {
       const record = await this.shells.read(id)
       // A server that was told to use another isolation cannot go on with what the one before made.
       if (record?.index === undefined || record.isolation !== this.#isolation) continue
-      if (!keep.includes(id) || !(await isShellProcess(record.process, this.#ranges.uidBase(record.index))))
-        continue
+      if (!keep.includes(id) || !(await this.#isUsable(record))) continue
       this.#records.set(id, record)
       this.#ranges.hold(record.index)
       alive.add(id)
@@ -206,6 +206,12 @@ export abstract class WallEngine implements Engine {
     await Promise.all([this.forget(shell.id), this.shells.remove(shell.id)])
     this.#records.delete(shell.id)
     this.#ranges.free(record.index!)
+  }
+
+  /** It lives, and a server before gave it its root: the records of a sandbox name its shell before that. */
+  async #isUsable({ process, index }: ShellRecord): Promise<boolean> {
+    if (!(await isShellProcess(process, this.#ranges.uidBase(index!)))) return false
+    return this.capabilities.lateRoot !== true || (await hasRoot(process!))
   }
 
   get #isolation(): ShellRecord['isolation'] {

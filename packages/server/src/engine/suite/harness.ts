@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Instance } from '../../instance.ts'
-import type { BindOptions, Bound, Engine, Root, Shell } from '../engine.ts'
+import type { BindOptions, Bound, Engine, PrepareOptions, Root, Shell } from '../engine.ts'
 import type { ProcessIdentity } from '../proc.ts'
 import { type Result, type RunOptions, TestLink } from './link.ts'
 
@@ -20,7 +20,7 @@ export interface Harness {
   close(): Promise<void>
 }
 
-export type BoxOptions = Partial<Omit<BindOptions, 'root'>> & { root?: Root }
+export type BoxOptions = Partial<Omit<BindOptions, 'root'>> & PrepareOptions & { root?: Root }
 
 /** A sandbox: a bound shell and a link to its guest. */
 export interface Box extends AsyncDisposable {
@@ -44,7 +44,7 @@ export async function openBox(harness: Harness, options: BoxOptions = {}): Promi
   const shell = await engine.allocate(newId())
   const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
   try {
-    await engine.prepare(shell)
+    await engine.prepare(shell, { background: options.background })
     const root = options.root ?? (await harness.newRoot())
     const bound = await bind(harness, shell, { ...options, root })
     await link.ready()

@@ -20,6 +20,13 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     await link.close()
   })
 
+  it('gives what it started in the background an ordinary priority', async () => {
+    await using box = await openBox(harness(), { background: true })
+    // Nice value and policy, of the command and of the guest that started it.
+    const priority = `sed 's/.*) //' /proc/$pid/stat | cut -d ' ' -f 17,39`
+    assert.equal(await box.print(`for pid in self $PPID; do ${priority}; done`), '0 0\n0 0')
+  })
+
   it('runs a command after bind', async () => {
     await using box = await openBox(harness())
     assert.equal(await box.print('echo hello from $0'), 'hello from /bin/sh')
