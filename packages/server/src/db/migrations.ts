@@ -262,4 +262,12 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (sandbox_id, patch_id)
   ) STRICT
   `,
+  `
+  -- Ten thousand stopped sandboxes are remembered: what asks for those that are there, or for the oldest, does not read past them.
+  DROP INDEX sandboxes_by_status;
+  CREATE INDEX sandboxes_present ON sandboxes (created_at DESC, id DESC, status) WHERE status != 'stopped';
+  CREATE INDEX sandboxes_stopped ON sandboxes (stopped_at DESC, id DESC) WHERE status = 'stopped';
+  CREATE INDEX idempotency_by_age ON idempotency (created_at);
+  CREATE INDEX idempotency_by_sandbox ON idempotency (sandbox_id)
+  `,
 ]

@@ -80,8 +80,10 @@ const SAVE = `INSERT INTO sandboxes (${NAMES.join(', ')}) VALUES (${NAMES.map(()
     .map((name) => `${name} = excluded.${name}`)
     .join(', ')}`
 
-/** Statuses of sandboxes that have a shell, or could have one again. */
-const LIVE = "('creating', 'running', 'paused', 'hibernated')"
+/** In these words, so that sqlite uses the index of those that are there. */
+const PRESENT = "status != 'stopped'"
+/** Those that have a shell, or could have one again. */
+const LIVE = `${PRESENT} AND status IN ('creating', 'running', 'paused', 'hibernated')`
 
 export class SandboxTable {
   readonly #db: Db
@@ -112,16 +114,16 @@ export class SandboxTable {
   }
 
   live(): SandboxRecord[] {
-    return this.#db.all<Row>(`SELECT * FROM sandboxes WHERE status IN ${LIVE}`).map(fromRow)
+    return this.#db.all<Row>(`SELECT * FROM sandboxes WHERE ${LIVE}`).map(fromRow)
   }
 
   /** Those whose layer and image must stay: all that were not deleted. */
   holding(): SandboxRecord[] {
-    return this.#db.all<Row>("SELECT * FROM sandboxes WHERE status != 'stopped'").map(fromRow)
+    return this.#db.all<Row>(`SELECT * FROM sandboxes WHERE ${PRESENT}`).map(fromRow)
   }
 
   countLive(): number {
-    return this.#db.get<{ n: number }>(`SELECT count(*) AS n FROM sandboxes WHERE status IN ${LIVE}`)!.n
+    return this.#db.get<{ n: number }>(`SELECT count(*) AS n FROM sandboxes WHERE ${LIVE}`)!.n
   }
 
   remove(id: string): void {
@@ -167,8 +169,9 @@ function filter(query: ListSandboxesParsed): { where: string; values: (string | 
     conditions.push(condition)
     values.push(...more)
   }
-  if (query.status === undefined) add("status != 'stopped'")
-  else if (query.status !== 'all') add('status = ?', query.status)
+  if (query.status === 'stopped') add("status = 'stopped'")
+  else if (query.status !== 'all') add(PRESENT)
+  if (query.status !== undefined && query.status !== 'all') add('status = ?', query.status)
   if (query.name !== undefined) add('name = ?', query.name)
   if (query.project !== undefined) add('project = ?', query.project)
   for (const pair of [query.metadata ?? []].flat()) {
