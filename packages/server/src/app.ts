@@ -121,7 +121,8 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     log: (line) => log.info(line),
   })
   const { maxSandboxes, defaultRuntime } = config
-  const fleet = new Fleet({ db, engine, storage, log })
+  const warm = { min: config.warmMin, max: config.warmMax }
+  const fleet = new Fleet({ db, engine, storage, log, warm })
   const { events } = fleet
   const saves = new Saves(fleet, { memoryDir: join(instance.dataDir, 'memory') })
   const snapshots = new Snapshots({ fleet, saves, images })
@@ -196,6 +197,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   cleanup.add(() => fleet.leave())
   cleanup.add(() => services.leave())
   cleanup.add(() => processes.leave())
+  fleet.warm.start()
   log.info({ url: served.url, dataDir: instance.dataDir, engine: engine.capabilities.engine }, 'islet is up')
   return {
     url: served.url,

@@ -42,6 +42,8 @@ describe('loadConfig', () => {
       networkAllow: [],
       dns: [],
       maxSandboxes: 1000,
+      warmMin: 4,
+      warmMax: 128,
       defaultRuntime: 'base',
       imageDir: '/var/lib/islet/images',
       drainTimeoutMs: 10_000,

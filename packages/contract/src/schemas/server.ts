@@ -11,6 +11,14 @@ export const serverInfo = z.object({
   capabilities: z.record(z.string(), capability),
   storage: z.object({ clone: z.string(), diskLimit: z.boolean(), stacks: z.boolean() }),
   sandboxes: z.number().meta({ description: 'Live ones.' }),
+  warm: z
+    .object({
+      ready: z.number().meta({ description: 'That wait now.' }),
+      target: z.number().meta({ description: 'That are to wait, by recent demand and free memory.' }),
+      min: z.number(),
+      max: z.number(),
+    })
+    .meta({ description: 'Shells that are started ahead; all 0 where `capabilities.lateRoot` is missing.' }),
   startedAt: z.iso.datetime(),
 })
 export type ServerInfo = z.infer<typeof serverInfo>

@@ -129,6 +129,18 @@ export const SETTINGS = {
     default: '1000',
     help: 'How many sandboxes there may be at once; those that are paused or hibernated count.',
   }),
+  warmMin: setting({
+    env: 'ISLET_WARM_MIN',
+    parse: integer(0, 1000),
+    default: '4',
+    help: 'How many sandboxes are at least kept half made, waiting for their files, so that a create takes milliseconds; never more than `ISLET_WARM_MAX`.',
+  }),
+  warmMax: setting({
+    env: 'ISLET_WARM_MAX',
+    parse: integer(0, 1000),
+    default: '128',
+    help: 'How many at most, when many were made lately; fewer when memory is short. 0 keeps none.',
+  }),
   defaultRuntime: setting({
     env: 'ISLET_DEFAULT_RUNTIME',
     parse: text,

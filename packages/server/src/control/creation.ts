@@ -8,10 +8,11 @@ import type { Image, Images } from '../image/image.ts'
 import type { Activity } from './activity.ts'
 import type { Fleet } from './fleet.ts'
 import { Idempotency } from './idempotency.ts'
-import { asStartError, type Machine, type ShellAhead, settleMachine, startMachine } from './machine.ts'
+import { asStartError, type Machine, settleMachine, startMachine } from './machine.ts'
 import { copyRecord, newRecord, toSandbox } from './record.ts'
 import { makeLayer } from './roots.ts'
 import type { Saves } from './saves.ts'
+import type { ShellClaim } from './shells.ts'
 import { assertSupported } from './supported.ts'
 
 export interface CreationOptions {
@@ -34,8 +35,8 @@ interface Base {
 export interface CreateOptions {
   idempotencyKey?: string
   signal?: AbortSignal
-  /** Whose id the record has. */
-  shell?: ShellAhead
+  /** One that was claimed for it before; else one is claimed when it is needed. */
+  shell?: ShellClaim
 }
 
 type CreateInput = CreateSandboxParsed | CopySandboxParsed
@@ -46,7 +47,7 @@ interface MakeOptions {
   /** In the transaction that acknowledges it. */
   commit?: (id: string) => void
   signal?: AbortSignal
-  shell?: ShellAhead
+  shell?: ShellClaim
 }
 
 export class Creation {
@@ -127,13 +128,15 @@ export class Creation {
 
   async #make(
     input: CreateInput,
-    fresh: SandboxRecord,
+    made: SandboxRecord,
     saved: SavedRecord | undefined,
     options: MakeOptions,
   ): Promise<Sandbox> {
-    const { db, layers, storage, table } = this.#fleet
+    const { db, layers, storage, table, warm } = this.#fleet
     // Again: others may have been made while this one's image or layers were.
     this.#assertRoom()
+    await using claim = options.shell ?? warm.claim()
+    const fresh: SandboxRecord = { ...made, shell: claim.id }
     db.transaction(() => {
       table.save(fresh)
       layers.hold(fresh.id, fresh.root)
@@ -142,7 +145,7 @@ export class Creation {
     const limitBytes = fresh.resources.diskBytes
     const layer = makeLayer(storage, { layer: fresh.root.layer, over: saved?.state.root, limitBytes })
     const memory = saved && this.#options.saves.memoryOf(saved)
-    const machine = startMachine(this.#fleet, fresh, { layer, memory, shell: options.shell?.take() })
+    const machine = startMachine(this.#fleet, fresh, claim, { layer, memory })
     this.#fleet.machines.set(fresh.id, machine)
     try {
       const started = await machine

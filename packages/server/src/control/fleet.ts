@@ -1,7 +1,7 @@
 // The sandboxes that are there: their records and machines, who is told of what becomes of them, and the one way to move
 // them. What is done with them is in the files beside it.
 import { setTimeout } from 'node:timers/promises'
-import { IsletError, isId, newId, type SandboxEvent } from '@islet/contract'
+import { IsletError, isId, type SandboxEvent } from '@islet/contract'
 import type { Db } from '../db/db.ts'
 import { LayersHeld } from '../db/layers-held.ts'
 import { type SandboxRecord, SandboxTable } from '../db/sandboxes.ts'
@@ -11,7 +11,9 @@ import type { Storage } from '../storage/storage.ts'
 import { Events } from './events.ts'
 import { assertRunning, isStill, MOVES, move, type Verb } from './lifecycle.ts'
 import { Locks } from './locks.ts'
-import { type Machine, startMachine, stopMachine } from './machine.ts'
+import { type Machine, startMachine } from './machine.ts'
+import { stopShell } from './shells.ts'
+import { WarmPool, type WarmPoolOptions } from './warm-pool.ts'
 
 /** How soon the death of a sandbox's first process is noticed after its connection broke. */
 const AWAY_POLL_MS = 100
@@ -21,6 +23,7 @@ export interface FleetOptions {
   engine: Engine
   storage: Storage
   log: Log
+  warm: WarmPoolOptions
 }
 
 /** What the data services need of a running sandbox. */
@@ -67,6 +70,7 @@ export class Fleet {
   readonly table: SandboxTable
   readonly events: Events
   readonly layers: LayersHeld
+  readonly warm: WarmPool
   /** One thing at a time is done to a sandbox's life. */
   readonly turns = new Locks()
   readonly machines = new Map<string, Promise<Machine>>()
@@ -79,7 +83,7 @@ export class Fleet {
   readonly #observers: SandboxObserver[] = []
   readonly #failing = new Map<string, Promise<void>>()
 
-  constructor({ db, engine, storage, log }: FleetOptions) {
+  constructor({ db, engine, storage, log, warm }: FleetOptions) {
     this.db = db
     this.engine = engine
     this.storage = storage
@@ -87,6 +91,7 @@ export class Fleet {
     this.table = new SandboxTable(db)
     this.events = new Events(db)
     this.layers = new LayersHeld(db)
+    this.warm = new WarmPool({ engine, log }, warm)
   }
 
   observe(observer: SandboxObserver): void {
@@ -203,12 +208,17 @@ export class Fleet {
 
   /** A new shell over the layer that is there: files are kept, processes are not. */
   startOver(id: string): Promise<Machine> {
-    const again = { ...this.record(id), shell: newId('shell'), updatedAt: Date.now() }
-    this.table.save(again)
-    const machine = startMachine(this, again)
+    const machine = this.#startOver(id)
     this.machines.set(id, machine)
     machine.catch(() => this.machines.get(id) === machine && this.machines.delete(id))
     return machine
+  }
+
+  async #startOver(id: string): Promise<Machine> {
+    await using claim = this.warm.claim()
+    const again = { ...this.record(id), shell: claim.id, updatedAt: Date.now() }
+    this.table.save(again)
+    return await startMachine(this, again, claim)
   }
 
   /** Notices from now on when it dies. */
@@ -257,7 +267,7 @@ export class Fleet {
   async letGo(id: string): Promise<void> {
     const machine = await this.machine(id)
     this.machines.delete(id)
-    if (machine) await stopMachine(this, machine)
+    if (machine) await stopShell(this, machine)
   }
 
   /** A failure that is being cleaned up is waited for. */

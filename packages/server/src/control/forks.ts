@@ -3,9 +3,10 @@ import type { CopySandboxParsed, ForkSandboxParsed, IsletError, Sandbox } from '
 import type { SavedRecord } from '../db/saved-states.ts'
 import { assertSavable, savable } from './checkpoints.ts'
 import type { Fleet } from './fleet.ts'
-import { asStartError, ShellAhead } from './machine.ts'
+import { asStartError } from './machine.ts'
 import type { Sandboxes } from './sandboxes.ts'
 import type { Saves } from './saves.ts'
+import type { ShellClaim } from './shells.ts'
 
 export interface ForksOptions {
   fleet: Fleet
@@ -27,8 +28,8 @@ export async function fork(
   options: { signal?: AbortSignal } = {},
 ): Promise<ForkResult> {
   assertSavable(fleet.record(sandboxId))
-  // One is started while the source is saved; more would take the CPU from what stands still for it.
-  await using shell = new ShellAhead(fleet)
+  // If none waits, one is started while the source is saved; more would take the CPU from what stands still for it.
+  await using shell = fleet.warm.claim()
   const saved = await fleet.inTurn(sandboxId, async () => {
     const record = await savable(fleet, sandboxId)
     options.signal?.throwIfAborted()
@@ -54,13 +55,12 @@ async function forkOne(
   sandboxes: Sandboxes,
   saved: SavedRecord,
   input: CopySandboxParsed,
-  options: { signal?: AbortSignal; shell?: ShellAhead },
+  options: { signal?: AbortSignal; shell?: ShellClaim },
 ): Promise<ForkResult['forks'][number]> {
   const origin = { kind: 'fork', id: saved.sandboxId } as const
-  const given = options.shell ? { origin, shell: options.shell.id } : { origin }
   try {
     options.signal?.throwIfAborted()
-    return { ok: true, sandbox: await sandboxes.createFrom(() => saved, input, given, options) }
+    return { ok: true, sandbox: await sandboxes.createFrom(() => saved, input, { origin }, options) }
   } catch (error) {
     return { ok: false, error: asStartError(error) }
   }

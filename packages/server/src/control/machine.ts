@@ -1,27 +1,26 @@
 // One live sandbox: its shell, its layer and its link, made and taken away together.
 import { createHash } from 'node:crypto'
-import { rm } from 'node:fs/promises'
-import { join, posix } from 'node:path'
+import { posix } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { type CreateSandboxParsed, IsletError, newId } from '@islet/contract'
+import { type CreateSandboxParsed, IsletError } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
-import type { Bound, Engine, Shell } from '../engine/engine.ts'
+import type { Bound, Shell } from '../engine/engine.ts'
 import type { SetupFile } from '../guest/guest.ts'
-import { type Link, listenLink } from '../guest/link.ts'
-import type { Log } from '../log.ts'
+import type { Link } from '../guest/link.ts'
 import { directoryBytes } from '../storage/usage.ts'
+import {
+  CONNECT_TIMEOUT_MS,
+  listen,
+  type ShellClaim,
+  type ShellParts,
+  stopShell,
+  type WaitingShell,
+} from './shells.ts'
 
-/** How long a started guest may take to dial. Ordinary is a few milliseconds; a loaded machine may need seconds. */
-const CONNECT_TIMEOUT_MS = 20_000
 /** A file of memory may be a little larger than what was in memory. */
 const FILE_SLACK = 1.25
 /** How often one that does not answer is looked at. */
 const ALIVE_POLL_MS = 20
-
-export interface MachineParts {
-  engine: Engine
-  log: Log
-}
 
 export interface Machine {
   shell: Shell
@@ -46,22 +45,13 @@ export interface StartOptions {
   layer?: Promise<unknown>
   /** What `saveMemory` wrote: what ran then goes on. */
   memory?: string
-  /** The link that the memory was saved without; everybody who waits on it goes on waiting. */
-  link?: Link
-  /** The shell, when it was started before. */
-  shell?: Promise<WaitingShell>
 }
 
-/** A shell that has no root yet. */
-export interface WaitingShell {
-  shell: Shell
-  guest: Link
-}
-
-/** Starts a shell and gives it its root. On an error nothing of it is left but the layer. */
+/** Gives the shell that the record names its root. On an error nothing of it is left but the layer. */
 export async function startMachine(
-  parts: MachineParts,
+  parts: ShellParts,
   record: SandboxRecord,
+  claim: ShellClaim,
   options: StartOptions = {},
 ): Promise<Machine> {
   const { engine } = parts
@@ -69,7 +59,7 @@ export async function startMachine(
   options.layer?.catch(() => {})
   let waiting: WaitingShell | undefined
   try {
-    waiting = await (options.shell ?? startShell(parts, record.shell, options.link))
+    waiting = await claim.take()
     const { shell, guest: link } = waiting
     await options.layer
     if (options.memory) await assertFits(options.memory, record.resources)
@@ -85,7 +75,7 @@ export async function startMachine(
     return newMachine(shell, link, bound)
   } catch (error) {
     await options.layer?.catch(() => {})
-    if (waiting) await stopMachine(parts, waiting)
+    if (waiting) await stopShell(parts, waiting)
     throw error
   }
 }
@@ -99,44 +89,6 @@ async function assertFits(memory: string, { memoryBytes }: SandboxRecord['resour
     hint: `Give it more with resources.memory; it would have ${Math.floor(memoryBytes / 2 ** 20)}Mi.`,
     details: { neededBytes, memoryBytes },
   })
-}
-
-async function startShell(parts: MachineParts, id: string, link?: Link): Promise<WaitingShell> {
-  const shell = await parts.engine.allocate(id)
-  let guest = link
-  try {
-    if (guest) await guest.resume(socketOf(shell))
-    else guest = await listen(parts, shell)
-    await parts.engine.prepare(shell)
-    return { shell, guest }
-  } catch (error) {
-    await stopMachine(parts, { shell, guest })
-    throw error
-  }
-}
-
-/** A shell that is started before it is known what its root will be. One that nobody took goes with it. */
-export class ShellAhead implements AsyncDisposable {
-  readonly id = newId('shell')
-  readonly #parts: MachineParts
-  #waiting: Promise<WaitingShell> | undefined
-
-  constructor(parts: MachineParts) {
-    this.#parts = parts
-    this.#waiting = startShell(parts, this.id)
-    this.#waiting.catch(() => {})
-  }
-
-  take(): Promise<WaitingShell> | undefined {
-    const waiting = this.#waiting
-    this.#waiting = undefined
-    return waiting
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const waiting = await this.take()?.catch(() => undefined)
-    if (waiting) await stopMachine(this.#parts, waiting)
-  }
 }
 
 function newMachine(shell: Shell, guest: Link, bound: Bound): Machine {
@@ -153,7 +105,7 @@ function newMachine(shell: Shell, guest: Link, bound: Bound): Machine {
 }
 
 /** Takes the place of the server that made this machine; the guest redials by itself. */
-export async function adoptMachine(parts: MachineParts, record: SandboxRecord): Promise<Machine> {
+export async function adoptMachine(parts: ShellParts, record: SandboxRecord): Promise<Machine> {
   const shell = await parts.engine.adopt(record.shell)
   const link = await listen(parts, shell)
   await parts.engine.ownSocket(shell)
@@ -162,7 +114,7 @@ export async function adoptMachine(parts: MachineParts, record: SandboxRecord): 
 }
 
 /** Whether one that was just thawed goes on. What is killed while it is frozen may die only then. */
-export async function goesOn({ engine }: MachineParts, { shell, guest }: Machine): Promise<boolean> {
+export async function goesOn({ engine }: ShellParts, { shell, guest }: Machine): Promise<boolean> {
   const isBack = () => guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
   const answers = (guest.connected ? guest.ping().catch(isBack) : isBack()).then(
     () => true,
@@ -174,16 +126,6 @@ export async function goesOn({ engine }: MachineParts, { shell, guest }: Machine
     if (!(await engine.alive(shell).catch(() => true))) return false
   }
   return true
-}
-
-/** The layer stays. */
-export async function stopMachine(
-  parts: MachineParts,
-  machine: { shell: Shell; guest?: Link },
-): Promise<void> {
-  machine.guest?.lost('it was stopped')
-  await machine.guest?.close()
-  await parts.engine.destroy(machine.shell)
 }
 
 /** The caller's directory and files; answers with the absolute working directory. */
@@ -211,14 +153,6 @@ async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {
   const size = 256 * 1024
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
-
-async function listen(parts: MachineParts, shell: Shell): Promise<Link> {
-  const socketPath = socketOf(shell)
-  await rm(socketPath, { force: true })
-  return listenLink({ socketPath, log: parts.log })
-}
-
-const socketOf = (shell: Shell): string => join(shell.linkDir, 'link.sock')
 
 /** What a root must hold before the first command: who and where it is. */
 function machineFiles(record: SandboxRecord, bound: Bound): SetupFile[] {

@@ -14,6 +14,7 @@ import { assertMove } from './lifecycle.ts'
 import { asStartError, startMachine } from './machine.ts'
 import { makeLayer, movedPath, rootOver } from './roots.ts'
 import type { Saves } from './saves.ts'
+import type { ShellClaim } from './shells.ts'
 
 export interface RestoreOptions {
   sandboxId: string
@@ -33,23 +34,25 @@ export async function restore(fleet: Fleet, saves: Saves, options: RestoreOption
   const { sandboxId, saved } = options
   const before = fleet.record(sandboxId)
   assertMove(before, 'restore')
+  // If none waits, it is started while the layer is made and what runs is ended.
+  await using claim = fleet.warm.claim()
   const layer = newId('layer')
   const root = rootOver(saved.state.root, layer, fleet.storage)
   fleet.layers.hold(sandboxId, root)
   try {
     const limitBytes = before.resources.diskBytes
     await makeLayer(fleet.storage, { layer, over: saved.state.root, limitBytes })
-    doomShell(fleet, sandboxId)
+    exchangeShell(fleet, sandboxId, claim)
   } catch (error) {
     await fleet.dropLayers(fleet.layers.holdOnly(sandboxId, before.root))
     throw asStartError(error)
   }
   fleet.unsteady.add(sandboxId)
   try {
-    const restored = await exchange(fleet, saves, before, { ...options, root })
+    const restored = await exchange(fleet, saves, before, { ...options, root, claim })
     fleet.dropLater(restored.unheld)
     if (before.memory !== null) await rm(saves.memoryPath(before.memory), { recursive: true, force: true })
-    return await start(fleet, restored.record, saves.memoryOf(saved))
+    return await start(fleet, restored.record, claim, saves.memoryOf(saved))
   } finally {
     fleet.unsteady.delete(sandboxId)
   }
@@ -60,22 +63,26 @@ async function exchange(
   fleet: Fleet,
   saves: Saves,
   before: SandboxRecord,
-  options: RestoreOptions & { root: SandboxRecord['root'] },
+  options: RestoreOptions & { root: SandboxRecord['root']; claim: ShellClaim },
 ): Promise<{ record: SandboxRecord; unheld: string[] }> {
   try {
     await endWhatRuns(fleet, before)
     return commit(fleet, saves, before, options)
   } catch (error) {
-    if (before.status === 'running') await start(fleet, fleet.record(before.id)).catch(() => {})
+    if (before.status === 'running')
+      await start(fleet, fleet.record(before.id), options.claim).catch(() => {})
     // What it holds too much until then is let go of by the next one that succeeds, or at the next start.
     await fleet.dropLayers(fleet.layers.holdOnly(before.id, before.root))
     throw asStartError(error)
   }
 }
 
-/** From now on a new server does not adopt what runs, but starts over: who follows it is about to be told that it ends. */
-function doomShell(fleet: Fleet, id: string): void {
-  fleet.table.save({ ...fleet.record(id), shell: newId('shell') })
+/**
+ * From now on a new server does not adopt what runs, but starts over: who follows it is about to be told that it ends. The
+ * shell that takes its place has no root yet, so it is not adopted either.
+ */
+function exchangeShell(fleet: Fleet, id: string, claim: ShellClaim): void {
+  fleet.table.save({ ...fleet.record(id), shell: claim.id })
 }
 
 async function endWhatRuns(fleet: Fleet, { id }: SandboxRecord): Promise<void> {
@@ -94,7 +101,7 @@ function commit(
 ): { record: SandboxRecord; unheld: string[] } {
   const { env, baseSnapshot, patchesOf } = saved.state
   const workdir = movedPath(saved.state.workdir, saved.state.root.layer, root.layer, fleet.storage)
-  const change = { env, workdir, baseSnapshot, patchesOf, root, memory: null, shell: newId('shell') }
+  const change = { env, workdir, baseSnapshot, patchesOf, root, memory: null }
   let unheld: string[] = []
   const record = fleet.move(before.id, 'restore', {
     data,
@@ -109,8 +116,13 @@ function commit(
   return { record, unheld }
 }
 
-async function start(fleet: Fleet, record: SandboxRecord, memory?: string): Promise<Restored> {
-  const starting = startMachine(fleet, record, { memory })
+async function start(
+  fleet: Fleet,
+  record: SandboxRecord,
+  claim: ShellClaim,
+  memory?: string,
+): Promise<Restored> {
+  const starting = startMachine(fleet, record, claim, { memory })
   fleet.machines.set(record.id, starting)
   try {
     const machine = await starting

@@ -220,6 +220,7 @@ export class Sandboxes implements Control {
     if (options.all)
       await Promise.all(this.#fleet.table.live().map((record) => this.delete(record.id).catch(() => {})))
     this.#fleet.close()
+    await this.#fleet.warm.close()
     await Promise.all(this.#deleting.values())
     // One that is frozen for a checkpoint is not left so.
     await this.#fleet.turns.idle()

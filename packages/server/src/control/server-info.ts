@@ -3,7 +3,7 @@ import { VERSION } from '../version.ts'
 import type { Fleet } from './fleet.ts'
 
 /** What this server is and what it can do. */
-export function serverInfo({ engine, storage, table }: Fleet, startedAt: Date): ServerInfo {
+export function serverInfo({ engine, storage, table, warm }: Fleet, startedAt: Date): ServerInfo {
   const { engine: name, isolation, ...capabilities } = engine.capabilities
   return {
     version: VERSION,
@@ -12,6 +12,7 @@ export function serverInfo({ engine, storage, table }: Fleet, startedAt: Date): 
     capabilities,
     storage: storage.capabilities,
     sandboxes: table.countLive(),
+    warm: warm.info(),
     startedAt: startedAt.toISOString(),
   }
 }

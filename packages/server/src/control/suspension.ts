@@ -6,8 +6,9 @@ import type { SandboxRecord } from '../db/sandboxes.ts'
 import { Activity } from './activity.ts'
 import type { Beginning, Fleet, MoveOptions, RunningSandbox } from './fleet.ts'
 import { assertMove, isStill } from './lifecycle.ts'
-import { asStartError, goesOn, type Machine, startMachine, stopMachine } from './machine.ts'
+import { asStartError, goesOn, type Machine, startMachine } from './machine.ts'
 import { reconnect, saveMemory } from './memory.ts'
+import { stopShell } from './shells.ts'
 
 export interface SuspensionOptions {
   fleet: Fleet
@@ -277,11 +278,12 @@ export class Suspension {
     options: MoveOptions,
   ): Promise<Roused | undefined> {
     const memory = this.#memoryPath(record.memory!)
-    const again = { ...this.#fleet.record(record.id), shell: newId('shell') }
+    await using claim = this.#fleet.warm.claim({ link: machine?.guest })
+    const again = { ...this.#fleet.record(record.id), shell: claim.id }
     this.#fleet.table.save(again)
     let started: Machine
     try {
-      started = await startMachine(this.#fleet, again, { memory, link: machine?.guest })
+      started = await startMachine(this.#fleet, again, claim, { memory })
     } catch (error) {
       // Nothing is wrong with the memory if the server is going away: the next one takes it.
       if (this.#fleet.closed) throw new IsletError('draining', undefined, { cause: error })
@@ -308,7 +310,7 @@ export class Suspension {
     if (lost) {
       await this.#fleet.tellSuspended(record.id, { kept: false })
       this.#fleet.machines.delete(record.id)
-      await stopMachine(this.#fleet, lost)
+      await stopShell(this.#fleet, lost)
     }
     const started = await this.#fleet.startOver(record.id)
     this.#fleet.follow(record.id, started)

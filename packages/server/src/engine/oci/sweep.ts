@@ -35,6 +35,12 @@ export async function isShellProcess(
   return inside === '0' && outside === String(uidBase)
 }
 
+/** Whether `bind` came to its end: a shell that waits has a root of its own, which is no overlay. */
+export async function hasRoot({ pid }: ProcessIdentity): Promise<boolean> {
+  const mounts = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '')
+  return mounts.split('\n').some((line) => / \/ \/ .* - overlay /.test(line))
+}
+
 async function names(warden: Warden, list: 'CGROUP_LIST' | 'VETH_LIST'): Promise<string[]> {
   return (await warden.request(list, {})).name ?? []
 }

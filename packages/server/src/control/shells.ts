@@ -1,0 +1,90 @@
+// Shells that have no root yet: started for one sandbox, or ahead of all by the warm pool.
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { newId } from '@islet/contract'
+import type { Engine, Shell } from '../engine/engine.ts'
+import { type Link, listenLink } from '../guest/link.ts'
+import type { Log } from '../log.ts'
+
+/** How long a started guest may take to dial. Ordinary is a few milliseconds; a loaded machine may need seconds. */
+export const CONNECT_TIMEOUT_MS = 20_000
+
+export interface ShellParts {
+  engine: Engine
+  log: Log
+}
+
+/** A shell that has no root yet. */
+export interface WaitingShell {
+  shell: Shell
+  guest: Link
+}
+
+interface StartOptions {
+  /** Of a sandbox whose memory was saved without it: everybody who waits on it goes on waiting. */
+  link?: Link
+  /** Nobody waits for it: whatever else runs on the machine goes first. */
+  background?: boolean
+}
+
+export async function startShell(
+  parts: ShellParts,
+  id: string,
+  { link, background }: StartOptions = {},
+): Promise<WaitingShell> {
+  const shell = await parts.engine.allocate(id)
+  let guest = link
+  try {
+    if (guest) await guest.resume(socketOf(shell))
+    else guest = await listen(parts, shell)
+    await parts.engine.prepare(shell, { background })
+    return { shell, guest }
+  } catch (error) {
+    await stopShell(parts, { shell, guest })
+    throw error
+  }
+}
+
+/** Ends what runs in it; its layer stays. */
+export async function stopShell(parts: ShellParts, { shell, guest }: Partial<WaitingShell>): Promise<void> {
+  guest?.lost('it was stopped')
+  await guest?.close()
+  if (shell) await parts.engine.destroy(shell)
+}
+
+export async function listen(parts: ShellParts, shell: Shell): Promise<Link> {
+  const socketPath = socketOf(shell)
+  await rm(socketPath, { force: true })
+  return listenLink({ socketPath, log: parts.log })
+}
+
+const socketOf = (shell: Shell): string => join(shell.linkDir, 'link.sock')
+
+/** A shell for one sandbox, whose record names it before it gets its root. One that nobody took goes with it. */
+export class ShellClaim implements AsyncDisposable {
+  readonly id: string
+  readonly #parts: ShellParts
+  #waiting: Promise<WaitingShell> | undefined
+
+  /** Of one that is ready; without it, one is started now. */
+  constructor(parts: ShellParts, { ready, link }: { ready?: WaitingShell; link?: Link } = {}) {
+    this.id = ready?.shell.id ?? newId('shell')
+    this.#parts = parts
+    this.#waiting = ready ? Promise.resolve(ready) : startShell(parts, this.id, { link })
+    this.#waiting.catch(() => {})
+  }
+
+  /** Once. */
+  take(): Promise<WaitingShell> {
+    const waiting = this.#waiting
+    if (!waiting) throw new Error(`the shell ${this.id} was taken before`)
+    this.#waiting = undefined
+    return waiting
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const waiting = await this.#waiting?.catch(() => undefined)
+    this.#waiting = undefined
+    if (waiting) await stopShell(this.#parts, waiting)
+  }
+}
