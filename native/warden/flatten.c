@@ -5,6 +5,8 @@
  *   top     d/  redirect=/a     the result's d holds what top has in d and middle has in a;
  *   middle  a/                  nothing hid it from below, where it goes on as /a: so d gets redirect=/a,
  *   (below  a/)                 or opaque when one of them was, or nothing when it goes on under its own name.
+ *
+ * What cannot be looked at is a failure, never taken as missing: the layers may be deleted once they are one.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -93,30 +95,46 @@ static int join(char out[MAX_REDIRECT], const char *a, const char *b, const char
 static int read_marks(struct trail *trail, int dir, const char *done, const char *rest) {
   char value[MAX_REDIRECT];
   ssize_t length = fgetxattr(dir, OPAQUE, value, sizeof value);
-  if (length == 1 && value[0] == 'y') trail->stopped = true;
+  if (length == 1 && value[0] == 'y') {
+    trail->stopped = true; /* whatever its redirect may say */
+    return 0;
+  }
   length = fgetxattr(dir, REDIRECT, value, sizeof value - 1);
-  if (length <= 0) return 0;
+  if (length < 0) return errno == ENODATA || errno == EOPNOTSUPP ? 0 : -1;
+  if (length == 0) return 0;
   value[length] = 0;
+  /* It was moved here from elsewhere, so that an opaque directory on the way to it hides nothing of it. */
+  if (value[0] == '/') trail->stopped = false;
   return join(trail->path, value[0] == '/' ? "" : done, value, rest);
 }
 
-/* One step of follow: the directory `name` in `at`, or -1 when there is none. */
-static int step(struct trail *trail, int at, const char *name) {
-  struct stat stat;
-  if (name[0] == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return -1;
-  if (fstatat(at, name, &stat, AT_SYMLINK_NOFOLLOW) < 0) return -1;
-  if (S_ISDIR(stat.st_mode)) return open_child(at, name);
-  trail->stopped = true; /* a whiteout or a file hides what is below */
-  return -1;
+/* 1 when `dir` has such a name, 0 when it has not. */
+static int look_up(int dir, const char *name, struct stat *stat) {
+  if (fstatat(dir, name, stat, AT_SYMLINK_NOFOLLOW) == 0) return 1;
+  return errno == ENOENT || errno == ENAMETOOLONG ? 0 : -1;
 }
 
-/* The directory at trail->path below `dir`: its fd, or -1 when this layer has none. */
-static int follow(struct trail *trail, int dir) {
+/* One step of follow: *next is the directory `name` in `at`, or -1 when there is none. */
+static int step(struct trail *trail, int at, const char *name, int *next) {
+  struct stat stat;
+  *next = -1;
+  if (name[0] == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return 0;
+  int found = look_up(at, name, &stat);
+  if (found <= 0) return found;
+  if (S_ISDIR(stat.st_mode)) return (*next = open_child(at, name)) < 0 ? -1 : 0;
+  trail->stopped = true; /* a whiteout or a file hides what is below */
+  return 0;
+}
+
+/* *found is the directory at trail->path below `dir`, or -1 when this layer has none. */
+static int follow(struct trail *trail, int dir, int *found) {
   char path[MAX_REDIRECT], done[MAX_REDIRECT], rest[MAX_REDIRECT];
   strcpy(path, trail->path);
-  int at = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+  AUTO_CLOSE int at = fcntl(dir, F_DUPFD_CLOEXEC, 0);
   char *name = path[0] == '/' ? path + 1 : path;
-  while (at >= 0) {
+  *found = -1;
+  if (at < 0) return -1;
+  for (;;) {
     char *slash = strchrnul(name, '/');
     bool last = *slash == 0;
     /* A redirect met on the way has changed what lies before us in trail->path, never what lies ahead. */
@@ -125,20 +143,31 @@ static int follow(struct trail *trail, int dir) {
     done[before] = 0;
     strcpy(rest, slash);
     *slash = 0;
-    int next = step(trail, at, name);
+    int next;
+    if (step(trail, at, name, &next) < 0) return -1;
+    if (next < 0) return 0;
     close_fd(&at);
-    if (next < 0 || read_marks(trail, next, done, rest) < 0 || last) return next;
-    *slash = '/';
     at = next;
+    if (read_marks(trail, at, done, rest) < 0) return -1;
+    if (last) break;
+    *slash = '/';
     name = slash + 1;
   }
-  return -1;
+  *found = at;
+  at = -1;
+  return 0;
 }
 
 static int add_part(struct draft *merge, unsigned layer, int dir) {
   if (merge->parts == MAX_LOWERS) return errno = ELOOP, -1;
   merge->part[merge->parts].layer = layer;
   return handle_of(dir, &merge->part[merge->parts++].handle);
+}
+
+static int follow_into(struct draft *merge, struct trail *trail, unsigned layer, int from) {
+  AUTO_CLOSE int dir = -1;
+  if (follow(trail, from, &dir) < 0) return -1;
+  return dir < 0 ? 0 : add_part(merge, layer, dir);
 }
 
 static const char *prefix_of(const struct merge *parent) {
@@ -153,12 +182,10 @@ static int collect(struct flatten *flatten, const struct merge *parent, const in
   if (join(trail.path, name, "", "") < 0) return -1;
   for (unsigned i = first; i < parent->parts && !trail.stopped && trail.path[0] != '/'; i++) {
     layer = parent->part[i].layer;
-    AUTO_CLOSE int dir = follow(&trail, dirs[i]);
-    if (dir >= 0 && add_part(child, layer, dir) < 0) return -1;
+    if (follow_into(child, &trail, layer, dirs[i]) < 0) return -1;
   }
   while (trail.path[0] == '/' && !trail.stopped && ++layer < flatten->roots) {
-    AUTO_CLOSE int dir = follow(&trail, flatten->root[layer]);
-    if (dir >= 0 && add_part(child, layer, dir) < 0) return -1;
+    if (follow_into(child, &trail, layer, flatten->root[layer]) < 0) return -1;
   }
   child->below[0] = 0;
   if (trail.stopped) return 0;
@@ -192,13 +219,23 @@ static int merge_child_dir(struct flatten *flatten, const struct merge *parent, 
   return good ? 0 : -1;
 }
 
-/* Whether a part above `first` decides about this name. */
-static bool is_decided(const int *dirs, unsigned first, const char *name) {
+/* 1 when a part above `first` decides about this name, 0 when none does. */
+static int is_decided(const int *dirs, unsigned first, const char *name) {
   struct stat stat;
-  for (unsigned i = 0; i < first; i++) {
-    if (fstatat(dirs[i], name, &stat, AT_SYMLINK_NOFOLLOW) == 0) return true;
-  }
-  return false;
+  int found = 0;
+  for (unsigned i = 0; i < first && found == 0; i++) found = look_up(dirs[i], name, &stat);
+  return found;
+}
+
+static int merge_entry(struct flatten *flatten, const struct merge *merge, const int *dirs, unsigned part, const char *name,
+                       int to, struct fail *fail) {
+  struct stat stat;
+  int decided = is_decided(dirs, part, name);
+  if (decided > 0) return 0;
+  if (decided < 0 || fstatat(dirs[part], name, &stat, AT_SYMLINK_NOFOLLOW) < 0) return fail_errno(fail, "flatten", "%.100s", name);
+  if (S_ISDIR(stat.st_mode)) return merge_child_dir(flatten, merge, dirs, part, name, to, fail);
+  if (is_whiteout(&stat) && merge->below[0] == 0) return 0; /* there is nothing to hide */
+  return copy_entry(&flatten->copier, dirs[part], to, name, &stat, fail);
 }
 
 static int merge_part(struct flatten *flatten, const struct merge *merge, const int *dirs, unsigned part, int to,
@@ -208,15 +245,12 @@ static int merge_part(struct flatten *flatten, const struct merge *merge, const 
   if (list == NULL) return fail_errno(fail, "flatten", "opendir");
   struct dirent *entry;
   int result = 0;
-  while (result == 0 && (entry = readdir(list)) != NULL) {
+  while (result == 0 && (errno = 0, entry = readdir(list)) != NULL) {
     const char *name = entry->d_name;
-    struct stat stat;
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || is_decided(dirs, part, name)) continue;
-    if (fstatat(dirs[part], name, &stat, AT_SYMLINK_NOFOLLOW) < 0) result = fail_errno(fail, "flatten", "%.100s", name);
-    else if (S_ISDIR(stat.st_mode)) result = merge_child_dir(flatten, merge, dirs, part, name, to, fail);
-    else if (is_whiteout(&stat) && merge->below[0] == 0) continue; /* there is nothing to hide */
-    else result = copy_entry(&flatten->copier, dirs[part], to, name, &stat, fail);
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+    result = merge_entry(flatten, merge, dirs, part, name, to, fail);
   }
+  if (result == 0 && errno != 0) result = fail_errno(fail, "flatten", "readdir");
   closedir(list);
   return result;
 }
@@ -251,7 +285,11 @@ static int flatten_tree(const int *layers, unsigned count, int to_layer, const c
   bool good = mkdirat(to_layer, tree, 0755) == 0;
   for (unsigned i = 0; i < count && good; i++) {
     int root = open_child(layers[i], tree);
-    if (root < 0) continue;
+    if (root < 0 && errno == ENOENT) continue;
+    if (root < 0) {
+      good = false;
+      break;
+    }
     good = add_part(&top, flatten.roots, root) == 0;
     flatten.root[flatten.roots++] = root;
   }
@@ -276,10 +314,13 @@ static int flatten_trees(const int *layers, unsigned count, unsigned layer, int 
   if (list == NULL) return fail_errno(fail, "flatten", "opendir");
   struct dirent *entry;
   int result = 0;
-  while (result == 0 && (entry = readdir(list)) != NULL) {
-    if (strchr(entry->d_name, '.') != NULL || is_decided(layers, layer, entry->d_name)) continue;
-    result = flatten_tree(layers, count, to, entry->d_name, fail);
+  while (result == 0 && (errno = 0, entry = readdir(list)) != NULL) {
+    if (strchr(entry->d_name, '.') != NULL) continue;
+    int decided = is_decided(layers, layer, entry->d_name);
+    if (decided < 0) result = fail_errno(fail, "flatten", "tree %.100s", entry->d_name);
+    else if (decided == 0) result = flatten_tree(layers, count, to, entry->d_name, fail);
   }
+  if (result == 0 && errno != 0) result = fail_errno(fail, "flatten", "readdir");
   closedir(list);
   return result;
 }

@@ -16,6 +16,31 @@ const MIB = 1024 ** 2
 /** Of this run only, so that several can go side by side. */
 const CGROUP = `isltest-storage-${process.pid}`
 
+type Shell = Awaited<ReturnType<typeof startShell>>
+
+/** What overlay itself makes of commands: each list of them in a layer over those before it, and lines of what is then there. */
+const FLATTENED: { title: string; generations: string[]; holds: string[] }[] = [
+  {
+    title: 'files and directories that were removed, made anew and renamed',
+    generations: [
+      'mkdir /a /b /a/in; echo 1 > /a/one; echo 2 > /b/two; mv /lowdir /renamed; echo x > /renamed/new; ln /a/one /a/hard; chown 5:7 /b; mkdir /gone; rm -r /gone',
+      'rm /lowfile; rm -r /b; mkdir /b; echo 3 > /b/three; mv /renamed/sub /renamed2; echo 4 > /renamed2/four; mv /a /c; rm /c/one; mkdir /renamed/sub; echo 5 > /renamed/sub/five; mkdir /lowdir',
+    ],
+    holds: ['./renamed2/file:base', './renamed2/four:4', './c/hard:1', './renamed/sub/five:5'],
+  },
+  {
+    title: 'a directory that is moved on from one that was made anew',
+    generations: [
+      'mkdir -p /new /old/deep /x; echo 1 > /new/gone; echo 2 > /old/deep/two; echo 3 > /x/three',
+      'rm -r /new; mkdir /new; mv /old /new/old; mv /lowdir /new/lowdir; mv /x /new/x',
+      'mv /new/old /a; mv /new/lowdir/sub /b; mv /new/x /new/y',
+      'mv /a/deep /c; mv /b /c/b; rm -r /a; mkdir /a; mv /c /a/c',
+      'mv /a/c/b /d',
+    ],
+    holds: ['./a/c/two:2', './d/file:base', './new/y/three:3'],
+  },
+]
+
 export interface StorageCase {
   title: string
   clone: 'btrfs' | 'reflink' | 'copy'
@@ -155,9 +180,44 @@ export function storageSuite(storageCase: StorageCase): void {
       await storage.delete('small')
     })
 
-    it('flattens layers into one that means the same', async () => {
-      await flattenExample(dataDir, storage, warden, storageCase.uidStart, layerDir)
-    })
+    for (const { title, generations, holds } of FLATTENED) {
+      it(`flattens layers into one that means the same: ${title}`, async () => {
+        const listing = 'cd /; find . -path ./usr -prune -o -xdev -printf "%P %y %m %U %G %l\\n" | sort'
+        const content = 'find . -path ./usr -prune -o -xdev -type f -exec grep -H "" {} + | sort'
+        const inside = async (layer: string, lowers: string[], script: string) => {
+          let said = ''
+          await storage.create(layer)
+          const run = async (sh: Shell) => {
+            said = await sh.sh(script)
+          }
+          await usingShell(dataDir, warden, storageCase.uidStart, layer, run, lowers)
+          return said
+        }
+        const stack: string[] = []
+        for (const [i, script] of generations.entries()) {
+          await inside(`generation-${i}`, stack, script)
+          stack.unshift(`generation-${i}`)
+        }
+        const stacked = await inside('top', stack, `${listing}; ${content}`)
+        for (const line of holds) assert.ok(stacked.split('\n').includes(line), `${line} in\n${stacked}`)
+        // From any of them upwards, whatever those below it hold.
+        for (let count = stack.length; count > 0; count--) {
+          await storage.flatten(stack.slice(0, count), 'flat')
+          assert.ok(existsSync(join(layerDir('flat'), 'usr')), 'every tree is flattened')
+          const lowers = ['flat', ...stack.slice(count)]
+          assert.equal(
+            await inside('flat-top', lowers, `${listing}; ${content}`),
+            stacked,
+            `the upper ${count}`,
+          )
+          await storage.delete('flat-top')
+          await storage.delete('flat')
+        }
+        await assert.rejects(storage.flatten([stack[0]!, 'nobody'], 'other'), { kind: 'NOT_FOUND' })
+        for (const layer of ['top', ...stack]) await storage.delete(layer)
+        assert.deepEqual(await storage.list(), [])
+      })
+    }
 
     it('flattens a directory of very many with little memory', async () => {
       for (const layer of ['wide', 'under']) {
@@ -214,7 +274,7 @@ async function usingShell(
   warden: Warden,
   uidBase: number,
   layer: string,
-  use: (shell: Awaited<ReturnType<typeof startShell>>) => Promise<void>,
+  use: (shell: Shell) => Promise<void>,
   lowers: string[] = [],
 ): Promise<void> {
   const image = join(dataDir, 'images/base/root')
@@ -238,55 +298,6 @@ async function usingShell(
     await shell.close()
     await warden.request('CGROUP_DELETE', { cgroup: shell.name })
   }
-}
-
-/** Whiteouts, opaque directories and redirects made by overlay itself, in two generations. */
-async function flattenExample(
-  dataDir: string,
-  storage: Storage,
-  warden: Warden,
-  uidBase: number,
-  layerDir: (layer: string) => string,
-): Promise<void> {
-  const listing =
-    'cd /; find . -path ./usr -prune -o -xdev -printf "%P %y %m %U %G %l\\n" | sort; cat /lowfile /renamed/sub/* /renamed2/* 2>/dev/null; true'
-  const lower =
-    'mkdir /a /b /a/in; echo 1 > /a/one; echo 2 > /b/two; mv /lowdir /renamed; echo x > /renamed/new; ln /a/one /a/hard; chown 5:7 /b; mkdir /gone; rm -r /gone'
-  const upper =
-    'rm /lowfile; rm -r /b; mkdir /b; echo 3 > /b/three; mv /renamed/sub /renamed2; echo 4 > /renamed2/four; mv /a /c; rm /c/one; mkdir /renamed/sub; echo 5 > /renamed/sub/five; mkdir /lowdir'
-  for (const layer of ['low', 'up', 'top', 'flat-top']) await storage.create(layer)
-  await usingShell(dataDir, warden, uidBase, 'low', async (sh) => void (await sh.sh(lower)))
-  await usingShell(dataDir, warden, uidBase, 'up', async (sh) => void (await sh.sh(upper)), ['low'])
-  let stacked = ''
-  await usingShell(
-    dataDir,
-    warden,
-    uidBase,
-    'top',
-    async (sh) => {
-      stacked = await sh.sh(listing)
-    },
-    ['up', 'low'],
-  )
-  await storage.flatten(['up', 'low'], 'flat')
-  let flat = ''
-  await usingShell(
-    dataDir,
-    warden,
-    uidBase,
-    'flat-top',
-    async (sh) => {
-      flat = await sh.sh(listing)
-    },
-    ['flat'],
-  )
-  assert.equal(flat, stacked)
-  assert.match(stacked, /renamed2\/four/)
-  assert.match(stacked, /^base$/m)
-  assert.ok(existsSync(join(layerDir('flat'), 'usr')), 'every tree is flattened')
-  await assert.rejects(storage.flatten(['up', 'nobody'], 'other'), { kind: 'NOT_FOUND' })
-  for (const layer of ['low', 'up', 'top', 'flat-top', 'flat']) await storage.delete(layer)
-  assert.deepEqual(await storage.list(), [])
 }
 
 async function growNastyTree(layer: string): Promise<void> {
