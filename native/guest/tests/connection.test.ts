@@ -120,9 +120,10 @@ describe('the connection', () => {
     guest.request('ATTACH', { id: 'stopped', offset: 0 }).send('FORGET')
   })
 
-  test('is closed when more than the window is sent to a port that does not read', async () => {
+  test('is closed when more than the window is sent to a port that does not read', async (t) => {
     const { createServer } = await import('node:net')
     const server = createServer((socket) => socket.pause())
+    t.after(() => server.close())
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
     const { port } = server.address() as { port: number }
     const stream = guest.request('DIAL', { port })
@@ -130,7 +131,6 @@ describe('the connection', () => {
     await breaks(() => {
       for (let i = 0; i < 64; i++) stream.raw('DATA', Buffer.alloc(MAX_DATA))
     })
-    server.close()
   })
 
   test('frames for streams that have ended are ignored', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { Guest, type GuestError, INITIAL_WINDOW, MAX_DATA, type Stream, until } from './harness.ts'
 
 let guest: Guest
@@ -11,12 +11,16 @@ before(async () => {
 after(() => guest.stop())
 
 async function serve(
+  t: TestContext,
   host: string,
   onSocket: (socket: Socket) => void,
-  port = 0,
 ): Promise<{ server: Server; port: number }> {
-  const server = createServer({ allowHalfOpen: true }, onSocket)
-  await new Promise<void>((done) => server.listen(port, host, done))
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    t.after(() => socket.destroy())
+    onSocket(socket)
+  })
+  t.after(() => server.close())
+  await new Promise<void>((done) => server.listen(0, host, done))
   return { server, port: (server.address() as { port: number }).port }
 }
 
@@ -42,8 +46,8 @@ async function drain(stream: Stream): Promise<Buffer> {
 
 describe('dial', () => {
   for (const host of ['127.0.0.1', '::1']) {
-    test(`reaches a server on ${host}, asked for by name or not`, async () => {
-      const { server, port } = await serve(host, (socket) => socket.end(`hello from ${host}`))
+    test(`reaches a server on ${host}, asked for by name or not`, async (t) => {
+      const { port } = await serve(t, host, (socket) => socket.end(`hello from ${host}`))
       for (const asked of [host, undefined]) {
         const stream = await dial(port, asked)
         assert.equal((await drain(stream)).toString(), `hello from ${host}`)
@@ -54,18 +58,17 @@ describe('dial', () => {
         dial(port, other),
         (error: GuestError) => error.kind === 'REFUSED' && error.stage === 'connect',
       )
-      server.close()
     })
   }
 
-  test('a port where nothing listens is REFUSED', async () => {
-    const { server, port } = await serve('127.0.0.1', () => {})
+  test('a port where nothing listens is REFUSED', async (t) => {
+    const { server, port } = await serve(t, '127.0.0.1', () => {})
     await new Promise((done) => server.close(done))
     await assert.rejects(dial(port), (error: GuestError) => error.kind === 'REFUSED')
   })
 
-  test('an end from our side leaves the other open', async () => {
-    const { server, port } = await serve('127.0.0.1', (socket) => {
+  test('an end from our side leaves the other open', async (t) => {
+    const { port } = await serve(t, '127.0.0.1', (socket) => {
       let got = ''
       socket.on('data', (bytes) => {
         got += bytes
@@ -76,12 +79,11 @@ describe('dial', () => {
     stream.raw('DATA', Buffer.from('all I have'))
     stream.send('END')
     assert.equal((await drain(stream)).toString(), 'you said all I have')
-    server.close()
   })
 
-  test('an end from the server leaves ours open', async () => {
+  test('an end from the server leaves ours open', async (t) => {
     const received = Promise.withResolvers<string>()
-    const { server, port } = await serve('127.0.0.1', (socket) => {
+    const { port } = await serve(t, '127.0.0.1', (socket) => {
       let got = ''
       socket.end('bye')
       socket.on('data', (bytes) => {
@@ -96,12 +98,11 @@ describe('dial', () => {
     stream.raw('DATA', Buffer.from('your end'))
     stream.send('END')
     assert.equal(await received.promise, 'after your end')
-    server.close()
   })
 
-  test('megabytes go both ways at once', async () => {
+  test('megabytes go both ways at once', async (t) => {
     const content = randomBytes(8_000_000)
-    const { server, port } = await serve('127.0.0.1', (socket) => socket.pipe(socket))
+    const { port } = await serve(t, '127.0.0.1', (socket) => socket.pipe(socket))
     const stream = await dial(port)
     let limit = INITIAL_WINDOW
     let sent = 0
@@ -124,12 +125,11 @@ describe('dial', () => {
       }
     }
     assert.equal(hash.digest('hex'), createHash('sha256').update(content).digest('hex'))
-    server.close()
   })
 
-  test('a reader that stalls stops the server at the window', async () => {
+  test('a reader that stalls stops the server at the window', async (t) => {
     let written = 0
-    const { server, port } = await serve('127.0.0.1', (socket) => {
+    const { port } = await serve(t, '127.0.0.1', (socket) => {
       const more = () => {
         while (!socket.destroyed && socket.write(Buffer.alloc(65536))) written += 65536
       }
@@ -144,12 +144,11 @@ describe('dial', () => {
     assert.equal(received, INITIAL_WINDOW)
     assert.equal(stream.queue.length, 0)
     stream.send('RESET')
-    server.close()
     assert.ok(written > 0)
   })
 
-  test('a connection that breaks ends the stream with an error', async () => {
-    const { server, port } = await serve('127.0.0.1', (socket) =>
+  test('a connection that breaks ends the stream with an error', async (t) => {
+    const { port } = await serve(t, '127.0.0.1', (socket) =>
       socket.once('data', () => socket.resetAndDestroy()),
     )
     const stream = await dial(port)
@@ -158,12 +157,11 @@ describe('dial', () => {
       stream.next('END'),
       (error: GuestError) => error.kind === 'IO' && error.errnoName === 'ECONNRESET',
     )
-    server.close()
   })
 
-  test('a reset or a lost connection closes the socket', async () => {
+  test('a reset or a lost connection closes the socket', async (t) => {
     const closed: Promise<void>[] = []
-    const { server, port } = await serve('127.0.0.1', (socket) => {
+    const { port } = await serve(t, '127.0.0.1', (socket) => {
       socket.on('error', () => {})
       socket.resume()
       socket.on('end', () => socket.end())
@@ -174,6 +172,5 @@ describe('dial', () => {
     await until('both are connected', () => closed.length === 2)
     await guest.reconnect()
     await Promise.all(closed)
-    server.close()
   })
 })

@@ -288,10 +288,11 @@ export class Guest {
 
   async stop() {
     const exited = new Promise<number | null>((done) => {
-      if (this.child.exitCode !== null) done(this.child.exitCode)
+      if (this.child.exitCode !== null || this.child.signalCode !== null) done(this.child.exitCode)
       else this.child.once('exit', (code) => done(code))
     })
     this.child.kill('SIGTERM')
+    this.child.kill('SIGCONT')
     const code = await within(exited, 'the guest to end')
     await this.stopListening()
     rmSync(this.dir, { recursive: true, force: true })

@@ -256,8 +256,9 @@ describe('processes', () => {
 })
 
 describe('a guest that is told to end', () => {
-  test('ends everything it started, sessions of their own included', async () => {
+  test('ends everything it started, sessions of their own included', async (t) => {
     const guest = await Guest.start()
+    t.after(() => guest.stop())
     const stream = await guest.spawn([
       'sh',
       '-c',
@@ -273,8 +274,9 @@ describe('a guest that is told to end', () => {
     assert.deepEqual(pids.filter(isAlive), [])
   })
 
-  test('does not end when its server does', async () => {
+  test('does not end when its server does', async (t) => {
     const guest = await Guest.start()
+    t.after(() => guest.stop())
     const stream = await guest.spawn(['sleep', '1000'])
     await guest.stopListening()
     await until('it has noticed', () => !guest.socket)
@@ -283,6 +285,5 @@ describe('a guest that is told to end', () => {
     await guest.listen()
     await guest.connected()
     assert.ok(isAlive(stream.pid))
-    await guest.stop()
   })
 })

@@ -96,18 +96,18 @@ describe('users', needsRoot, () => {
 })
 
 describe('a guest without privileges', needsRoot, () => {
-  test('says so and refuses to become somebody else', async () => {
+  test('says so and refuses to become somebody else', async (t) => {
     const guest = await Guest.start([
       'sh',
       '-c',
       // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's own
       'chmod 777 "${2%/*}" "$2"; exec setpriv --reuid 65534 --regid 65534 --clear-groups "$0" "$@"',
     ])
+    t.after(() => guest.stop())
     assert.equal(guest.hello.privileged, 0)
     const error = await refusal(guest.spawn(['true'], { user: 'root' }))
     assert.deepEqual([error.kind, error.stage], ['DENIED', 'user'])
     assert.equal((await guest.sh('id -u', { user: '65534' })).stdout.toString(), '65534\n')
-    await guest.stop()
   })
 })
 

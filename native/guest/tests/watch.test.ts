@@ -333,7 +333,7 @@ describe('watch', () => {
 
   test('too many directories are a LIMIT that names the setting', {
     skip: isRoot ? false : 'needs root',
-  }, async () => {
+  }, async (t) => {
     const small = await Guest.start([
       'unshare',
       '--user',
@@ -343,12 +343,12 @@ describe('watch', () => {
       'echo 3 > /proc/sys/user/max_inotify_watches && exec "$@"',
       'sh',
     ])
+    t.after(() => small.stop())
     for (let i = 0; i < 5; i++) mkdirSync(small.path(`d${i}`))
     const stream = small.request('WATCH', { path: small.dir, recursive: 1 })
     await assert.rejects(
       stream.next('OPENED'),
       (error: GuestError) => error.kind === 'LIMIT' && /max_user_watches/.test(error.message),
     )
-    await small.stop()
   })
 })

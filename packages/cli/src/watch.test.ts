@@ -41,6 +41,7 @@ class Watch {
       NODE_DISABLE_COMPILE_CACHE: '1',
     }
     this.child = spawn(process.execPath, [BIN, 'watch', ...words], { env })
+    after(() => this.child.kill('SIGKILL'))
     this.ended = once(this.child, 'close')
     this.child.stdout.on('data', (bytes) => {
       this.stdout += bytes

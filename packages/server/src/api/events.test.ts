@@ -201,7 +201,7 @@ test('a client that does not read is told everything, in order, when it does', a
 })
 
 test('a server that is told to stop ends the streams and does not wait for them', async () => {
-  const own = await startTestApi({ drainTimeoutMs: 600_000 })
+  await using own = await startTestApi({ drainTimeoutMs: 600_000 })
   const { id } = await own.createSandbox()
   const client = await EventClient.open(own, id)
   await until(() => client.events.length === 2)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { type ErrorBody, LIMITS } from '@islet/contract'
 import { createLog } from '../log.ts'
 import { createApi } from './api.ts'
@@ -144,52 +145,59 @@ describe('what is too much', () => {
 
 describe('a head that takes too long', () => {
   // The server's own patience is longer than a test's. No request here gets as far as a service.
-  const serveImpatient = () => {
+  const serveImpatient = async (t: TestContext) => {
     const key = { keyMatches: (candidate: string) => candidate === TEST_KEY }
     const config = { host: '127.0.0.1' }
     const previews = { handlerOf: () => undefined }
     const api = createApi({ config, key, previews, log: createLog({ level: 'silent' }) } as never)
-    return serveApi(api, { ...config, port: 0, headersTimeoutMs: 300 })
+    const served = await serveApi(api, { ...config, port: 0, headersTimeoutMs: 300 })
+    t.after(() => served.close())
+    return (text: string) => {
+      const socket = connect(served.port, '127.0.0.1').on('error', () => {})
+      t.after(() => socket.destroy())
+      const received: Buffer[] = []
+      socket.on('data', (data) => received.push(data))
+      socket.write(text)
+      return { socket, closed: closeOf(socket), said: () => Buffer.concat(received).toString() }
+    }
   }
 
-  it('is cut off, however slowly it comes, and so is a connection that says nothing', async () => {
-    const served = await serveImpatient()
-    const sockets = ['GET /health HTTP/1.1\r\nHost: localhost\r\n', ''].map((text) => {
-      const socket = connect(served.port, '127.0.0.1')
-      socket.on('error', () => {})
-      socket.write(text)
-      return socket
-    })
-    const received: Buffer[] = []
-    sockets[0]!.on('data', (data) => received.push(data))
-    const drip = setInterval(() => sockets[0]!.write('X: 1\r\n'), 20)
-    await Promise.all(sockets.map((socket) => closeOf(socket.resume())))
-    clearInterval(drip)
-    assert.match(Buffer.concat(received).toString(), /^HTTP\/1.1 408 .*request_timeout/s)
-    await served.close()
+  it('is cut off, however slowly it comes, and so is a connection that says nothing', async (t) => {
+    const send = await serveImpatient(t)
+    const slow = send('GET /health HTTP/1.1\r\nHost: localhost\r\n')
+    const silent = send('')
+    while (!slow.socket.destroyed) {
+      if (slow.socket.writable) slow.socket.write('X: 1\r\n')
+      await setTimeout(20, undefined, { signal: t.signal })
+    }
+    await silent.closed
+    assert.match(slow.said(), /^HTTP\/1.1 408 .*request_timeout/s)
   })
 
-  it('is not the body: that may take longer', async () => {
-    const served = await serveImpatient()
-    const socket = connect(served.port, '127.0.0.1')
-    const received: Buffer[] = []
-    const closed = closeOf(socket)
-    socket.on('data', (data) => received.push(data))
+  it('is not the body: that may take longer', async (t) => {
+    const send = await serveImpatient(t)
     const body = JSON.stringify({ nope: 'x'.repeat(40) })
-    const headers = ['Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close']
-    const all = [
+    const head = [
       'POST /v1/sandboxes HTTP/1.1',
       'Host: localhost',
       `Authorization: Bearer ${TEST_KEY}`,
-      ...headers,
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+      'Expect: 100-continue',
+      'Connection: close',
     ]
-    socket.write(`${all.join('\r\n')}\r\n\r\n`)
-    for (const character of body) {
-      socket.write(character)
-      await new Promise((resolve) => setTimeout(resolve, 15))
+    const text = `${head.join('\r\n')}\r\n\r\n`
+    let sent = send(text)
+    while (!sent.said().startsWith('HTTP/1.1 100 ')) {
+      // On a machine that stalls even a whole head may come too late.
+      if (sent.socket.destroyed) sent = send(text)
+      await setTimeout(10, undefined, { signal: t.signal })
     }
-    await closed
-    assert.match(Buffer.concat(received).toString(), /^HTTP\/1.1 400 .*nope: there is no such field/s)
-    await served.close()
+    for (const character of body) {
+      sent.socket.write(character)
+      await setTimeout(15)
+    }
+    await sent.closed
+    assert.match(sent.said(), /\r\n\r\nHTTP\/1.1 400 .*nope: there is no such field/s)
   })
 })

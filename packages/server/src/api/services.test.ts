@@ -251,7 +251,7 @@ describe('services', () => {
   })
 
   it('do not hold a server up that is told to stop, nor do those who wait for them', async () => {
-    const other = await startTestApi({ drainTimeoutMs: 600_000 })
+    await using other = await startTestApi({ drainTimeoutMs: 600_000 })
     const theirs = await TestServices.open(other)
     await theirs.start({ name: 'slow', start: 'sleep 600' })
     await theirs.reach('slow', 'running')

@@ -87,7 +87,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
       await close()
       assert.deepEqual(processesIn(dataDir), [], 'a command outlived its server')
       assert.deepEqual(slotsOf(dataDir), [], 'something of the server stayed on the machine')
-      rmSync(dataDir, { recursive: true })
+      rmSync(dataDir, { recursive: true, force: true })
       assert.ok(!existsSync(dataDir))
     },
   }

@@ -69,11 +69,10 @@ describe('a transfer of a file', () => {
         response.on('end', () =>
           resolve({ status: response.statusCode!, closed: response.headers.connection === 'close' }),
         )
-        clearInterval(timer)
         sent.destroy()
       })
       const timer = setInterval(() => sent.write(Buffer.alloc(64 * 1024)), 1)
-      sent.on('error', reject)
+      sent.on('error', reject).on('close', () => clearInterval(timer))
     })
     assert.deepEqual({ status, closed }, { status: 409, closed: true })
   })

@@ -171,7 +171,7 @@ test('a pull that is cancelled on its way stops and leaves nothing; another call
   await images.pull(reference, { insecure })
 })
 
-test('a server that is killed while it pulls leaves no process, and the next one sweeps what it wrote', async () => {
+test('a server that is killed while it pulls leaves no process, and the next one sweeps what it wrote', async (t) => {
   await using dir = await scratch()
   await registry.push('team/killed:1', LAYERS)
   registry.door = 'stall'
@@ -184,6 +184,7 @@ test('a server that is killed while it pulls leaves no process, and the next one
   const server = spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  t.after(() => server.kill('SIGKILL'))
   await once(server.stdout, 'data')
   const [left] = await readdir(imagesDir)
   const pullers = await processesWith(left!)

@@ -105,7 +105,7 @@ describe('previews', () => {
   })
 
   it('end when the server does, also while somebody reads', async () => {
-    const own = await openLab({ drainTimeoutMs: 200 })
+    await using own = await openLab({ drainTimeoutMs: 200 })
     const shown = await own.show((_incoming, outgoing) => void outgoing.write('for ever'))
     const response = await fetch(shown.url)
     const reader = response.body!.getReader()
