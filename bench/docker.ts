@@ -54,22 +54,48 @@ export class Docker {
     await this.#docker(['run', '--rm', '--network', 'none', IMAGE, ...command])
   }
 
-  /** A container that stays, for docker exec; `stream` answers with the milliseconds to the first byte of the output. */
-  async withContainer<T>(
-    use: (
-      exec: (command: string[]) => Promise<void>,
-      stream: (command: string[]) => Promise<number>,
-    ) => Promise<T>,
-  ): Promise<T> {
-    const id = (await this.#docker(['run', '--detach', '--network', 'none', IMAGE, 'sleep', '3600'])).trim()
-    try {
-      return await use(
-        async (command) => void (await this.#docker(['exec', id, ...command])),
-        (command) => this.#firstByte(['exec', id, ...command]),
-      )
-    } finally {
-      await this.#docker(['rm', '--force', id])
-    }
+  /** A container that stays until `remove`; its id. */
+  async start(command: string[] = ['sleep', '3600']): Promise<string> {
+    return (await this.#docker(['run', '--detach', '--network', 'none', IMAGE, ...command])).trim()
+  }
+
+  async exec(id: string, command: string[]): Promise<void> {
+    await this.#docker(['exec', id, ...command])
+  }
+
+  /** Milliseconds to the first byte of the output. */
+  async firstByte(id: string, command: string[]): Promise<number> {
+    const started = performance.now()
+    const child = spawn('docker', ['--host', this.#host, 'exec', id, ...command], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const ended = once(child, 'close')
+    await once(child.stdout, 'data')
+    const ms = performance.now() - started
+    await ended
+    return ms
+  }
+
+  /** `docker cp`; one of the two is `container:path`. */
+  async copy(from: string, to: string): Promise<void> {
+    await this.#docker(['cp', from, to])
+  }
+
+  /** The container's files as an image, and a first command in a container of it. */
+  async commit(id: string): Promise<string> {
+    return (await this.#docker(['commit', id])).trim()
+  }
+
+  async runImage(image: string, command: string[]): Promise<void> {
+    await this.#docker(['run', '--rm', '--network', 'none', image, ...command])
+  }
+
+  async remove(ids: string[]): Promise<void> {
+    if (ids.length > 0) await this.#docker(['rm', '--force', ...ids])
+  }
+
+  async removeImage(image: string): Promise<void> {
+    await this.#docker(['image', 'rm', '--force', image])
   }
 
   async version(): Promise<string> {
@@ -90,16 +116,6 @@ export class Docker {
 
   async #docker(args: string[]): Promise<string> {
     return (await execute('docker', ['--host', this.#host, ...args])).stdout
-  }
-
-  async #firstByte(args: string[]): Promise<number> {
-    const started = performance.now()
-    const child = spawn('docker', ['--host', this.#host, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-    const ended = once(child, 'close')
-    await once(child.stdout, 'data')
-    const ms = performance.now() - started
-    await ended
-    return ms
   }
 
   async #ready(): Promise<void> {

@@ -1,31 +1,94 @@
-import type { Row } from './figure.ts'
+// The board as Markdown: one table with everything, and the short one of the README.
+import { middle, type Row } from './figure.ts'
 import type { Samples } from './measure.ts'
+import { short } from './plot/svg.ts'
 
-/** The board as Markdown. */
-export function printTable(rows: readonly Row[]): string {
-  const cells = rows.map((row) => [
-    row.figure,
-    row.unit,
-    ...numbers(row.islet),
-    ...comparison(row),
-    row.note ?? '',
-  ])
-  const head = ['figure', 'unit', 'n', 'p50', 'p95', 'p99', 'Docker p50', 'ratio', 'note']
-  const widths = head.map((title, column) =>
-    Math.max(title.length, ...cells.map((row) => row[column]!.length)),
+const FULL = [
+  'figure',
+  'unit',
+  'n',
+  'failed',
+  'p50',
+  'p95',
+  'p99',
+  'Docker',
+  'faster',
+  'floor',
+  '× floor',
+  'budget',
+  'held',
+  'note',
+]
+
+/** Every row, with everything that was measured. */
+export function fullTable(rows: readonly Row[]): string {
+  return table(
+    FULL,
+    rows.map((row) => [
+      row.figure,
+      row.unit,
+      ...numbers(row.islet),
+      ...beside(row),
+      ...verdict(row),
+      row.note ?? '',
+    ]),
   )
-  const line = (row: string[]) => `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`
-  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...cells.map(line)].join('\n')
+}
+
+/** The rows that have a budget, and those named. */
+export function shortTable(rows: readonly Row[], ids: readonly string[]): string {
+  const shown = rows.filter((row) => row.budgets || ids.includes(row.id))
+  return table(
+    ['figure', 'p50', 'p99', 'Docker', 'faster', 'floor', 'budget', 'held'],
+    shown.map((row) => {
+      const [, , p50, , p99] = numbers(row.islet)
+      const [docker, faster, floor] = beside(row)
+      const unit = (cell: string) => (cell === '' ? '' : `${cell} ${row.unit}`)
+      return [row.figure, unit(p50!), unit(p99!), unit(docker!), faster!, unit(floor!), ...verdict(row)]
+    }),
+  )
+}
+
+export function failedIn(rows: readonly Row[]): number {
+  return rows.reduce((sum, { islet }) => sum + (typeof islet === 'number' ? 0 : islet.failed), 0)
 }
 
 function numbers(value: Samples | number): string[] {
-  if (typeof value === 'number') return ['', String(value), '', '']
-  return [String(value.n), String(value.p50), String(value.p95), String(value.p99)]
+  if (typeof value === 'number') return ['', '', short(value), '', '']
+  return [value.n, value.failed, ...[value.p50, value.p95, value.p99].map(short)].map(String)
 }
 
-function comparison({ islet, docker }: Row): string[] {
-  if (docker === undefined) return ['', '']
-  const ours = typeof islet === 'number' ? islet : islet.p50
-  const theirs = typeof docker === 'number' ? docker : docker.p50
-  return [String(theirs), `1/${(theirs / ours).toFixed(1)}`]
+/** Docker's p50 and how many times faster we are; the floor's p50 and how many times it we are. */
+function beside({ islet, docker, floor, unit }: Row): string[] {
+  // Of a rate more is better.
+  const more = unit.includes('/s') || unit.includes('per second')
+  const times = (ours: number, other: number) => (more ? other / ours : ours / other)
+  const cells: string[] = []
+  for (const [other, invert] of [
+    [docker, true],
+    [floor, false],
+  ] as const) {
+    if (other === undefined || !middle(islet) || !middle(other)) {
+      cells.push(other === undefined ? '' : short(middle(other)), '')
+      continue
+    }
+    const ratio = times(middle(islet), middle(other))
+    cells.push(short(middle(other)), `${short(invert ? 1 / ratio : ratio)}×`)
+  }
+  return cells
+}
+
+function verdict({ budgets = [] }: Row): string[] {
+  const missed = budgets.filter(({ held }) => !held).map(({ budget }) => budget)
+  const held = missed.length > 0 ? `**missed**: ${missed.join(', ')}` : 'yes'
+  return [budgets.map(({ budget }) => budget).join(', '), budgets.length === 0 ? '' : held]
+}
+
+function table(head: readonly string[], rows: readonly string[][]): string {
+  const widths = head.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => row[column]!.length)),
+  )
+  const line = (row: readonly string[]) =>
+    `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n')
 }

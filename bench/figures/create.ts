@@ -1,36 +1,109 @@
-// A new sandbox to the result of its first command, one after another; nothing is kept warm. Removal is not in the clock.
-import type { Figure } from '../figure.ts'
-import { sample, summarise } from '../measure.ts'
+// A new sandbox to the result of its first command, one after another: made from nothing, out of the pool, and out of the pool on a snapshot.
+import type { Sandbox } from 'islet'
+import type { Figure, Row } from '../figure.ts'
+import { sample, Tally } from '../measure.ts'
+import { BenchServer, COLD, ran, runTrue, warm } from '../server.ts'
 
 const WARMUP = 3
+/** How many shells wait when a sample begins. */
+const POOL = 4
 
-export const createFigure: Figure = async ({ create, docker, quick }) => {
-  const made: number[] = []
-  const total: number[] = []
-  const removed: number[] = []
-  for (let index = 0; index < WARMUP + (quick ? 10 : 100); index++) {
-    const started = performance.now()
-    const sandbox = await create()
-    const created = performance.now()
-    const { exitCode } = await sandbox.exec.run(['true'])
-    const ended = performance.now()
-    if (exitCode !== 0) throw new Error('true failed')
-    await sandbox.kill()
-    made.push(created - started)
-    total.push(ended - started)
-    removed.push(performance.now() - ended)
-  }
-  const figures = [made, total, removed].map((times) => summarise(times.slice(WARMUP)))
-  const dockerRun = docker && summarise(await sample(quick ? 3 : 20, 1, () => docker.run(['true'])))
-  return [
-    { figure: 'create, cold', islet: figures[0]!, unit: 'ms' },
+export const createFigure: Figure = {
+  method:
+    'One sandbox after another is made, runs `true` and is removed; removal has its own line. Cold: a server whose pool is off. ' +
+    'Warm: a server with 4 shells waiting, each sample begins when all 4 are ready. From a snapshot: the same with a snapshot that ' +
+    'has a file of its own. Docker: `docker run --rm` of `true` on the same root filesystem. Floor: cold, `runc run` of `true` on ' +
+    'a prepared bundle; warm, a bare `posix_spawn` of `true` through a unix socket.',
+
+  async measure({ docker, floor, quick }) {
+    const n = quick ? 10 : 100
+    const dockerRun =
+      docker && (await sample('docker run', quick ? 3 : 20, 1, () => docker.run(['true']))).summary()
+    const bareRunc = await floor.container(quick ? 5 : 30)
+    const bareSpawn = await floor.spawn(quick ? 100 : 1000)
+    const rows: Row[] = []
     {
-      figure: 'create, cold, to first result',
-      islet: figures[1]!,
-      docker: dockerRun,
+      await using server = await BenchServer.start(COLD)
+      const cold = await measure('create, cold', n, () => server.create())
+      rows.push(
+        { id: 'create-cold', figure: 'create, cold', unit: 'ms', islet: cold.made.summary() },
+        {
+          id: 'create-cold-first',
+          figure: 'create, cold, to first result',
+          unit: 'ms',
+          islet: cold.first.summary(),
+          docker: dockerRun,
+          floor: bareRunc,
+          note: '`docker run`; `runc run`',
+        },
+        { id: 'delete', figure: 'delete', unit: 'ms', islet: cold.removed.summary() },
+      )
+    }
+    await using server = await BenchServer.start(warm(POOL))
+    const warmed = await measure(
+      'create, warm',
+      n,
+      () => server.create(),
+      () => server.filled(),
+    )
+    rows.push(
+      { id: 'create-warm', figure: 'create, warm', unit: 'ms', islet: warmed.made.summary() },
+      {
+        id: 'create-warm-first',
+        figure: 'create, warm, to first result',
+        unit: 'ms',
+        islet: warmed.first.summary(),
+        docker: dockerRun,
+        floor: bareSpawn,
+        note: '`docker run`; `posix_spawn`',
+      },
+    )
+    const source = await server.create()
+    await ran(source, 'echo saved > note')
+    const snapshot = await source.createSnapshot()
+    await source.kill()
+    const fromSnapshot = await measure(
+      'create from a snapshot, warm',
+      quick ? 5 : 50,
+      () => server.create({ snapshot: snapshot.id }),
+      () => server.filled(),
+    )
+    await server.islet.snapshots.delete(snapshot.id)
+    rows.push({
+      id: 'create-snapshot-first',
+      figure: 'create from a snapshot, warm, to first result',
       unit: 'ms',
-      note: 'docker run',
-    },
-    { figure: 'delete', islet: figures[2]!, unit: 'ms' },
-  ]
+      islet: fromSnapshot.first.summary(),
+      docker: dockerRun,
+      floor: bareSpawn,
+      note: '`docker run`; `posix_spawn`',
+    })
+    return rows
+  },
+}
+
+/** A sample is counted as failed once, in `first`, whichever of its steps failed. */
+async function measure(
+  figure: string,
+  n: number,
+  create: () => Promise<Sandbox>,
+  before: () => Promise<void> = async () => {},
+): Promise<{ made: Tally; first: Tally; removed: Tally }> {
+  const [made, first, removed] = [new Tally(figure), new Tally(figure), new Tally(figure)]
+  for (let index = 0; index < WARMUP + n; index++) {
+    await first.attempt(async () => {
+      await before()
+      const started = performance.now()
+      const sandbox = await create()
+      const created = performance.now()
+      await runTrue(sandbox)
+      const ended = performance.now()
+      await sandbox.kill()
+      if (index < WARMUP) return
+      made.times.push(created - started)
+      first.times.push(ended - started)
+      removed.times.push(performance.now() - ended)
+    })
+  }
+  return { made, first, removed }
 }

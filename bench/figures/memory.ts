@@ -1,53 +1,96 @@
-// What an idle sandbox costs: how much memory the whole machine holds before and after making 50, by the kernel's own
-// account of everything that cannot simply be dropped, and what the cgroups say.
-import { readFileSync } from 'node:fs'
-import { setTimeout } from 'node:timers/promises'
+// What an idle sandbox costs the whole machine: the slope of the line through its used memory at several counts of sandboxes.
 import type { Sandbox } from 'islet'
+import type { Docker } from '../docker.ts'
 import type { Figure } from '../figure.ts'
-import { round } from '../measure.ts'
+import { fit, type Line, round, Tally } from '../measure.ts'
+import { kernelBytes, usedBytes } from '../memory.ts'
+import { BenchServer, COLD, runTrue } from '../server.ts'
+import { MIB } from '../sizes.ts'
 
-const COUNT = 50
-// For what the kernel frees and writes a little later.
-const SETTLE_MS = 3000
-const MIB = 1024 * 1024
+const COUNTS = [0, 50, 100, 200, 300]
+const QUICK_COUNTS = [0, 10, 20, 40]
+const DOCKER_COUNTS = [0, 10, 20, 30]
+const AT_ONCE = 8
 
-export const memoryFigure: Figure = async ({ create, server, quick }) => {
-  const count = quick ? 10 : COUNT
-  // The first one pays for what all share: page cache of the guest, the image.
-  const first = await create()
-  await setTimeout(SETTLE_MS)
-  const before = { held: heldBytes(), server: rssBytes(server.pid) }
-  const sandboxes: Sandbox[] = []
-  for (let index = 0; index < count; index++) sandboxes.push(await create())
-  await setTimeout(SETTLE_MS)
-  const held = (heldBytes() - before.held) / count
-  const growth = (rssBytes(server.pid) - before.server) / count
-  const accounts = await Promise.all(sandboxes.map(async (sandbox) => (await sandbox.usage()).memoryBytes))
-  await Promise.all([first, ...sandboxes].map((sandbox) => sandbox.kill()))
-  const mean = accounts.reduce((sum, bytes) => sum + bytes, 0) / count
-  return [
-    {
-      figure: `idle sandbox, all-in, at ${count}`,
-      islet: round(held / MIB),
-      unit: 'MiB',
-      note: 'processes, slabs, page tables, stacks, per-CPU',
-    },
-    { figure: `idle sandbox, its cgroup, at ${count}`, islet: round(mean / MIB), unit: 'MiB' },
-    { figure: `idle sandbox, server's share, at ${count}`, islet: round(growth / MIB), unit: 'MiB' },
-  ]
+export const memoryFigure: Figure = {
+  method:
+    'Sandboxes are made (no pool), each runs `true` once and is left alone; at 0, 50, 100, 200 and 300 of them the memory that the machine ' +
+    'uses is read: all but free memory after `sync` and dropping the caches, the median of five readings, without the bench itself. The ' +
+    "figure is the slope of the line of least squares: processes, kernel, the server's growth and whatever else grows, while what all " +
+    "share (the guest's code, the image) counts nothing. ± is the standard error of the slope. The parts beside it are a check: the mean of " +
+    "the cgroups' own accounts (which hold part of the kernel's), the slope of the server's resident set, the slope of the kernel's " +
+    'unreclaimable slabs, stacks, page tables and per-CPU memory. Docker: the same with `sleep` in containers, at 0, 10, 20 and 30.',
+
+  async measure({ docker, quick }) {
+    const tally = new Tally('idle memory')
+    const sandboxes: Sandbox[] = []
+    const [used, server, kernel]: [number, number][][] = [[], [], []]
+    await using bench = await BenchServer.start(COLD)
+    const add = async () => {
+      const sandbox = await bench.create()
+      sandboxes.push(sandbox)
+      await runTrue(sandbox)
+    }
+    // The first ones pay for what all share.
+    await grow(tally, AT_ONCE, add)
+    const already = sandboxes.length
+    for (const count of quick ? QUICK_COUNTS : COUNTS) {
+      await grow(tally, count + already - sandboxes.length, add)
+      used!.push([count, (await usedBytes()) / MIB])
+      server!.push([count, bench.rssBytes / MIB])
+      kernel!.push([count, kernelBytes() / MIB])
+    }
+    const accounts = await Promise.all(sandboxes.map(async (sandbox) => (await sandbox.usage()).memoryBytes))
+    const cgroup = accounts.reduce((sum, bytes) => sum + bytes, 0) / accounts.length / MIB
+    const line = fit(used!)
+    const containers = docker && (await dockerLine(docker))
+    return [
+      {
+        id: 'memory-all-in',
+        figure: 'idle sandbox, all-in memory',
+        unit: 'MiB',
+        islet: round(line.slope),
+        docker: containers && round(containers.slope),
+        note: `± ${round(line.error)}${tally.failed > 0 ? `, ${tally.failed} creates failed` : ''}${containers ? `; a container ± ${round(containers.error)}` : ''}`,
+        points: used!.map(([count, mib]) => [count, round(mib - line.intercept)]),
+      },
+      {
+        id: 'memory-cgroup',
+        figure: 'idle sandbox, by its cgroup',
+        unit: 'MiB',
+        islet: round(cgroup),
+        note: 'mean; part of the above',
+      },
+      ...(
+        [
+          ['memory-server', "idle sandbox, server's growth", server!],
+          ['memory-kernel', "idle sandbox, kernel's own memory", kernel!],
+        ] as const
+      ).map(([id, figure, points]) => {
+        const { slope, error } = fit(points)
+        return { id, figure, unit: 'MiB', islet: round(slope), note: `± ${round(error)}; part of the above` }
+      }),
+    ]
+  },
 }
 
-/** Free memory would be simpler, but it also moves with the page cache and with what earlier work still gives back. */
-const HELD = ['AnonPages', 'Shmem', 'Slab', 'PageTables', 'KernelStack', 'Percpu']
-
-function heldBytes(): number {
-  const text = readFileSync('/proc/meminfo', 'utf8')
-  return HELD.reduce(
-    (sum, name) => sum + Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) * 1024,
-    0,
-  )
+/** Adds this many, some at once; one that fails is counted. */
+export async function grow(tally: Tally, count: number, add: () => Promise<void>): Promise<void> {
+  let left = count
+  const caller = async () => {
+    while (left-- > 0) await tally.attempt(add)
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, caller))
 }
 
-function rssBytes(pid: number): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024
+async function dockerLine(docker: Docker): Promise<Line> {
+  const tally = new Tally('docker run, idle')
+  const ids: string[] = []
+  const points: [number, number][] = []
+  for (const count of DOCKER_COUNTS) {
+    await grow(tally, count - ids.length, async () => void ids.push(await docker.start()))
+    points.push([count, (await usedBytes()) / MIB])
+  }
+  await docker.remove(ids)
+  return fit(points)
 }

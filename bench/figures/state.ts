@@ -1,87 +1,150 @@
-// A sandbox with 20,000 changed files of 50 MB in all: how long it stands still for a checkpoint, and how long a checkpoint, a
-// fork, a restore and a wake take, each to the result of a first command. Beside it the same where layers are copied.
+// A sandbox with 20,000 changed files of 50 MB in all: how long it stands still for a checkpoint, and how long a checkpoint, a fork, a
+// restore and a wake take, each to the result of a first command. With a pool, without one, and where layers are copied.
 import { setTimeout } from 'node:timers/promises'
-import { Sandbox } from 'islet'
-import { baseImageForTests } from '../../packages/server/src/image/testing.ts'
-import { TestServer } from '../../tests/support/server.ts'
+import type { Sandbox } from 'islet'
+import type { Docker } from '../docker.ts'
 import type { Figure, Row } from '../figure.ts'
-import { summarise } from '../measure.ts'
+import { Tally } from '../measure.ts'
+import { BenchServer, COLD, ran, runTrue, warm } from '../server.ts'
+import { CHANGE } from '../sizes.ts'
 
-const FILES = 20_000
-const BYTES = 50_000_000
-const CHANGE = `python3 -c "
-import os
-for i in range(${FILES}):
-    d = f'/workspace/tree/{i // 100}'
-    if i % 100 == 0: os.makedirs(d, exist_ok=True)
-    with open(f'{d}/{i}', 'wb') as f: f.write(os.urandom(${BYTES / FILES}))
-"`
 const MANY = 10
 const SETTLE_MS = 200
+/** For ten forks at once, and one for a restore. */
+const POOL = 12
 
-export const stateFigure: Figure = async ({ create, quick }) => {
-  const { imagesDir } = await baseImageForTests()
-  const env = { ISLET_IMAGE_DIR: imagesDir, ISLET_LOG_LEVEL: 'warn', ISLET_STORAGE: 'copy' }
-  const pooled = await measure(create, quick ? 2 : 10)
-  await using copying = await TestServer.start({ env })
-  const copied = await measure(() => Sandbox.create({ url: copying.url, apiKey: copying.key }), quick ? 1 : 4)
-  return Object.entries(pooled).flatMap(([name, times]): Row[] => [
-    { figure: name, islet: summarise(times), unit: 'ms' },
-    { figure: `${name}, copying`, islet: summarise(copied[name]!), unit: 'ms' },
-  ])
+const NAMES: Record<string, string> = {
+  checkpoint: 'checkpoint',
+  'checkpoint-frozen': 'checkpoint, frozen',
+  'fork-first': 'fork, to first result',
+  'fork-frozen': 'fork, frozen',
+  'fork-again-first': 'fork after few more changes, to first result',
+  'fork-many-first': `fork x${MANY} after few more changes, to all first results`,
+  restore: 'restore, to first result',
+  hibernate: 'hibernate',
+  wake: 'wake, to first result',
 }
 
-/** Every file is written again before each checkpoint, so that there is all of it to save. */
-async function measure(create: () => Promise<Sandbox>, rounds: number): Promise<Record<string, number[]>> {
-  await using sandbox = await create()
-  const times: Record<string, number[]> = {}
-  const note = (name: string, ms: number) => {
-    times[name] ??= []
-    times[name].push(ms)
-  }
-  const time = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
-    const started = performance.now()
-    const result = await work()
-    note(name, performance.now() - started)
-    return result
-  }
+export const stateFigure: Figure = {
+  method:
+    'A sandbox with 20,000 files of 50 MB in all, every one written again before each checkpoint and before each fork and not yet on disk; ' +
+    '`frozen` is how long the sandbox stood still, as the server says. A fork is to the result of `true` in it. `After few more changes`: ' +
+    'again, with 100 files changed since the last one, and ten at once. Restore in place and wake are to the result of `true` as well. ' +
+    'Warm: 12 shells wait before each. Cold: the pool is off. Copying: no pool, `ISLET_STORAGE=copy` on a plain directory. Docker: ' +
+    '`docker commit` of a container with the same change, for a fork with a `docker run` of it; it stands still all the while. Floor: ' +
+    '`cp -a` of such a tree on the same disk.',
+
+  async measure({ docker, floor, quick }) {
+    const rounds = quick ? 2 : 10
+    const bare = await floor.copyTree(quick ? 1 : 3)
+    const theirs = docker && (await dockerState(docker, quick ? 1 : 3))
+    const rows: Row[] = []
+    for (const [kind, settings, count] of [
+      ['warm', warm(POOL), rounds],
+      ['cold', COLD, rounds],
+      ['copying', { ...COLD, ISLET_STORAGE: 'copy' }, quick ? 1 : 3],
+    ] as const) {
+      await using server = await BenchServer.start(settings)
+      const tallies = await measure(server, kind, count)
+      for (const [id, tally] of Object.entries(tallies)) {
+        const beside = BESIDE[id]
+        rows.push({
+          id: idOf(id, kind),
+          figure: `${NAMES[id]}, ${kind}`,
+          unit: 'ms',
+          islet: tally.summary(),
+          docker: beside && theirs?.[beside].summary(),
+          floor: beside && bare,
+          note: beside && '`docker commit`; `cp -a`',
+        })
+      }
+    }
+    return rows
+  },
+}
+
+/** What Docker has for the same. */
+const BESIDE: Record<string, 'commit' | 'fork'> = {
+  checkpoint: 'commit',
+  'checkpoint-frozen': 'commit',
+  'fork-first': 'fork',
+  'fork-frozen': 'commit',
+}
+
+/** A checkpoint does not need the pool, so the first one is the figure; what follows it is told apart. */
+function idOf(id: string, kind: string): string {
+  if (id.startsWith('checkpoint')) return kind === 'warm' ? id : `${id}-${kind}`
+  return id.startsWith('fork') ? id.replace('fork', `fork-${kind}`) : `${id}-${kind}`
+}
+
+async function measure(server: BenchServer, kind: string, rounds: number): Promise<Record<string, Tally>> {
+  const tallies = Object.fromEntries(Object.keys(NAMES).map((id) => [id, new Tally(`${NAMES[id]}, ${kind}`)]))
+  const of = (id: string) => tallies[id]!
+  const sandbox = await server.create()
   for (let round = 0; round < rounds; round++) {
     await ran(sandbox, CHANGE)
-    const checkpoint = await time('checkpoint', () => sandbox.createCheckpoint(`round ${round}`))
-    note('checkpoint, frozen', checkpoint.frozenMs)
-    for (const count of [1, MANY]) {
-      await settled(sandbox)
-      const forks = await time(`fork x${count}, to all first results`, () => forked(sandbox, count))
-      note(`fork x${count}, frozen`, forks.frozenMs)
-      await Promise.all(forks.children.map((child) => child.kill()))
+    await server.filled()
+    const checkpoint = await of('checkpoint').time(() => sandbox.createCheckpoint(`round ${round}`))
+    if (checkpoint) of('checkpoint-frozen').times.push(checkpoint.frozenMs)
+    await ran(sandbox, CHANGE)
+    await server.filled()
+    const forks = await of('fork-first').time(() => forked(sandbox, 1))
+    if (forks) of('fork-frozen').times.push(forks.frozenMs)
+    await removed(of('fork-first'), forks)
+    for (const [id, count] of [
+      ['fork-again-first', 1],
+      ['fork-many-first', MANY],
+    ] as const) {
+      await ran(sandbox, 'cd tree/0 && for i in $(seq 100); do date > $i; done')
+      await setTimeout(SETTLE_MS)
+      await server.filled()
+      await removed(of(id), await of(id).time(() => forked(sandbox, count)))
     }
-    await time('restore, to first result', async () => {
-      await sandbox.restoreCheckpoint(checkpoint.id)
-      await ran(sandbox, 'true')
-    })
-    await time('hibernate', () => sandbox.hibernate())
-    await time('wake, to first result', () => ran(sandbox, 'true'))
+    await server.filled()
+    if (checkpoint) {
+      await of('restore').time(async () => {
+        await sandbox.restoreCheckpoint(checkpoint.id)
+        await runTrue(sandbox)
+      })
+    }
+    await of('hibernate').time(() => sandbox.hibernate())
+    await server.filled()
+    await of('wake').time(() => runTrue(sandbox))
   }
-  return times
+  return tallies
 }
 
-async function forked(source: Sandbox, count: number): Promise<{ children: Sandbox[]; frozenMs: number }> {
+interface Forks {
+  children: Sandbox[]
+  frozenMs: number
+}
+
+async function forked(source: Sandbox, count: number): Promise<Forks> {
   const forks = await source.fork({ count })
   const children = forks.map((fork) => {
     if (!fork.ok) throw fork.error
     return fork.sandbox
   })
-  await Promise.all(children.map((child) => ran(child, 'true')))
+  await Promise.all(children.map(runTrue))
   return { children, frozenMs: forks.frozenMs }
 }
 
-/** A few files of the 20,000 are changed since the last one, and the machine has done what that left to do. */
-async function settled(sandbox: Sandbox): Promise<void> {
-  await ran(sandbox, 'cd /workspace/tree/0 && for i in $(seq 100); do date > $i; done')
-  await setTimeout(SETTLE_MS)
+async function removed(tally: Tally, forks: Forks | undefined): Promise<void> {
+  await Promise.all((forks?.children ?? []).map((child) => tally.attempt(() => child.kill())))
 }
 
-async function ran(sandbox: Sandbox, command: string): Promise<void> {
-  const { exitCode, stderr } = await sandbox.exec.run(command)
-  if (exitCode !== 0) throw new Error(`${command}: ${stderr}`)
+async function dockerState(docker: Docker, rounds: number): Promise<{ commit: Tally; fork: Tally }> {
+  const [commit, fork] = [new Tally('docker commit'), new Tally('docker commit and run')]
+  const container = await docker.start()
+  for (let round = 0; round < rounds; round++) {
+    await docker.exec(container, ['sh', '-c', `mkdir -p /workspace && cd /workspace && ${CHANGE}`])
+    const image = await fork.time(async () => {
+      const image = await commit.time(() => docker.commit(container))
+      await docker.runImage(image!, ['true'])
+      return image!
+    })
+    if (image) await docker.removeImage(image)
+  }
+  await docker.remove([container])
+  return { commit, fork }
 }

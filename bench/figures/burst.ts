@@ -1,0 +1,79 @@
+// 100 creates at the same moment, each with one command: how long until the last one has its result, and how long each took.
+import type { Sandbox } from 'islet'
+import type { Figure, Row } from '../figure.ts'
+import { curveOf, Tally } from '../measure.ts'
+import { BenchServer, COLD, runTrue, warm } from '../server.ts'
+
+const COUNT = 100
+/** Some more than are taken, so that the last of the burst finds one too. */
+const POOL = 110
+
+export const burstFigure: Figure = {
+  method:
+    '100 creates begin at once, each followed by `true` in its sandbox; `all done` is from the first call to the last result of a ' +
+    'round, `each` from the first call to the own result. The sandboxes are removed before the next round. Warm: 110 shells wait ' +
+    'before each round. Cold: the pool is off. Docker: 100 `docker run --rm` of `true` at once, one round.',
+
+  async measure({ docker, quick }) {
+    const rounds = quick ? 1 : 5
+    const rows: Row[] = []
+    let dockerBurst: Burst | undefined
+    if (docker) {
+      dockerBurst = newBurst('docker run, 100 at once')
+      await burst(dockerBurst, () => docker.run(['true']))
+    }
+    for (const [id, words, settings] of [
+      ['warm', 'pool warm', warm(POOL)],
+      ['cold', 'pool off', COLD],
+    ] as const) {
+      await using server = await BenchServer.start(settings)
+      const result = newBurst(`100 creates at once, ${words}`)
+      for (let round = 0; round < rounds; round++) {
+        await server.filled()
+        const sandboxes: Sandbox[] = []
+        await burst(result, async () => {
+          const sandbox = await server.create()
+          sandboxes.push(sandbox)
+          await runTrue(sandbox)
+        })
+        await Promise.all(sandboxes.map((sandbox) => result.each.attempt(() => sandbox.kill())))
+      }
+      rows.push(
+        {
+          id: `burst-${id}-all`,
+          figure: `100 creates at once, ${words}: all done`,
+          unit: 'ms',
+          // A create that fails fails its round: it is counted here, where the budget is.
+          islet: { ...result.all.summary(), failed: result.each.failed },
+          docker: dockerBurst?.all.summary(),
+          note: '`docker run`',
+        },
+        {
+          id: `burst-${id}-each`,
+          figure: `100 creates at once, ${words}: each`,
+          unit: 'ms',
+          islet: { ...result.each.summary(), failed: 0 },
+          docker: dockerBurst?.each.summary(),
+          curve: curveOf(result.each.times),
+          note: '`docker run`',
+        },
+      )
+    }
+    return rows
+  },
+}
+
+interface Burst {
+  all: Tally
+  each: Tally
+}
+
+function newBurst(figure: string): Burst {
+  return { all: new Tally(figure), each: new Tally(figure) }
+}
+
+async function burst({ all, each }: Burst, operation: () => Promise<unknown>): Promise<void> {
+  const started = performance.now()
+  await Promise.all(Array.from({ length: COUNT }, () => each.time(operation)))
+  all.times.push(performance.now() - started)
+}

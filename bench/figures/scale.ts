@@ -1,0 +1,114 @@
+// What things cost with 10, 50, 100 and 500 idle sandboxes on the machine, and with 50 busy ones besides. Nothing should grow.
+import type { Sandbox } from 'islet'
+import type { Figure, Row } from '../figure.ts'
+import { round, sample, Tally } from '../measure.ts'
+import { usedBytes } from '../memory.ts'
+import { BenchServer, runTrue, warm } from '../server.ts'
+import { MIB } from '../sizes.ts'
+import { grow } from './memory.ts'
+
+const COUNTS = [10, 50, 100, 500]
+const QUICK_COUNTS = [10, 50]
+const BUSY = 50
+const POOL = 8
+const PAGE = 50
+/** Computes and prints a little ten times a second, without a new process each time. */
+const LOOP = `
+import time
+while True:
+    print(sum(i * i for i in range(5000)), flush=True)
+    time.sleep(0.1)
+`
+
+export const scaleFigure: Figure = {
+  method:
+    'Sandboxes are made 8 at a time until so many are alive; each has run `true` once and is idle. Then, with 8 shells waiting: create and ' +
+    'first result 30 times (each sandbox is removed again), `true` 300 times, a page of 50 of the list and one record 200 times each, one ' +
+    'after another. Memory is what the machine uses more than before the first, divided by the count (at 10 that is rough; the slope ' +
+    'above is the figure). Busy: 50 more sandboxes, each of which computes a little and prints a line ten times a second. Floor: a bare ' +
+    '`posix_spawn`, a bare HTTP request.',
+
+  async measure({ floor, quick }) {
+    const rows: Row[] = []
+    const tally = new Tally('sandboxes of scale')
+    const idle: Sandbox[] = []
+    await using server = await BenchServer.start({ ...warm(POOL), ISLET_MAX_SANDBOXES: '2000' })
+    const samples = quick ? { create: 5, exec: 50, read: 50 } : { create: 30, exec: 300, read: 200 }
+    const bareSpawn = await floor.spawn(samples.exec)
+    const bareRequest = await floor.request(samples.read)
+    const before = await usedBytes()
+    const add = async () => {
+      const sandbox = await server.create()
+      idle.push(sandbox)
+      await runTrue(sandbox)
+    }
+    const measureAt = async (id: string, at: string) => {
+      await server.filled()
+      const made = new Tally(`create ${at}`)
+      const first = await creates(server, `create ${at}`, samples.create, made)
+      const exec = await sample(`exec ${at}`, samples.exec, 20, () => runTrue(idle[0]!))
+      const list = await sample(`list ${at}`, samples.read, 10, () =>
+        server.islet.sandboxes.list({ limit: PAGE }),
+      )
+      const get = await sample(`get ${at}`, samples.read, 10, () => server.islet.sandboxes.get(idle[0]!.id))
+      const add = (name: string, figure: string, tally: Tally, floor?: Row['floor']) =>
+        rows.push({
+          id: `scale-${id}-${name}`,
+          figure: `${at}: ${figure}`,
+          unit: 'ms',
+          islet: tally.summary(),
+          floor,
+        })
+      add('create', 'create, warm', made)
+      add('first', 'create, warm, to first result', first, bareSpawn)
+      add('exec', 'exec', exec, bareSpawn)
+      add('list', `list, a page of ${PAGE}`, list, bareRequest)
+      add('get', 'get', get, bareRequest)
+    }
+    for (const count of quick ? QUICK_COUNTS : COUNTS) {
+      await grow(tally, count - idle.length, add)
+      const at = `${count} idle`
+      await server.filled()
+      const each = ((await usedBytes()) - before) / count / MIB
+      await measureAt(String(count), at)
+      rows.push(
+        { id: `scale-${count}-memory`, figure: `${at}: all-in memory each`, unit: 'MiB', islet: round(each) },
+        {
+          id: `scale-${count}-server`,
+          figure: `${at}: server memory`,
+          unit: 'MiB',
+          islet: round(server.rssBytes / MIB),
+        },
+      )
+    }
+    const last = idle.length
+    await grow(tally, BUSY, async () => {
+      const sandbox = await server.create()
+      await sandbox.exec.spawn(['python3', '-c', LOOP])
+    })
+    await measureAt('busy', `${last} idle and ${BUSY} busy`)
+    rows.push({
+      id: 'scale-failed',
+      figure: 'sandboxes that could not be made',
+      unit: '',
+      islet: tally.failed,
+    })
+    return rows
+  },
+}
+
+async function creates(server: BenchServer, figure: string, n: number, made: Tally): Promise<Tally> {
+  const first = new Tally(figure)
+  for (let index = 0; index < n; index++) {
+    await server.filled()
+    const started = performance.now()
+    const sandbox = await first.time(async () => {
+      const sandbox = await server.create()
+      made.times.push(performance.now() - started)
+      await runTrue(sandbox)
+      return sandbox
+    })
+    if (sandbox) await first.attempt(() => sandbox.kill())
+  }
+  return first
+}

@@ -1,0 +1,37 @@
+// The least that moving data costs: cp on the same disk, with the bytes really copied.
+import { execFile } from 'node:child_process'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Samples, sample, summarise } from '../measure.ts'
+import { MB, TRANSFER_BYTES, TREE } from '../sizes.ts'
+
+const execute = promisify(execFile)
+
+/** MB/s of `cp` of the file that is sent up and down. The first copy makes the target, as a first upload does. */
+export async function copyFile(directory: string, rounds: number): Promise<Samples> {
+  const [from, to] = [join(directory, 'from'), join(directory, 'to')]
+  await writeFile(from, Buffer.alloc(TRANSFER_BYTES, 7))
+  const copied = await sample('cp', rounds, 1, () => execute('cp', ['--reflink=never', from, to]))
+  await Promise.all([rm(from), rm(to)])
+  return summarise(
+    copied.times.map((ms) => TRANSFER_BYTES / MB / (ms / 1000)),
+    copied.failed,
+  )
+}
+
+/** Milliseconds of `cp -a` of the tree that is checkpointed and forked. */
+export async function copyTree(directory: string, rounds: number): Promise<Samples> {
+  const from = join(directory, 'tree')
+  const content = Buffer.alloc(TREE.bytes / TREE.files, 7)
+  for (let file = 0; file < TREE.files; file++) {
+    const folder = join(from, String(Math.floor(file / TREE.perFolder)))
+    if (file % TREE.perFolder === 0) await mkdir(folder, { recursive: true })
+    await writeFile(join(folder, String(file)), content)
+  }
+  const copied = await sample('cp -a', rounds, 0, (index) =>
+    execute('cp', ['-a', '--reflink=never', from, join(directory, `copy-${index}`)]),
+  )
+  await rm(directory, { recursive: true })
+  return copied.summary()
+}

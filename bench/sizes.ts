@@ -1,0 +1,18 @@
+// How much is moved, the same for Islet, Docker and the floor.
+export const MB = 1_000_000
+export const MIB = 1024 * 1024
+
+/** The file that goes up and down. */
+export const TRANSFER_BYTES = 256 * MB
+
+/** The change that is checkpointed and forked. */
+export const TREE = { files: 20_000, bytes: 50 * MB, perFolder: 100 }
+
+/** A command that makes the change anew, every file with new content, below the folder `tree`. */
+export const CHANGE = `python3 -c "
+import os
+for i in range(${TREE.files}):
+    d = f'tree/{i // ${TREE.perFolder}}'
+    if i % ${TREE.perFolder} == 0: os.makedirs(d, exist_ok=True)
+    with open(f'{d}/{i}', 'wb') as f: f.write(os.urandom(${TREE.bytes / TREE.files}))
+"`
