@@ -3,10 +3,11 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sandbox as SandboxInfo } from '@islet/contract'
 import { heldBy } from '../support/held.ts'
+import { WITHOUT_WARM } from '../support/server.ts'
 import { failsWith, say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
 
-const suite = await startSuite({ env: { ISLET_DEFAULT_RUNTIME: 'host' } })
+const suite = await startSuite({ env: { ISLET_DEFAULT_RUNTIME: 'host', ...WITHOUT_WARM } })
 const { islet, server } = suite
 
 test('a sandbox is made with all that was asked for', async () => {

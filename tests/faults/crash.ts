@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { heldBy, nothingLeft } from '../support/held.ts'
 import { slotOf } from '../support/leftovers.ts'
-import { TestServer, type TestServerOptions } from '../support/server.ts'
+import { TestServer, type TestServerOptions, WITHOUT_WARM } from '../support/server.ts'
 
 /** Milliseconds after the start of an operation; dense where most of its steps are. */
 export const MOMENTS = [0, 2, 5, 10, 20, 30, 40, 55, 70, 100]
@@ -42,7 +42,7 @@ export async function withServer(
   use: (server: TestServer) => Promise<void>,
   options: TestServerOptions = {},
 ): Promise<void> {
-  const server = await TestServer.start(options)
+  const server = await TestServer.start({ ...options, env: { ...WITHOUT_WARM, ...options.env } })
   const slot = slotOf(server.dataDir)
   try {
     await use(server)

@@ -14,6 +14,11 @@ export const ISLET = join(root, 'packages/cli/bin/islet.js')
 /** Loading its code takes a second of CPU time; on a machine that is busy with other tests that is half a minute. */
 const START_TIMEOUT_MS = 120_000
 
+/** Few, because most tests make few sandboxes. */
+const FEW_WARM = { ISLET_WARM_MIN: '1' }
+/** What the server holds on the machine is then what its sandboxes need. */
+export const WITHOUT_WARM = { ISLET_WARM_MAX: '0' }
+
 export interface TestServerOptions {
   env?: Record<string, string>
 }
@@ -66,7 +71,13 @@ export class TestServer {
     const port = this.url ? new URL(this.url).port : '0'
     this.output = ''
     const child = spawn(process.execPath, [ISLET, 'serve', '--port', port], {
-      env: { ...cleanEnv(), ISLET_LOG_FORMAT: 'json', ...this.#env, ISLET_DATA_DIR: this.dataDir },
+      env: {
+        ...cleanEnv(),
+        ISLET_LOG_FORMAT: 'json',
+        ...FEW_WARM,
+        ...this.#env,
+        ISLET_DATA_DIR: this.dataDir,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#child = child

@@ -1,0 +1,148 @@
+// The warm pool: what is made from it is like what is made without it, and nothing of it is used twice or left.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import type { Sandbox } from 'islet'
+import { heldBy } from '../support/held.ts'
+import { slotOf } from '../support/leftovers.ts'
+import { say } from '../support/shell.ts'
+import { type Suite, startSuite } from '../support/suite.ts'
+
+const large = await startSuite({ env: { ISLET_WARM_MIN: '100', ISLET_WARM_MAX: '100' } })
+const small = await startSuite({ env: { ISLET_WARM_MIN: '2', ISLET_WARM_MAX: '12' } })
+const none = await startSuite({ env: { ISLET_WARM_MAX: '0' } })
+
+test('a hundred creates at once from a warm pool share nothing, and all are gone afterwards', async () => {
+  await warm(large)
+  const waiting = new Set(shellsOf(large).keys())
+  const sandboxes = await Promise.all(
+    Array.from({ length: 100 }, (_, n) => large.create({ env: { N: `${n}` } })),
+  )
+  const seen = await Promise.all(
+    sandboxes.map(async (sandbox, n) => {
+      assert.equal(
+        await say(sandbox, 'ls -A /tmp /dev/shm /workspace; echo $N > /tmp/mine; echo $N'),
+        lines(n),
+      )
+      const [hostname, machineId, uids] = (
+        await say(sandbox, 'hostname; cat /etc/machine-id; tr -s " " < /proc/self/uid_map')
+      ).split('\n')
+      assert.equal(hostname, sandbox.id)
+      return { hostname, machineId, uids, shell: shellOf(large, uids!) }
+    }),
+  )
+  for (const key of ['hostname', 'machineId', 'uids', 'shell'] as const)
+    assert.equal(new Set(seen.map((each) => each[key])).size, 100, key)
+  assert.ok(seen.every(({ shell }) => waiting.has(shell)))
+  for (const [n, sandbox] of sandboxes.entries()) assert.equal(await say(sandbox, 'cat /tmp/mine'), `${n}`)
+  await Promise.all(sandboxes.map((sandbox) => sandbox.kill()))
+  assert.equal(heldBy(large.server).layers, 0)
+  const left = readdirSync(directoryOf(large))
+  assert.deepEqual(
+    seen.filter(({ shell }) => left.includes(shell)),
+    [],
+  )
+})
+
+test('a shell is used once, by whatever is made', async () => {
+  const used = new Set<string>()
+  const fromPool = async (make: () => Promise<Sandbox>) => {
+    await warm(small)
+    const waiting = shellsOf(small)
+    const sandbox = await make()
+    const uids = await say(sandbox, 'tr -s " " < /proc/self/uid_map')
+    const shell = shellOf(small, uids)
+    assert.ok(waiting.has(shell), 'it was waiting')
+    assert.ok(!used.has(shell), 'nobody used it before')
+    used.add(shell)
+    return sandbox
+  }
+  const source = await fromPool(() => small.create())
+  await say(source, 'echo one > /workspace/file')
+  const { id } = await source.createCheckpoint('one')
+  const { islet } = small
+  const snapshot = await source.createSnapshot({ tag: 'warm' })
+  await using fork = await fromPool(() => source.fork())
+  await using copy = await fromPool(() => islet.checkpoints.createSandbox(id))
+  await using fromTag = await fromPool(() => islet.sandboxes.create({ snapshot: 'warm' }))
+  for (const sandbox of [fork, copy, fromTag])
+    assert.equal(await say(sandbox, 'cat /workspace/file; hostname'), `one\n${sandbox.id}`)
+  await say(source, 'echo two > /workspace/file')
+  await fromPool(async () => {
+    await source.restoreCheckpoint(id)
+    return source
+  })
+  assert.equal(await say(source, 'cat /workspace/file; hostname'), `one\n${source.id}`)
+  await source.kill()
+  await islet.snapshots.delete(snapshot.id)
+})
+
+test('the pool grows with demand up to its ceiling, and shows it', async () => {
+  await warm(small)
+  const sandboxes = await Promise.all(Array.from({ length: 20 }, () => small.create()))
+  const { target } = (await small.islet.info()).warm
+  assert.equal(target, 12)
+  await Promise.all(sandboxes.map((sandbox) => sandbox.kill()))
+  assert.deepEqual(await warm(small), { ready: 12, target: 12, min: 2, max: 12 })
+})
+
+test('one that died while it waited is not given out', async () => {
+  await warm(small)
+  for (const { pid } of shellsOf(small).values()) process.kill(pid, 'SIGKILL')
+  // The server learns of it from the connections.
+  await setTimeout(200)
+  const sandboxes = await Promise.all(Array.from({ length: 4 }, () => small.create()))
+  for (const sandbox of sandboxes) assert.equal(await say(sandbox, 'hostname'), sandbox.id)
+  await Promise.all(sandboxes.map((sandbox) => sandbox.kill()))
+  await warm(small)
+  const { ready } = (await small.islet.info()).warm
+  assert.equal(heldBy(small.server).shells, ready)
+})
+
+test('without a pool nothing waits', async () => {
+  await using sandbox = await none.create()
+  assert.deepEqual((await none.islet.info()).warm, { ready: 0, target: 0, min: 0, max: 0 })
+  assert.equal(await say(sandbox, 'hostname'), sandbox.id)
+  assert.equal(heldBy(none.server).shells, 1)
+})
+
+async function warm({ islet }: Suite) {
+  for (;;) {
+    const { warm } = await islet.info()
+    if (warm.ready >= warm.target) return warm
+    await setTimeout(20)
+  }
+}
+
+/** The shells of a server: which host uids they have, and their first processes. */
+function shellsOf(suite: Suite): Map<string, { pid: number; uid: number }> {
+  const directory = directoryOf(suite)
+  return new Map(
+    readdirSync(directory).flatMap((id) => {
+      try {
+        const { pid } = JSON.parse(readFileSync(`${directory}/${id}/shell.json`, 'utf8')).process
+        const [, uid] = readFileSync(`/proc/${pid}/uid_map`, 'utf8').trim().split(/\s+/)
+        return [[id, { pid, uid: Number(uid) }] as const]
+      } catch {
+        // It is just being made or removed.
+        return []
+      }
+    }),
+  )
+}
+
+const directoryOf = ({ server }: Suite): string => `/run/islet/${slotOf(server.dataDir)}/s`
+
+/** The one whose uids a sandbox has, by what it prints of its /proc/self/uid_map. */
+function shellOf(suite: Suite, uidMap: string): string {
+  const uid = Number(uidMap.trim().split(' ')[1])
+  const found = [...shellsOf(suite)].filter(([, shell]) => shell.uid === uid)
+  assert.equal(found.length, 1, `one shell with uid ${uid}`)
+  return found[0]![0]
+}
+
+/** What `ls -A` of several empty directories prints, and then a number. */
+function lines(n: number): string {
+  return `/dev/shm:\n\n/tmp:\n\n/workspace:\n${n}`
+}

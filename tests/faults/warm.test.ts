@@ -1,0 +1,74 @@
+// Servers with a warm pool that are killed: what waited is gone, what was made from it goes on, nothing is half bound.
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { hasCode, type Sandbox } from 'islet'
+import { heldBy } from '../support/held.ts'
+import { slotOf } from '../support/leftovers.ts'
+import type { TestServer } from '../support/server.ts'
+import { say } from '../support/shell.ts'
+import { crashDuring, MOMENTS, withServer } from './crash.ts'
+
+const WARM = { env: { ISLET_WARM_MIN: '3', ISLET_WARM_MAX: '3', ISLET_DEFAULT_RUNTIME: 'host' } }
+
+test('shells that waited when the server was killed are never used, and leave nothing', () =>
+  withServer(async (server) => {
+    const sandbox = await server.islet().sandboxes.create()
+    await warm(server)
+    const before = shellsOf(server)
+    await server.kill()
+    await server.start()
+    await warm(server)
+    const kept = shellsOf(server).filter((shell) => before.includes(shell))
+    assert.equal(kept.length, 1, 'only that of the sandbox')
+    assert.equal(await say(await again(server, sandbox), 'hostname'), sandbox.id)
+    assert.equal(heldBy(server).shells, 4)
+    assert.equal(heldBy(server).cgroups, 4)
+  }, WARM))
+
+test('a create or restore from a warm shell that a crash cuts off is whole or not there', () =>
+  withServer(async (server) => {
+    const first = await server.islet().sandboxes.create()
+    await say(first, 'echo saved > /workspace/file')
+    const { id } = await first.createCheckpoint('saved')
+    for (const moment of MOMENTS.filter((ms) => ms <= 40)) {
+      await warm(server)
+      await crashDuring(server, moment, () => server.islet().sandboxes.create())
+      await warm(server)
+      await crashDuring(server, moment, async () => (await again(server, first)).restoreCheckpoint(id))
+      const restored = await again(server, first)
+      assert.equal(
+        await say(restored, 'cat /workspace/file; hostname; pwd'),
+        `saved\n${first.id}\n/workspace`,
+      )
+      const { sandboxes } = await server.islet().sandboxes.list({ status: 'running' })
+      for (const { id } of sandboxes.filter((each) => each.id !== first.id)) {
+        const sandbox = await server.islet().sandboxes.get(id)
+        assert.equal(await say(await again(server, sandbox), 'hostname; test -d /usr'), id)
+        await server.islet().sandboxes.delete(id)
+      }
+    }
+    await warm(server)
+    const { shells, cgroups } = heldBy(server)
+    assert.deepEqual({ shells, cgroups }, { shells: 4, cgroups: 4 })
+  }, WARM))
+
+async function warm(server: TestServer): Promise<void> {
+  for (;;) {
+    const { ready, target } = (await server.islet().info()).warm
+    if (ready >= target) return
+    await setTimeout(20)
+  }
+}
+
+/** As the server that runs now knows it, when it is usable. */
+async function again(server: TestServer, { id }: { id: string }): Promise<Sandbox> {
+  const sandbox = await server.islet().sandboxes.connect(id)
+  await sandbox.exec.run(['true']).catch((error) => assert.ok(!hasCode(error, 'sandbox_not_found')))
+  return sandbox
+}
+
+function shellsOf(server: TestServer): string[] {
+  return readdirSync(`/run/islet/${slotOf(server.dataDir)}/s`)
+}
