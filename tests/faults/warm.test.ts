@@ -8,7 +8,7 @@ import { heldBy } from '../support/held.ts'
 import { slotOf } from '../support/leftovers.ts'
 import type { TestServer } from '../support/server.ts'
 import { say } from '../support/shell.ts'
-import { crashDuring, MOMENTS, withServer } from './crash.ts'
+import { crashDuring, withServer } from './crash.ts'
 
 const WARM = { env: { ISLET_WARM_MIN: '3', ISLET_WARM_MAX: '3', ISLET_DEFAULT_RUNTIME: 'host' } }
 
@@ -32,16 +32,13 @@ test('a create or restore from a warm shell that a crash cuts off is whole or no
     const first = await server.islet().sandboxes.create()
     await say(first, 'echo saved > /workspace/file')
     const { id } = await first.createCheckpoint('saved')
-    for (const moment of MOMENTS.filter((ms) => ms <= 40)) {
+    for (const moment of [0, 4, 8, 16, 30]) {
       await warm(server)
       await crashDuring(server, moment, () => server.islet().sandboxes.create())
       await warm(server)
       await crashDuring(server, moment, async () => (await again(server, first)).restoreCheckpoint(id))
       const restored = await again(server, first)
-      assert.equal(
-        await say(restored, 'cat /workspace/file; hostname; pwd'),
-        `saved\n${first.id}\n/workspace`,
-      )
+      assert.equal(await say(restored, 'cat /workspace/file; hostname'), `saved\n${first.id}`)
       const { sandboxes } = await server.islet().sandboxes.list({ status: 'running' })
       for (const { id } of sandboxes.filter((each) => each.id !== first.id)) {
         const sandbox = await server.islet().sandboxes.get(id)
