@@ -44,13 +44,13 @@ describe('the signing key', () => {
   })
 
   it('outlives the server, and so do its tokens', async () => {
-    const { token } = await tokens.issue(sandboxId)
+    const { token } = tokens.issue(sandboxId)
     assert.deepEqual(await (await Tokens.open(dataDir)).verify(token), { sandboxId })
   })
 
   it('is of its server: a token of another one is nothing', async () => {
     rmSync(keyPath())
-    const { token } = await (await Tokens.open(dataDir)).issue(sandboxId)
+    const { token } = (await Tokens.open(dataDir)).issue(sandboxId)
     await assert.rejects(tokens.verify(token), { code: 'unauthorized' })
   })
 
@@ -69,7 +69,7 @@ describe('the signing key', () => {
 
 describe('a token', () => {
   it('says which sandbox it is for and until when', async () => {
-    const { token, expiresAt } = await tokens.issue(sandboxId)
+    const { token, expiresAt } = tokens.issue(sandboxId)
     const left = Date.parse(expiresAt) - Date.now()
     assert.ok(left > 3_598_000 && left <= 3_600_000)
     assert.deepEqual(await tokens.verify(token), { sandboxId })
@@ -85,7 +85,7 @@ describe('a token', () => {
     const other = generateKeyPairSync('ed25519').privateKey
     const publicPem = createPublicKey(ownKey()).export({ type: 'spki', format: 'pem' })
     const secret = new TextEncoder().encode(String(publicPem))
-    const { token } = await tokens.issue(sandboxId)
+    const { token } = tokens.issue(sandboxId)
     const [header, payload, signature] = token.split('.') as [string, string, string]
     const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
@@ -106,8 +106,8 @@ describe('a token', () => {
       'another issuer': await forge({ iss: 'someone' }),
       'no issuer': await forge({ iss: undefined }),
       'another audience': await forge({ aud: 'file' }),
-      'the audience of inside': await tokens.issueInside(sandboxId),
-      'a grant for a file': (await tokens.issueGrant({ sandboxId, path: '/x', method: 'GET' })).grant,
+      'the audience of inside': tokens.issueInside(sandboxId),
+      'a grant for a file': tokens.issueGrant({ sandboxId, path: '/x', method: 'GET' }).grant,
       'no end': await forge({ exp: undefined }),
       'no sandbox': await forge({ sub: undefined }),
       'not a sandbox': await forge({ sub: '../etc' }),
@@ -120,15 +120,15 @@ describe('a token', () => {
   })
 
   it('of the outside is nothing inside, nor a grant', async () => {
-    const { token } = await tokens.issue(sandboxId)
+    const { token } = tokens.issue(sandboxId)
     await assert.rejects(tokens.verifyInside(token), { code: 'unauthorized' })
     await assert.rejects(tokens.verifyGrant(token), { code: 'unauthorized' })
-    assert.deepEqual(await tokens.verifyInside(await tokens.issueInside(sandboxId)), { sandboxId })
+    assert.deepEqual(await tokens.verifyInside(tokens.issueInside(sandboxId)), { sandboxId })
   })
 
   it('ends when it says, also when it was found good before', async (t) => {
     t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
-    const { token, expiresAt } = await tokens.issue(sandboxId, { lifetimeMs: 60_000 })
+    const { token, expiresAt } = tokens.issue(sandboxId, { lifetimeMs: 60_000 })
     const end = Date.parse(expiresAt)
     t.mock.timers.setTime(end - 1)
     assert.deepEqual(await tokens.verify(token), { sandboxId })

@@ -1,8 +1,8 @@
 // Short-lived tokens for one sandbox each, and grants for one file: JWTs signed with a key that never leaves this server.
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { join } from 'node:path'
 import { DEFAULTS, IsletError, isId, type SandboxToken } from '@islet/contract'
-import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
+import { errors, type JWTPayload, jwtVerify } from 'jose'
 import { createSecretOnce } from './key.ts'
 import type { Log } from './log.ts'
 
@@ -17,6 +17,7 @@ type Audience = 'sandbox' | 'inside' | 'file'
 
 const ALGORITHM = 'EdDSA'
 const ISSUER = 'islet'
+const HEADER = toBase64Url({ alg: ALGORITHM, typ: 'JWT' })
 /** A JWT of ours; anything longer is not looked at. */
 const MAX_LENGTH = 16 * 1024
 /** Tokens found valid, so that the same one is not checked again with every request. */
@@ -37,14 +38,15 @@ export class Tokens {
     this.#publicKey = createPublicKey(privateKey)
   }
 
-  async issue(sandboxId: string, options: { lifetimeMs?: number } = {}): Promise<SandboxToken> {
+  issue(sandboxId: string, options: { lifetimeMs?: number } = {}): SandboxToken {
     const expiresAt = Date.now() + (options.lifetimeMs ?? DEFAULTS.tokenMs)
-    const token = await this.#sign('sandbox', { sub: sandboxId }, expiresAt)
+    const token = this.#sign('sandbox', { sub: sandboxId }, expiresAt)
+    this.#remember(token, { sandboxId, expiresAt: toSeconds(expiresAt) * 1000 })
     return { token, expiresAt: toIso(expiresAt) }
   }
 
   /** For programs inside the sandbox: lasts as long as it does, and is of use only through its own socket. */
-  issueInside(sandboxId: string): Promise<string> {
+  issueInside(sandboxId: string): string {
     return this.#sign('inside', { sub: sandboxId })
   }
 
@@ -61,12 +63,12 @@ export class Tokens {
     return { sandboxId: (await this.#check(token, 'inside')).sub }
   }
 
-  async issueGrant(
+  issueGrant(
     { sandboxId, path, method }: FileGrant,
     options: { lifetimeMs?: number } = {},
-  ): Promise<{ grant: string; expiresAt: string }> {
+  ): { grant: string; expiresAt: string } {
     const expiresAt = Date.now() + (options.lifetimeMs ?? DEFAULTS.tokenMs)
-    const grant = await this.#sign('file', { sub: sandboxId, path, method }, expiresAt)
+    const grant = this.#sign('file', { sub: sandboxId, path, method }, expiresAt)
     return { grant, expiresAt: toIso(expiresAt) }
   }
 
@@ -77,14 +79,15 @@ export class Tokens {
     return { sandboxId: sub, path, method }
   }
 
-  #sign(audience: Audience, claims: JWTPayload, expiresAt?: number): Promise<string> {
-    const jwt = new SignJWT(claims)
-      .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
-      .setIssuer(ISSUER)
-      .setAudience(audience)
-      .setIssuedAt()
-    if (expiresAt !== undefined) jwt.setExpirationTime(Math.floor(expiresAt / 1000))
-    return jwt.sign(this.#privateKey)
+  /** Here and now: a tenth of the time that handing it to another thread takes. */
+  #sign(audience: Audience, claims: JWTPayload, expiresAt?: number): string {
+    const times = {
+      iat: toSeconds(Date.now()),
+      ...(expiresAt !== undefined && { exp: toSeconds(expiresAt) }),
+    }
+    const payload = toBase64Url({ ...claims, iss: ISSUER, aud: audience, ...times })
+    const signed = `${HEADER}.${payload}`
+    return `${signed}.${sign(null, Buffer.from(signed), this.#privateKey).toString('base64url')}`
   }
 
   async #check(token: string, audience: Audience): Promise<JWTPayload & { sub: string }> {
@@ -109,6 +112,14 @@ export class Tokens {
     if (this.#valid.size >= REMEMBERED) this.#valid.delete(this.#valid.keys().next().value!)
     this.#valid.set(token, found)
   }
+}
+
+function toBase64Url(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+function toSeconds(ms: number): number {
+  return Math.floor(ms / 1000)
 }
 
 function newPrivateKey(): string {

@@ -113,13 +113,11 @@ export class InsideSockets {
 
   /** What programs inside need to know: see docs/guide/inside.md. */
   async #giveStore(sandboxId: string, machine: Machine): Promise<void> {
-    const [token, port] = await Promise.all([
-      this.#options.tokens.issueInside(sandboxId),
-      machine.guest.ready().then(() => machine.guest.expose(SOCKET_NAME)),
-    ])
+    await machine.guest.ready()
+    const port = await machine.guest.expose(SOCKET_NAME)
     machine.ownPorts.add(port)
     machine.env.ISLET_STORE_URL = `http://127.0.0.1:${port}/v1/store`
-    machine.env.ISLET_STORE_TOKEN = token
+    machine.env.ISLET_STORE_TOKEN = this.#options.tokens.issueInside(sandboxId)
   }
 
   #serve(incoming: IncomingMessage, outgoing: ServerResponse): void {

@@ -12,13 +12,12 @@ export function lifecycleRoutes({ control, fleet, saves, patches, tokens }: ApiD
     setTimeout: ({ params, body }) => control.setTimeouts(params.id, body),
     forkSandbox: async ({ params, body, signal }) => {
       const { forks, ...rest } = await fork({ fleet, saves, sandboxes: control }, params.id, body, { signal })
-      const issued = forks.map(async (result) => {
-        if (result.ok)
-          return { ok: true as const, sandbox: await created(result.sandbox, { tokens, patches }) }
+      const issued = forks.map((result) => {
+        if (result.ok) return { ok: true as const, sandbox: created(result.sandbox, { tokens, patches }) }
         const { code, message, hint } = result.error
         return { ok: false as const, error: { code, message, ...(hint !== undefined && { hint }) } }
       })
-      return { ...rest, forks: await Promise.all(issued) }
+      return { ...rest, forks: issued }
     },
     listSandboxPatches: ({ params }) => {
       control.record(params.id)
@@ -28,11 +27,11 @@ export function lifecycleRoutes({ control, fleet, saves, patches, tokens }: ApiD
 }
 
 /** A new sandbox, with its token and what became of its patches. */
-export async function created(
+export function created(
   sandbox: Sandbox,
   { tokens, patches }: Pick<ApiDeps, 'tokens' | 'patches'>,
-): Promise<CreatedSandbox> {
-  const { token, expiresAt } = await tokens.issue(sandbox.id)
+): CreatedSandbox {
+  const { token, expiresAt } = tokens.issue(sandbox.id)
   return { ...withPatches(sandbox, patches), token, tokenExpiresAt: expiresAt }
 }
 

@@ -20,7 +20,7 @@ before(async () => {
   api = await startTestApi()
   own = await api.createSandbox()
   other = await api.createSandbox()
-  expired = (await (await Tokens.open(api.dataDir)).issue(own.id, { lifetimeMs: -1000 })).token
+  expired = (await Tokens.open(api.dataDir)).issue(own.id, { lifetimeMs: -1000 }).token
 })
 after(() => api[Symbol.asyncDispose]())
 
@@ -90,7 +90,7 @@ describe('every route of a sandbox', () => {
       assert.notEqual(status, 401, name)
     }
     own = await api.createSandbox()
-    expired = (await (await Tokens.open(api.dataDir)).issue(own.id, { lifetimeMs: -1000 })).token
+    expired = (await Tokens.open(api.dataDir)).issue(own.id, { lifetimeMs: -1000 }).token
   })
 
   test('that is a WebSocket likewise, by header and by protocol', async () => {
