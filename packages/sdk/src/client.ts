@@ -14,10 +14,10 @@ import { type Claims, Credential, claimsOf } from './credential.ts'
 import { abortError, ClientError, errorFromBody, type WireError } from './errors.ts'
 import { type ClientOptions, resolveSettings } from './settings.ts'
 import { type Content, isReplayable, relay, toBody } from './transport/body.ts'
-import { patientFetch } from './transport/fetch.ts'
 import { readLines } from './transport/lines.ts'
 import { DEFAULT_RETRIES, withRetries } from './transport/retry.ts'
 import { openSocket, type Socket, type SocketConstructor } from './transport/socket.ts'
+import { type Answer, type Ask, type Transport, transportTo } from './transport/transport.ts'
 
 export interface CallOptions<Name extends RouteName = RouteName> {
   params?: Record<string, string>
@@ -37,7 +37,7 @@ export type Query = Record<string, string | number | boolean | readonly string[]
 export class Client {
   readonly url: string
   readonly #credential: Credential
-  readonly #fetch: typeof globalThis.fetch
+  readonly #transport: Transport
   readonly #WebSocket: SocketConstructor
   readonly #retries: number
 
@@ -49,7 +49,7 @@ export class Client {
       token: options.token,
       renew: (...args) => this.#renew(...args),
     })
-    this.#fetch = options.fetch ?? patientFetch
+    this.#transport = transportTo(url, options.fetch)
     this.#WebSocket = options.WebSocket ?? (globalThis.WebSocket as unknown as SocketConstructor)
     this.#retries = options.retries ?? DEFAULT_RETRIES
   }
@@ -104,7 +104,7 @@ export class Client {
   }
 
   socket(name: RouteName, options: Pick<CallOptions, 'params' | 'query'> = {}): Socket {
-    return openSocket(this.#WebSocket, this.#address(name, options), this.#credential.latest)
+    return openSocket(this.#WebSocket, this.url + pathOf(name, options), this.#credential.latest)
   }
 
   /**
@@ -128,7 +128,7 @@ export class Client {
   #request<Name extends RouteName, T>(
     name: Name,
     options: CallOptions<Name>,
-    read: (response: Response) => Promise<T>,
+    read: (answer: Answer) => Promise<T>,
   ): Promise<T> {
     const { signal, idempotencyKey } = options
     const isSafe = ROUTES[name].method === 'GET' || idempotencyKey !== undefined
@@ -145,7 +145,7 @@ export class Client {
   }
 
   /** A request that was refused for its token was not looked at further, so it may be sent again with a new one. */
-  async #sendFresh<Name extends RouteName>(name: Name, options: CallOptions<Name>): Promise<Response> {
+  async #sendFresh<Name extends RouteName>(name: Name, options: CallOptions<Name>): Promise<Answer> {
     const { signal, content } = options
     const shown = await this.#credential.fresh(signal)
     const response = await this.#send(name, options, shown)
@@ -159,21 +159,21 @@ export class Client {
     name: Name,
     options: CallOptions<Name>,
     bearer: string | undefined,
-  ): Promise<Response> {
+  ): Promise<Answer> {
     options.signal?.throwIfAborted()
     const headers: Record<string, string> = { ...options.headers }
     if (bearer !== undefined) headers.Authorization = `Bearer ${bearer}`
     if (options.idempotencyKey !== undefined) headers['Idempotency-Key'] = options.idempotencyKey
-    const init: RequestInit & { duplex?: 'half' } = { method: ROUTES[name].method, headers }
-    if (options.signal) init.signal = options.signal
+    const ask: Ask = { method: ROUTES[name].method, headers }
+    if (options.signal) ask.signal = options.signal
     if (options.content !== undefined) {
       headers['Content-Type'] = 'application/octet-stream'
-      Object.assign(init, await toBody(options.content))
+      Object.assign(ask, await toBody(options.content))
     } else if (options.body !== undefined) {
       headers['Content-Type'] = 'application/json'
-      init.body = JSON.stringify(options.body)
+      ask.body = JSON.stringify(options.body)
     }
-    return this.#fetch(this.#address(name, options), init)
+    return this.#transport(pathOf(name, options), ask)
   }
 
   /** A token that lives as long as the one before it was made to. */
@@ -186,17 +186,7 @@ export class Client {
     }
     const response = await this.#send('createToken', options, bearer)
     if (!response.ok) throw await errorOf(response)
-    return sandboxToken.parse(await response.json()).token
-  }
-
-  #address(name: RouteName, { params, query }: Pick<CallOptions, 'params' | 'query'>): string {
-    const search = new URLSearchParams()
-    for (const [key, value] of Object.entries(query ?? {})) {
-      for (const item of Array.isArray(value) ? value : [value]) {
-        if (item !== undefined) search.append(key, String(item))
-      }
-    }
-    return this.url + routePath(name, params) + (search.size > 0 ? `?${search}` : '')
+    return sandboxToken.parse(parseJson(await response.text())).token
   }
 
   /** Aborted, a server's error, or a connection that failed: nothing else leaves a call. */
@@ -209,7 +199,19 @@ export class Client {
   }
 }
 
-async function errorOf(response: Response): Promise<Error> {
+function pathOf(name: RouteName, { params, query }: Pick<CallOptions, 'params' | 'query'>): string {
+  const path = routePath(name, params)
+  if (query === undefined) return path
+  const search = new URLSearchParams()
+  for (const [key, value] of Object.entries(query)) {
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (item !== undefined) search.append(key, String(item))
+    }
+  }
+  return search.size > 0 ? `${path}?${search}` : path
+}
+
+async function errorOf(response: Answer): Promise<Error> {
   const body = parseJson(await response.text(), null) as { error?: WireError } | null
   if (typeof body?.error?.code === 'string') return errorFromBody(body.error)
   const code = response.status >= 502 && response.status <= 504 ? 'connection_failed' : 'bad_response'

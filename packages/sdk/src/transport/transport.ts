@@ -1,0 +1,21 @@
+// How a call travels: by Node's own HTTP client where there is one, else by fetch.
+import { fetchTransport } from './fetch.ts'
+import { nodeTransport } from './node-http.ts'
+
+/** What a call needs of an answer; the platform's Response is one. */
+export type Answer = Pick<Response, 'ok' | 'status' | 'statusText' | 'body' | 'text' | 'arrayBuffer'>
+
+export interface Ask {
+  method: string
+  headers: Record<string, string>
+  body?: BodyInit
+  duplex?: 'half'
+  signal?: AbortSignal
+}
+
+/** `path` begins after the server's address. A TypeError, as fetch has it, says that there was no answer, or no end of it. */
+export type Transport = (path: string, ask: Ask) => Promise<Answer>
+
+export function transportTo(url: string, fetch: typeof globalThis.fetch | undefined): Transport {
+  return (fetch === undefined ? nodeTransport(url) : undefined) ?? fetchTransport(url, fetch)
+}
