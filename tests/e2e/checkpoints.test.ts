@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failsWith, say } from '../support/shell.ts'
 import { type Suite, startSuite } from '../support/suite.ts'
-import { changeTree, hashTree, plantTree } from '../support/tree.ts'
+import { assertTree, changeTree, newSeed, plantTree } from '../support/tree.ts'
 
 const suite = await startSuite()
 const copying = await startSuite({ env: { ISLET_STORAGE: 'copy' } })
@@ -13,9 +13,10 @@ const GENERATIONS = 18
 test('a restore to any of ten checkpoints, in any order, gives exactly its files, store and env', async () => {
   await using sandbox = await suite.create()
   await plantTree(sandbox)
+  const seed = newSeed()
   const saved: { id: string; hash: string; step: number }[] = []
   for (let step = 0; step < 10; step++) {
-    const hash = await changeTree(sandbox)
+    const hash = await changeTree(sandbox, 40, `${seed} ${step}`)
     await sandbox.store.batch([
       { op: 'set', key: 'step', value: step },
       { op: 'set', key: `only-${step}`, value: { step } },
@@ -29,10 +30,10 @@ test('a restore to any of ten checkpoints, in any order, gives exactly its files
   assert.equal(new Set(saved.map(({ hash }) => hash)).size, 10)
   const order = [...saved, saved[3]!, saved[3]!].sort(() => Math.random() - 0.5)
   for (const { id, hash, step } of order) {
-    await changeTree(sandbox, 5)
+    await changeTree(sandbox, 5, `${seed} before ${step}`)
     const restored = await sandbox.restoreCheckpoint(id)
-    const text = `order ${order.map((each) => each.step)}, at ${step}`
-    assert.equal(await hashTree(sandbox), hash, text)
+    const text = `seed ${seed}, order ${order.map((each) => each.step)}, at ${step}`
+    await assertTree(sandbox, hash, text)
     assert.deepEqual(
       Object.keys(restored.sandbox.env).filter((name) => /^(STEP|ONLY)/.test(name)),
       ['STEP', `ONLY_${step}`],
@@ -54,13 +55,14 @@ for (const [title, suiteOf, links] of [
 
 async function checkChain(suiteOf: Suite, links: boolean): Promise<void> {
   const { islet } = suiteOf
+  const seed = newSeed()
   let current = await suiteOf.create()
   await plantTree(current, { links })
   for (let generation = 0; generation < GENERATIONS; generation++) {
-    const hash = await changeTree(current, 25)
+    const hash = await changeTree(current, 25, `${seed} ${generation}`)
     const { id } = await current.createCheckpoint(`generation ${generation}`)
     if (generation % 2 === 0) {
-      await changeTree(current, 3)
+      await changeTree(current, 3, `${seed} after ${generation}`)
       await current.restoreCheckpoint(id)
     } else {
       const next = await islet.checkpoints.createSandbox(id)
@@ -68,7 +70,7 @@ async function checkChain(suiteOf: Suite, links: boolean): Promise<void> {
       await islet.checkpoints.delete(id)
       current = next
     }
-    assert.equal(await hashTree(current), hash, `generation ${generation}`)
+    await assertTree(current, hash, `seed ${seed}, generation ${generation}`)
   }
   await current.kill()
 }
@@ -76,15 +78,16 @@ async function checkChain(suiteOf: Suite, links: boolean): Promise<void> {
 test('a paused sandbox is saved as it stands and stays paused', async () => {
   await using sandbox = await suite.create()
   await plantTree(sandbox)
-  const hash = await changeTree(sandbox)
+  const seed = newSeed()
+  const hash = await changeTree(sandbox, 40, seed)
   await sandbox.pause()
   const { id, frozenMs } = await sandbox.createCheckpoint('paused')
   assert.equal(frozenMs, 0)
   assert.equal((await sandbox.getInfo()).status, 'paused')
   await using copy = await suite.islet.checkpoints.createSandbox(id)
-  assert.equal(await hashTree(copy), hash)
+  await assertTree(copy, hash, `seed ${seed}`)
   assert.equal((await sandbox.restoreCheckpoint(id)).sandbox.status, 'running')
-  assert.equal(await hashTree(sandbox), hash)
+  await assertTree(sandbox, hash, `seed ${seed}`)
 })
 
 test('a copy has the limits it was given, and its own disk to fill', async () => {

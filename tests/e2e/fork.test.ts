@@ -4,7 +4,7 @@ import { before, test } from 'node:test'
 import { type Sandbox, Sandbox as Sandboxes } from 'islet'
 import { failsWith, say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
-import { changeTree, fillTree, hashArchive, hashTree, plantTree } from '../support/tree.ts'
+import { assertTree, changeTree, fillTree, hashArchive, newSeed, plantTree } from '../support/tree.ts'
 
 const suite = await startSuite()
 const FORKS = 10
@@ -78,11 +78,12 @@ async function checkApart([first, second]: Sandbox[]): Promise<void> {
 test('a fork of a fork of a fork is right when those before it are gone', async () => {
   let current = await suite.create()
   await plantTree(current)
+  const seed = newSeed()
   for (let depth = 0; depth < 4; depth++) {
-    const changed = await changeTree(current)
+    const changed = await changeTree(current, 40, `${seed} ${depth}`)
     const [next] = await forked(current, { count: 1 })
     await current.kill()
-    assert.equal(await hashTree(next!), changed, `depth ${depth}`)
+    await assertTree(next!, changed, `seed ${seed}, depth ${depth}`)
     current = next!
   }
   await current.kill()

@@ -1,4 +1,5 @@
 // A directory inside a sandbox that is changed in every way a filesystem knows, and told from any other by a hash.
+import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { Sandbox } from 'islet'
 import { say } from './shell.ts'
@@ -16,14 +17,26 @@ export async function plantTree(sandbox: Sandbox, { links = true } = {}): Promis
   await say(sandbox, `mkdir -p ${TREE}`, { user: 'root' })
 }
 
-/** At random; answers with the hash of what it is then. */
-export function changeTree(sandbox: Sandbox, times = 40): Promise<string> {
-  const seed = randomBytes(8).toString('hex')
+/** For the changes of one test; `TREE_SEED` repeats those of another run. */
+export function newSeed(): string {
+  return process.env.TREE_SEED ?? randomBytes(8).toString('hex')
+}
+
+/** At random, the same for the same seed; answers with the hash of what it is then. */
+export function changeTree(sandbox: Sandbox, times: number, seed: string): Promise<string> {
   return say(sandbox, ['python3', SCRIPT, TREE, seed, String(times)], { user: 'root' })
 }
 
+/** That the tree is as a `changeTree` left it; `text`, with the seed, is said when it is not. */
+export async function assertTree(sandbox: Sandbox, hash: string, text: string): Promise<void> {
+  const found = await hashTree(sandbox)
+  if (found === hash) return
+  const differences = await say(sandbox, ['python3', SCRIPT, TREE, 'compare'], { user: 'root' })
+  assert.equal(found, hash, `${text}\n${differences}`)
+}
+
 /** Over path, type, mode, owner, size, content, link target, time, extended attributes, and which names are one file. */
-export function hashTree(sandbox: Sandbox): Promise<string> {
+function hashTree(sandbox: Sandbox): Promise<string> {
   return say(sandbox, ['python3', SCRIPT, TREE], { user: 'root' })
 }
 
@@ -41,6 +54,7 @@ const PROGRAM = `
 import hashlib, os, random, shutil, socket, stat, sys
 
 top = sys.argv[1]
+listed = '/opt/tree.list'
 links = not os.path.exists('/opt/without-links')
 
 def every():
@@ -49,8 +63,8 @@ def every():
         found += [os.path.join(directory, name) for name in names + files]
     return sorted(found)
 
-def hash_all():
-    total, seen = hashlib.sha256(), {}
+def list_all():
+    lines, seen = [], {}
     for path in every():
         info = os.lstat(path)
         what = [path, info.st_mode, info.st_uid, info.st_gid, info.st_mtime_ns]
@@ -59,11 +73,18 @@ def hash_all():
         else:
             what += sorted((name, os.getxattr(path, name)) for name in os.listxattr(path))
         if stat.S_ISREG(info.st_mode):
-            with open(path, 'rb') as file: what += [info.st_size, hashlib.sha256(file.read()).digest()]
+            with open(path, 'rb') as file: what += [info.st_size, hashlib.sha256(file.read()).hexdigest()]
         if not stat.S_ISDIR(info.st_mode):
             what += [info.st_nlink, seen.setdefault((info.st_dev, info.st_ino), path)] if links else []
-        total.update(repr(what).encode())
-    return total.hexdigest()
+        lines.append(repr(what))
+    return lines
+
+# How it differs from what it was after the last change that is part of this state.
+def compare():
+    with open(listed) as file: then = file.read().splitlines()
+    now = list_all()
+    lines = ['- ' + line for line in then if line not in now] + ['+ ' + line for line in now if line not in then]
+    print('\\n'.join(line[:300] for line in lines[:20]))
 
 def fill(files, size):
     for i in range(files):
@@ -109,9 +130,14 @@ def change(rng):
             os.mkdir(chosen)
         elif not new.startswith(chosen + '/'): os.rename(chosen, new)
 
-if len(sys.argv) > 3 and sys.argv[2] == 'fill': fill(int(sys.argv[3]), int(sys.argv[4]) // int(sys.argv[3]))
+mode = sys.argv[2] if len(sys.argv) > 2 else None
+if mode == 'fill': fill(int(sys.argv[3]), int(sys.argv[4]) // int(sys.argv[3]))
+elif mode == 'compare': compare()
 else:
-    rng = random.Random(sys.argv[2]) if len(sys.argv) > 3 else None
-    for _ in range(int(sys.argv[3]) if rng else 0): change(rng)
-    print(hash_all())
+    rng = random.Random(mode)
+    for _ in range(int(sys.argv[3]) if mode else 0): change(rng)
+    text = '\\n'.join(list_all())
+    if mode:
+        with open(listed, 'w') as file: file.write(text)
+    print(hashlib.sha256(text.encode()).hexdigest())
 `
