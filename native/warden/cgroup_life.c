@@ -11,6 +11,7 @@
 
 #include "cgroup.h"
 #include "paths.h"
+#include "release.h"
 
 enum {
   FREEZE_US = 5 * 1000 * 1000,  /* a task in an uninterruptible sleep can hold a freeze up */
@@ -70,7 +71,9 @@ static void kill_member(pid_t pid, const char *name) {
   AUTO_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
   snprintf(path, sizeof path, "/proc/%d", pid);
   AUTO_CLOSE int proc = pidfd < 0 ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (proc >= 0 && is_member(proc, name)) syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+  if (proc < 0 || !is_member(proc, name)) return;
+  release_later(proc);
+  syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
 /* Signals every process in dir and the groups below it; the number of processes seen. */
@@ -104,8 +107,9 @@ static unsigned kill_everywhere(const char *name, bool *exists) {
     AUTO_CLOSE int dir = cgroup_dir_in(&cgroup_hierarchies[i], name);
     if (dir < 0) continue;
     *exists = true;
-    if (cgroup_hierarchies[i].v2) cgroup_write(dir, "cgroup.kill", "1"); /* since 5.14; the loop does without */
+    /* One by one first: of what is dead already nothing can be kept for later. */
     seen += kill_in(dir, name, 0);
+    if (cgroup_hierarchies[i].v2) cgroup_write(dir, "cgroup.kill", "1"); /* since 5.14; the loop does without */
   }
   return seen;
 }

@@ -21,6 +21,7 @@
 #include "overlay.h"
 #include "paths.h"
 #include "private.h"
+#include "release.h"
 
 enum { LOCK_ATTEMPTS = 3000, LOCK_PAUSE_US = 10000 };
 
@@ -160,6 +161,8 @@ int main(int argc, char **argv) {
   struct arguments args = parse(argc, argv);
   go_private(&args);
   boot(&args);
+  release_open();
   loop_run(args.fd);
+  release_close();
   return 0;
 }

@@ -14,6 +14,7 @@
 
 #include "idmap.h"
 #include "paths.h"
+#include "release.h"
 
 /*
  * redirect_dir=on: rename(2) of a directory that comes from a lower layer works (npm, git and pip do that; without it they
@@ -48,6 +49,13 @@ static int open_lower(const struct lower *lower, struct fail *fail) {
   return fd < 0 ? fail_errno(fail, "lower", "%s of %s", lower->tree, lower->name) : fd;
 }
 
+/* A mount leaves that; two of the same layer at once are not for the kernel. */
+static bool was_mounted(const struct parts *parts) {
+  char work[sizeof parts->work + 5];
+  snprintf(work, sizeof work, "%s/work", parts->work);
+  return faccessat(parts->upper, work, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 static int open_parts(const struct tree *tree, const char *layer, int user_ns, struct parts *parts, struct fail *fail) {
   for (unsigned i = 0; i < tree->lowers; i++) {
     AUTO_CLOSE int dir = open_lower(&tree->lower[i], fail);
@@ -64,7 +72,9 @@ static int open_parts(const struct tree *tree, const char *layer, int user_ns, s
   if (parts->upper < 0) return -1;
   /* Through the idmapped mount, so that our fsuid becomes 0 on disk. */
   if (mkdirat(parts->upper, tree->tree, 0755) < 0 && errno != EEXIST) return fail_errno(fail, "upper", "mkdir %s", tree->tree);
-  if (mkdirat(parts->upper, parts->work, 0700) < 0 && errno != EEXIST) return fail_errno(fail, "upper", "mkdir %s", parts->work);
+  int made = mkdirat(parts->upper, parts->work, 0700);
+  if (made < 0 && errno != EEXIST) return fail_errno(fail, "upper", "mkdir %s", parts->work);
+  if (made < 0 && was_mounted(parts)) release_now();
   return 0;
 }
 

@@ -6,8 +6,10 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmdirSync,
   rmSync,
+  statfsSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -194,6 +196,23 @@ for (const portable of [false, true]) {
       assert.ok(!existsSync(`/sys/class/net/${VETH}f`))
     })
 
+    it('keeps what a killed shell had mounted for later, not past the next mount of its layer', async () => {
+      let wasKept = false
+      // How soon it is looked at decides what is seen: within a second of the kill it is there.
+      for (let attempt = 0; attempt < 10 && !wasKept; attempt++) {
+        const shell = await newShell()
+        await warden.request('BIND', fields(shell))
+        const namespace = readlinkSync(`/proc/${shell.pid}/ns/mnt`)
+        await warden.request('CGROUP_KILL', { cgroup: shell.name })
+        wasKept = keptBy(warden.pid).includes(namespace)
+        const next = await newShell()
+        await warden.request('BIND', { ...fields(next), layer: shell.name })
+        assert.ok(!keptBy(warden.pid).includes(namespace))
+      }
+      const { bavail, blocks } = statfsSync(dir)
+      assert.equal(wasKept, bavail >= blocks / 8, 'where room is scarce it goes at once')
+    })
+
     it('limits, measures, freezes and kills by cgroup', async () => {
       const shell = await newShell()
       await warden.request('BIND', fields(shell))
@@ -283,4 +302,16 @@ function makeImages(images: string): void {
 function groups(): string[] {
   const mounts = ['/sys/fs/cgroup', ...readdirSync('/sys/fs/cgroup').map((name) => `/sys/fs/cgroup/${name}`)]
   return mounts.map((mount) => join(mount, CGROUP)).filter((path) => existsSync(path))
+}
+
+/** What the children of the warden have open. */
+function keptBy(warden: number): string[] {
+  const children = readFileSync(`/proc/${warden}/task/${warden}/children`, 'utf8').split(' ').filter(Boolean)
+  return children.flatMap((pid) => {
+    try {
+      return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`))
+    } catch {
+      return [] // a worker that has ended
+    }
+  })
 }
