@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { baseImageForTests } from '../packages/server/src/image/testing.ts'
 import { root } from '../tests/support/server.ts'
-import { type Board, boardPage, writeBoard } from './board.ts'
+import { type Board, boardPage, writeBoard, writeGuard } from './board.ts'
 import { judged } from './budgets.ts'
 import { Docker } from './docker.ts'
 import type { Figure } from './figure.ts'
@@ -24,6 +24,7 @@ import { watchFigure } from './figures/watch.ts'
 import { Floor } from './floor/floor.ts'
 import { thisMachine } from './machine.ts'
 import { failures, Tally } from './measure.ts'
+import { measureRatios } from './ratios.ts'
 
 const FIGURES: Record<string, Figure> = {
   create: createFigure,
@@ -70,10 +71,13 @@ for (const [name, { method, measure }] of Object.entries(FIGURES)) {
   }
 }
 
+const isWhole = !values.quick && !values.only
+const ratios = isWhole ? await measureRatios(floor) : undefined
 console.log(boardPage(board))
 console.error(`took ${Math.round((performance.now() - started) / 1000)} s`)
 if (failures.length > 0) process.exitCode = 1
-if (!values.quick && !values.only) {
+if (ratios) {
   writeBoard(board)
+  writeGuard(machine, ratios)
   console.error('written to bench/results and README.md')
 }

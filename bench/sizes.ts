@@ -5,6 +5,13 @@ export const MIB = 1024 * 1024
 /** The file that goes up and down. */
 export const TRANSFER_BYTES = 256 * MB
 
+/** The same piece again and again, so that making it costs nothing. */
+export async function* transferContent(): AsyncGenerator<Uint8Array> {
+  const piece = new Uint8Array(MIB).fill(7)
+  for (let left = TRANSFER_BYTES; left > 0; left -= piece.length)
+    yield left < piece.length ? piece.subarray(0, left) : piece
+}
+
 /** The change that is checkpointed and forked. */
 export const TREE = { files: 20_000, bytes: 50 * MB, perFolder: 100 }
 

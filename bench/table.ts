@@ -49,10 +49,6 @@ export function shortTable(rows: readonly Row[], ids: readonly string[]): string
   )
 }
 
-export function failedIn(rows: readonly Row[]): number {
-  return rows.reduce((sum, { islet }) => sum + (typeof islet === 'number' ? 0 : islet.failed), 0)
-}
-
 function numbers(value: Samples | number): string[] {
   if (typeof value === 'number') return ['', '', short(value), '', '']
   return [value.n, value.failed, ...[value.p50, value.p95, value.p99].map(short)].map(String)

@@ -6,9 +6,7 @@ import type { Docker } from '../docker.ts'
 import type { Figure } from '../figure.ts'
 import { round, sample, summarise, type Tally } from '../measure.ts'
 import { BenchServer } from '../server.ts'
-import { MB, TRANSFER_BYTES } from '../sizes.ts'
-
-const CHUNK = new Uint8Array(1024 * 1024).fill(7)
+import { MB, TRANSFER_BYTES, transferContent } from '../sizes.ts'
 
 export const filesFigure: Figure = {
   method:
@@ -20,7 +18,7 @@ export const filesFigure: Figure = {
     await using server = await BenchServer.start()
     const sandbox = await server.create()
     await server.filled()
-    const write = () => sandbox.files.write('/tmp/large', content())
+    const write = () => sandbox.files.write('/tmp/large', transferContent())
     const read = async () => {
       let bytes = 0
       for await (const chunk of await sandbox.files.readStream('/tmp/large')) bytes += chunk.length
@@ -37,7 +35,7 @@ export const filesFigure: Figure = {
     const down = await sample('file down', rounds, 0, read)
     clearInterval(watch)
     const copied = docker && (await dockerCopies(docker, quick ? 1 : 3))
-    const bare = await floor.copyFile(rounds)
+    const bare = rate(await sample('cp', rounds, 0, await floor.copier()))
     const note = '`docker cp`; `cp`'
     return [
       {
@@ -75,11 +73,6 @@ function rate({ times, failed }: Tally) {
     times.map((ms) => TRANSFER_BYTES / MB / (ms / 1000)),
     failed,
   )
-}
-
-async function* content(): AsyncGenerator<Uint8Array> {
-  for (let left = TRANSFER_BYTES; left > 0; left -= CHUNK.length)
-    yield left < CHUNK.length ? CHUNK.subarray(0, left) : CHUNK
 }
 
 async function dockerCopies(docker: Docker, rounds: number) {

@@ -17,9 +17,9 @@ const NAMES: Record<string, string> = {
   checkpoint: 'checkpoint',
   'checkpoint-frozen': 'checkpoint, frozen',
   'fork-first': 'fork, to first result',
-  'fork-frozen': 'fork, frozen',
-  'fork-again-first': 'fork after few more changes, to first result',
-  'fork-many-first': `fork x${MANY} after few more changes, to all first results`,
+  'fork-many-first': `fork x${MANY}, to all first results`,
+  'fork-fresh-first': 'fork, all just written, to first result',
+  'fork-fresh-frozen': 'fork, all just written, frozen',
   restore: 'restore, to first result',
   hibernate: 'hibernate',
   wake: 'wake, to first result',
@@ -27,22 +27,22 @@ const NAMES: Record<string, string> = {
 
 export const stateFigure: Figure = {
   method:
-    'A sandbox with 20,000 files of 50 MB in all, every one written again before each checkpoint and before each fork and not yet on disk; ' +
-    '`frozen` is how long the sandbox stood still, as the server says. A fork is to the result of `true` in it. `After few more changes`: ' +
-    'again, with 100 files changed since the last one, and ten at once. Restore in place and wake are to the result of `true` as well. ' +
-    'Warm: 12 shells wait before each. Cold: the pool is off. Copying: no pool, `ISLET_STORAGE=copy` on a plain directory. Docker: ' +
-    '`docker commit` of a container with the same change, for a fork with a `docker run` of it; it stands still all the while. Floor: ' +
-    '`cp -a` of such a tree on the same disk.',
+    'A sandbox with 20,000 files of 50 MB in all, every one written again before each checkpoint and not yet on disk; `frozen` is how long ' +
+    'the sandbox stood still, as the server says. A fork is to the result of `true` in it, of the same sandbox after 100 more of the files were ' +
+    'changed; ten at once the same. `All just written`: the fork comes right after every file was written again, so all 50 MB go to the disk ' +
+    'first. Restore in place and wake are to the result of `true` as well. Warm: 12 shells wait before each. Cold: the pool is off. Copying: no ' +
+    'pool, `ISLET_STORAGE=copy` on a plain directory. Docker: `docker commit` of a container with the same change, for a fork with a ' +
+    '`docker run` of it; it stands still all the while. Floor: `cp -a` of such a tree on the same disk.',
 
   async measure({ docker, floor, quick }) {
-    const rounds = quick ? 2 : 10
+    const rounds = quick ? 2 : 8
     const bare = await floor.copyTree(quick ? 1 : 3)
     const theirs = docker && (await dockerState(docker, quick ? 1 : 3))
     const rows: Row[] = []
     for (const [kind, settings, count] of [
       ['warm', warm(POOL), rounds],
       ['cold', COLD, rounds],
-      ['copying', { ...COLD, ISLET_STORAGE: 'copy' }, quick ? 1 : 3],
+      ['copying', { ...COLD, ISLET_STORAGE: 'copy' }, quick ? 1 : 2],
     ] as const) {
       await using server = await BenchServer.start(settings)
       const tallies = await measure(server, kind, count)
@@ -68,7 +68,8 @@ const BESIDE: Record<string, 'commit' | 'fork'> = {
   checkpoint: 'commit',
   'checkpoint-frozen': 'commit',
   'fork-first': 'fork',
-  'fork-frozen': 'commit',
+  'fork-fresh-first': 'fork',
+  'fork-fresh-frozen': 'commit',
 }
 
 /** A checkpoint does not need the pool, so the first one is the figure; what follows it is told apart. */
@@ -86,13 +87,8 @@ async function measure(server: BenchServer, kind: string, rounds: number): Promi
     await server.filled()
     const checkpoint = await of('checkpoint').time(() => sandbox.createCheckpoint(`round ${round}`))
     if (checkpoint) of('checkpoint-frozen').times.push(checkpoint.frozenMs)
-    await ran(sandbox, CHANGE)
-    await server.filled()
-    const forks = await of('fork-first').time(() => forked(sandbox, 1))
-    if (forks) of('fork-frozen').times.push(forks.frozenMs)
-    await removed(of('fork-first'), forks)
     for (const [id, count] of [
-      ['fork-again-first', 1],
+      ['fork-first', 1],
       ['fork-many-first', MANY],
     ] as const) {
       await ran(sandbox, 'cd tree/0 && for i in $(seq 100); do date > $i; done')
@@ -100,6 +96,11 @@ async function measure(server: BenchServer, kind: string, rounds: number): Promi
       await server.filled()
       await removed(of(id), await of(id).time(() => forked(sandbox, count)))
     }
+    await ran(sandbox, CHANGE)
+    await server.filled()
+    const forks = await of('fork-fresh-first').time(() => forked(sandbox, 1))
+    if (forks) of('fork-fresh-frozen').times.push(forks.frozenMs)
+    await removed(of('fork-fresh-first'), forks)
     await server.filled()
     if (checkpoint) {
       await of('restore').time(async () => {

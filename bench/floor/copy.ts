@@ -3,21 +3,18 @@ import { execFile } from 'node:child_process'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Samples, sample, summarise } from '../measure.ts'
-import { MB, TRANSFER_BYTES, TREE } from '../sizes.ts'
+import { type Samples, sample } from '../measure.ts'
+import { TRANSFER_BYTES, TREE } from '../sizes.ts'
 
 const execute = promisify(execFile)
 
-/** MB/s of `cp` of the file that is sent up and down. The first copy makes the target, as a first upload does. */
-export async function copyFile(directory: string, rounds: number): Promise<Samples> {
+/** `cp` of the file that is sent up and down. The target is there already, as it is when a file is written again. */
+export async function fileCopier(directory: string): Promise<() => Promise<void>> {
   const [from, to] = [join(directory, 'from'), join(directory, 'to')]
   await writeFile(from, Buffer.alloc(TRANSFER_BYTES, 7))
-  const copied = await sample('cp', rounds, 1, () => execute('cp', ['--reflink=never', from, to]))
-  await Promise.all([rm(from), rm(to)])
-  return summarise(
-    copied.times.map((ms) => TRANSFER_BYTES / MB / (ms / 1000)),
-    copied.failed,
-  )
+  const copy = async () => void (await execute('cp', ['--reflink=never', from, to]))
+  await copy()
+  return copy
 }
 
 /** Milliseconds of `cp -a` of the tree that is checkpointed and forked. */

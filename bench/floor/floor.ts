@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Samples, sample } from '../measure.ts'
-import { copyFile, copyTree } from './copy.ts'
+import { copyTree, fileCopier } from './copy.ts'
 import { Asker, BareHttp } from './http.ts'
 import { BareRunc } from './runc.ts'
 import { Spawner } from './spawner.ts'
@@ -48,8 +48,9 @@ export class Floor {
     return (await sample('runc run', n, 1, () => this.runc.run())).summary()
   }
 
-  copyFile(rounds: number): Promise<Samples> {
-    return copyFile(this.#directory, rounds)
+  /** A plain copy of the file that goes up and down. */
+  copier(): Promise<() => Promise<void>> {
+    return fileCopier(this.#directory)
   }
 
   async copyTree(rounds: number): Promise<Samples> {

@@ -13,6 +13,8 @@ export interface Series {
   name: string
   points: readonly (readonly [number, number])[]
   dots?: boolean
+  /** Only its dots. */
+  unconnected?: boolean
   dashed?: boolean
   color?: string
 }
@@ -63,7 +65,7 @@ export function drawLines({ title, x, y, series }: Lines): string {
   for (const [index, one] of series.entries()) {
     const color = colorOf(one, index)
     const placed = one.points.map(([a, b]) => [toX(a), toY(b)] as const)
-    if (placed.length > 1) parts.push(path(placed, color, one.dashed))
+    if (placed.length > 1 && !one.unconnected) parts.push(path(placed, color, one.dashed))
     if (one.dots) parts.push(...placed.map(([a, b]) => dot(a, b, color)))
   }
   return svg(WIDTH, height, title, parts)

@@ -72,7 +72,7 @@ function burst(find: Find): Plot | undefined {
 const SCALE = {
   first: 'create warm, first result',
   exec: 'exec',
-  list: 'list, a page of 50',
+  list: 'list, a page of 10',
   get: 'get',
 }
 
@@ -106,7 +106,7 @@ function memory(find: Find): Plot | undefined {
     x: { label: 'idle sandboxes alive', ticks: row.points.map(([count]) => count) },
     y: { label: 'MiB more than with none' },
     series: [
-      { name: 'measured', points: row.points, dots: true },
+      { name: 'measured', points: row.points, dots: true, unconnected: true },
       {
         name: `${row.islet} MiB each`,
         points: [

@@ -8,8 +8,8 @@ export interface Scale {
 /** Equal ratios are equal distances; the ends are rounded to 1, 2 or 5 times a power of ten. */
 export function logScale(values: readonly number[], from: number, to: number): Scale {
   const positive = values.filter((value) => value > 0)
-  const low = Math.min(...positive, 1)
-  const high = Math.max(...positive, low * 10)
+  const low = Math.min(...positive)
+  const high = Math.max(...positive, low * 2)
   const steps = roundSteps(low, high)
   const [first, last] = [steps[0]!, steps.at(-1)!]
   const length = Math.log(last / first)

@@ -1,0 +1,96 @@
+// A few figures, each as a multiple of what the machine needs at least, taken in turns with it: such a ratio says something about our code on any
+// machine and under any load, where a time says something about the machine.
+import type { Floor } from './floor/floor.ts'
+import { Asker } from './floor/http.ts'
+import { median, round, Tally } from './measure.ts'
+import { BenchServer, COLD, runTrue, warm } from './server.ts'
+import { transferContent } from './sizes.ts'
+
+/** How many times the floor something costs. */
+export type Ratios = Record<string, number>
+
+/** Worse than this much is said. */
+const TOLERANCE = 4 / 3
+/** For the pairs of one figure; fewer are taken on a slow machine. */
+const LIMIT_MS = 4000
+
+export async function measureRatios(floor: Floor): Promise<Ratios> {
+  const ratios: Ratios = {}
+  const spawn = await floor.spawner.connect()
+  const bareSpawn = () => spawn(['true'])
+  {
+    await using server = await BenchServer.start(COLD)
+    ratios['create cold / runc run'] = await paired(
+      40,
+      () => created(server),
+      () => floor.runc.run(),
+    )
+  }
+  await using server = await BenchServer.start(warm(4))
+  ratios['create warm / posix_spawn'] = await paired(
+    60,
+    () => created(server),
+    bareSpawn,
+    () => server.filled(),
+  )
+  const sandbox = await server.create()
+  await server.filled()
+  ratios['exec / posix_spawn'] = await paired(500, () => runTrue(sandbox), bareSpawn)
+  using asker = new Asker(floor.http.url)
+  await sandbox.store.set('read', { value: { step: 3 } })
+  ratios['store get / HTTP request'] = await paired(
+    1000,
+    () => sandbox.store.get('read'),
+    () => asker.ask(),
+  )
+  const copy = await floor.copier()
+  ratios['file up / cp'] = await paired(5, () => sandbox.files.write('/tmp/large', transferContent()), copy)
+  ratios['file down / cp'] = await paired(
+    6,
+    async () => {
+      for await (const _ of await sandbox.files.readStream('/tmp/large'));
+    },
+    copy,
+  )
+  return ratios
+}
+
+/** What got worse by more than a third, in lines to read. A figure that is new has nothing to be worse than. */
+export function worsened(now: Ratios, then: Ratios): string[] {
+  return Object.entries(now).flatMap(([name, ratio]) => {
+    const before = then[name]
+    if (before === undefined || ratio <= before * TOLERANCE) return []
+    return [`${name}: ${ratio} times, was ${before}: ${Math.round((ratio / before - 1) * 100)} % worse`]
+  })
+}
+
+/** To the result of the first command; removal is not in the clock. */
+async function created(server: BenchServer): Promise<() => Promise<unknown>> {
+  const sandbox = await server.create()
+  await runTrue(sandbox)
+  return () => sandbox.kill()
+}
+
+/** The ratio of the medians of both, taken in turns. What `ours` answers with is called outside the clock. */
+async function paired(
+  n: number,
+  ours: () => Promise<unknown>,
+  theirs: () => Promise<unknown>,
+  before: () => Promise<void> = async () => {},
+): Promise<number> {
+  const [tally, floor] = [new Tally('guard'), new Tally('guard, floor')]
+  await tally.attempt(async () => cleanUp(await ours()))
+  await floor.attempt(theirs)
+  const deadline = performance.now() + LIMIT_MS
+  for (let index = 0; index < n && (index < 2 || performance.now() < deadline); index++) {
+    await before()
+    const after = await tally.time(ours)
+    await floor.time(theirs)
+    await tally.attempt(() => cleanUp(after))
+  }
+  return round(median(tally.times) / median(floor.times))
+}
+
+async function cleanUp(after: unknown): Promise<void> {
+  if (typeof after === 'function') await after()
+}
