@@ -2,6 +2,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { IsletError, LIMITS } from '@islet/contract'
+import { type Chunks, free } from '../wire/chunks.ts'
+import { BodyStream } from './body-stream.ts'
 
 /** A JSON body is small: one that makes no progress for so long is not coming. */
 const IDLE_MS = 60_000
@@ -45,12 +47,13 @@ export async function readJson(
 }
 
 /** The body as it comes. Leaving the iteration keeps the connection, so that an error can still be answered. */
-export function byteStream(incoming: IncomingMessage, outgoing: ServerResponse): AsyncIterable<Buffer> {
+export function byteStream(incoming: IncomingMessage, outgoing: ServerResponse): Chunks<Buffer> {
   return {
     [Symbol.asyncIterator]() {
       sendContinue(incoming, outgoing)
-      return incoming.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>
+      return new BodyStream(incoming)
     },
+    release: free,
   }
 }
 

@@ -25,6 +25,7 @@ import type { AdminKey } from '../key.ts'
 import type { Log } from '../log.ts'
 import type { Previews } from '../preview/previews.ts'
 import type { Tokens } from '../tokens.ts'
+import type { Chunks } from '../wire/chunks.ts'
 import type { Caller } from './caller.ts'
 
 export interface ApiDeps {
@@ -98,15 +99,11 @@ export class JsonText {
 
 /** Raw bytes. With a Content-Length, a body of another length breaks the connection instead of lying. */
 export class Bytes {
-  readonly body: AsyncIterable<Uint8Array> | undefined
+  readonly body: Chunks | undefined
   readonly headers: Record<string, string | number>
   readonly status: number
 
-  constructor(
-    body: AsyncIterable<Uint8Array> | undefined,
-    headers: Record<string, string | number>,
-    status = 200,
-  ) {
+  constructor(body: Chunks | undefined, headers: Record<string, string | number>, status = 200) {
     this.body = body
     this.headers = headers
     this.status = status

@@ -46,7 +46,7 @@ async function sendBytes(
   for await (const chunk of body) {
     sent += chunk.length
     if (outgoing.destroyed || (expected !== undefined && sent > Number(expected))) break
-    if (!outgoing.write(chunk)) await drained(outgoing)
+    if (!outgoing.write(chunk, body.release && (() => body.release?.(chunk)))) await drained(outgoing)
   }
   if (expected === undefined || sent === Number(expected)) outgoing.end()
   else outgoing.destroy()

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect } from 'node:net'
@@ -32,6 +33,27 @@ describe('a transfer of a file', () => {
     assert.ok(isHeldOpen(at('huge')))
     controller.abort()
     await until(() => !isHeldOpen(at('huge')))
+  })
+
+  it('ends at once for who has the file already', async () => {
+    const { headers } = await api.call('HEAD', `${sandbox}/files?path=huge`)
+    const known = { headers: { 'if-none-match': headers.get('etag')! } }
+    assert.equal((await api.call('GET', `${sandbox}/files?path=huge`, undefined, known)).status, 304)
+    await until(() => !isHeldOpen(at('huge')))
+  })
+
+  it('changes no byte, with others beside it and in chunks of any size', async () => {
+    const sizes = [65_536, 1_000_003, 17_000, 3000]
+    const contents = sizes.map(() => randomBytes(5_345_678))
+    const send = async (content: Buffer, size: number, name: string) => {
+      const body = ReadableStream.from(cut(content, size))
+      const put = { body, duplex: 'half' } as never
+      assert.equal((await api.call('PUT', `${sandbox}/files?path=${name}`, undefined, put)).status, 200)
+      assert.ok(content.equals(readFileSync(at(name))), `${name} arrived`)
+      const response = await api.call('GET', `${sandbox}/files?path=${name}`)
+      assert.ok(content.equals(Buffer.from(await response.arrayBuffer())), `${name} came back`)
+    }
+    await Promise.all(contents.map((content, index) => send(content, sizes[index]!, `random-${index}`)))
   })
 
   it('leaves nothing when the writer goes away', async () => {
@@ -119,3 +141,7 @@ describe('a transfer of a file', () => {
     assert.equal((await response.arrayBuffer()).byteLength, size)
   })
 })
+
+function* cut(content: Buffer, size: number): Generator<Buffer> {
+  for (let at = 0; at < content.length; at += size) yield content.subarray(at, at + size)
+}

@@ -11,6 +11,7 @@ import type {
   StartProcessParsed,
 } from '@islet/contract'
 import type { OutputChannel, TerminalSize } from '../guest/guest.ts'
+import type { Chunks } from '../wire/chunks.ts'
 
 export interface ProcessService {
   /** Runs to the end. When `signal` aborts (the client went away) the command is killed. */
@@ -70,11 +71,11 @@ export interface FileService {
     sandboxId: string,
     path: string,
     options?: { start?: number; end?: number; signal?: AbortSignal },
-  ): Promise<{ entry: FileEntry; start: number; length: number | undefined; body: AsyncIterable<Buffer> }>
+  ): Promise<{ entry: FileEntry; start: number; length: number | undefined; body: Chunks<Buffer> }>
   write(
     sandboxId: string,
     path: string,
-    body: AsyncIterable<Uint8Array>,
+    body: Chunks,
     options?: { mode?: number; owner?: string; parents?: boolean; exclusive?: boolean; signal?: AbortSignal },
   ): Promise<FileEntry>
   remove(
@@ -95,7 +96,7 @@ export interface FileService {
     options: { recursive: boolean; overwrite: boolean; signal?: AbortSignal },
   ): Promise<FileEntry>
   /** An uncompressed tar. */
-  archive(sandboxId: string, path: string, options?: { signal?: AbortSignal }): Promise<AsyncIterable<Buffer>>
+  archive(sandboxId: string, path: string, options?: { signal?: AbortSignal }): Promise<Chunks<Buffer>>
   extract(
     sandboxId: string,
     path: string,

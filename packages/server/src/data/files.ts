@@ -6,7 +6,9 @@ import type { Sandboxes } from '../control/sandboxes.ts'
 import { Slots } from '../control/slots.ts'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { Entry, Guest } from '../guest/guest.ts'
+import type { Chunks } from '../wire/chunks.ts'
 import type { FileService } from './data.ts'
+import { Exactly } from './exactly.ts'
 
 const GUEST_WAIT_MS = 10_000
 const LOOKUPS_AT_ONCE = 16
@@ -76,13 +78,13 @@ export class Files implements FileService {
         details: { sizeBytes: entry.sizeBytes },
       })
     }
-    return { entry: toFileEntry(absolute, entry), start, length, body: exactly(body, length) }
+    return { entry: toFileEntry(absolute, entry), start, length, body: new Exactly(body, length) }
   }
 
   async write(
     sandboxId: string,
     path: string,
-    body: AsyncIterable<Uint8Array>,
+    body: Chunks,
     options: Parameters<FileService['write']>[3] = {},
   ) {
     const { guest, resolve, record } = await this.#in(sandboxId)
@@ -145,7 +147,7 @@ export class Files implements FileService {
     sandboxId: string,
     path: string,
     options: { signal?: AbortSignal } = {},
-  ): Promise<AsyncIterable<Buffer>> {
+  ): Promise<Chunks<Buffer>> {
     const { guest, resolve } = await this.#in(sandboxId)
     return guest.tarOut(resolve(path), options)
   }
@@ -183,16 +185,4 @@ function toFileEntry(path: string, entry: Entry): FileEntry {
     modifiedAt: new Date(entry.mtimeMs).toISOString(),
     ...(entry.target !== undefined && { target: entry.target }),
   }
-}
-
-/** A file that grows while it is read ends where it was announced to; one that shrinks is an error, not a short answer. */
-async function* exactly(body: AsyncIterable<Buffer>, length: number): AsyncGenerator<Buffer> {
-  let left = length
-  for await (const chunk of body) {
-    const piece = chunk.length > left ? chunk.subarray(0, left) : chunk
-    left -= piece.length
-    if (piece.length > 0) yield piece
-    if (left === 0) return
-  }
-  if (left > 0) throw new IsletError('conflict', 'The file became shorter while it was read.')
 }

@@ -1,4 +1,5 @@
 // READ and TAR_OUT: OPENED, then DATA at the pace of whoever iterates the body, then END.
+import { type Chunks, free } from '../wire/chunks.ts'
 import { decodeFields } from '../wire/fields.ts'
 import type { Frame } from '../wire/frames.ts'
 import { Violation } from './errors.ts'
@@ -6,7 +7,7 @@ import { Exchange, type Host, type Request } from './exchange.ts'
 import { Inflow } from './inflow.ts'
 import { FIELDS, MESSAGE, type OpenedFields } from './messages.gen.ts'
 
-type Parse<T> = (opened: OpenedFields, body: AsyncIterable<Buffer>) => T
+type Parse<T> = (opened: OpenedFields, body: Chunks<Buffer>) => T
 
 export function download<T>(
   host: Host,
@@ -17,7 +18,7 @@ export function download<T>(
   return new Download(host, request as Request, parse, maxBytes).run()
 }
 
-class Download<T> extends Exchange<T> implements AsyncIterableIterator<Buffer> {
+class Download<T> extends Exchange<T> implements AsyncIterableIterator<Buffer>, Chunks<Buffer> {
   readonly #inflow = new Inflow()
   readonly #parse: Parse<T>
   readonly #maxBytes: number
@@ -82,6 +83,10 @@ class Download<T> extends Exchange<T> implements AsyncIterableIterator<Buffer> {
     if (this.#waiting) return Promise.reject(new TypeError('the body is being read already'))
     this.#waiting = Promise.withResolvers()
     return this.#waiting.promise
+  }
+
+  release(chunk: Buffer): void {
+    free(chunk)
   }
 
   /** The reader leaves: the rest is not wanted. */

@@ -82,7 +82,9 @@ class DialSocket extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.outflow.send(chunk).then(() => done(), done)
+    const sent = this.outflow.send(chunk)
+    if (typeof sent === 'boolean') done()
+    else sent.then(() => done(), done)
   }
 
   override _final(done: (error?: Error | null) => void): void {

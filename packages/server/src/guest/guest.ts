@@ -1,5 +1,6 @@
 // What the server can ask of a guest. link.ts implements it over one socket; PROTOCOL.md in native/guest is the wire.
 import type { Duplex } from 'node:stream'
+import type { Chunks } from '../wire/chunks.ts'
 
 export interface Guest {
   /** Whether the guest is connected right now. It redials by itself when the connection drops. */
@@ -26,9 +27,9 @@ export interface Guest {
   read(
     path: string,
     options?: { offset?: number; length?: number; nofollow?: boolean; signal?: AbortSignal },
-  ): Promise<{ entry: Entry; body: AsyncIterable<Buffer> }>
-  /** Chunks that the body yielded must not be changed afterwards. */
-  write(path: string, body: AsyncIterable<Uint8Array>, options?: WriteOptions): Promise<Entry>
+  ): Promise<{ entry: Entry; body: Chunks<Buffer> }>
+  /** Chunks that the body yielded must not be changed before they are released. */
+  write(path: string, body: Chunks, options?: WriteOptions): Promise<Entry>
   mkdir(path: string, options?: { parents?: boolean; mode?: number; owner?: string }): Promise<void>
   move(from: string, to: string, options?: { overwrite?: boolean }): Promise<void>
   copy(from: string, to: string, options?: CopyOptions): Promise<void>
@@ -37,10 +38,10 @@ export interface Guest {
   chown(path: string, owner: string): Promise<void>
   symlink(path: string, target: string): Promise<void>
   realpath(path: string): Promise<string>
-  tarOut(path: string, options?: { signal?: AbortSignal }): Promise<AsyncIterable<Buffer>>
+  tarOut(path: string, options?: { signal?: AbortSignal }): Promise<Chunks<Buffer>>
   tarIn(
     path: string,
-    body: AsyncIterable<Uint8Array>,
+    body: Chunks,
     options?: { owner?: string; signal?: AbortSignal },
   ): Promise<{ count: number }>
 

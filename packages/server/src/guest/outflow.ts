@@ -18,8 +18,17 @@ export class Outflow {
     this.#stream = stream
   }
 
-  /** Resolves when the last byte is with the socket, at once when it can be; false when the stream has ended. */
-  async send(chunk: Uint8Array): Promise<boolean> {
+  /** True when the last byte is with the socket, at once when it can be; false when the stream has ended. `written`: it has left. */
+  send(chunk: Uint8Array, written?: () => void): boolean | Promise<boolean> {
+    const room = this.#limit - this.#sent
+    if (this.#stopped || chunk.length > Math.min(room, MAX_DATA) || this.#connection.out.congested)
+      return this.#sendInParts(chunk, written)
+    this.#connection.out.data(this.#stream, chunk, written)
+    this.#sent += chunk.length
+    return true
+  }
+
+  async #sendInParts(chunk: Uint8Array, written: (() => void) | undefined): Promise<boolean> {
     let at = 0
     while (at < chunk.length && !this.#stopped) {
       const room = this.#limit - this.#sent
@@ -30,6 +39,7 @@ export class Outflow {
         this.#connection.out.data(
           this.#stream,
           at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end),
+          end === chunk.length ? written : undefined,
         )
         this.#sent += end - at
         at = end

@@ -1,4 +1,5 @@
 // WRITE and TAR_IN: OPENED, then the body's DATA at the guest's pace, END, then OK.
+import type { Chunks } from '../wire/chunks.ts'
 import { decodeFields } from '../wire/fields.ts'
 import type { Frame } from '../wire/frames.ts'
 import { Violation } from './errors.ts'
@@ -9,20 +10,20 @@ import { Outflow } from './outflow.ts'
 export function upload<T>(
   host: Host,
   request: Request<'WRITE'> | Request<'TAR_IN'>,
-  body: AsyncIterable<Uint8Array>,
+  body: Chunks,
   parse: (ok: OkFields) => T,
 ): Promise<T> {
   return new Upload(host, request as Request, body, parse).run()
 }
 
 class Upload<T> extends Exchange<T> {
-  readonly #body: AsyncIterable<Uint8Array>
+  readonly #body: Chunks
   readonly #parse: (ok: OkFields) => T
   #outflow: Outflow | undefined
   #opened = false
   #sentEnd = false
 
-  constructor(host: Host, request: Request, body: AsyncIterable<Uint8Array>, parse: (ok: OkFields) => T) {
+  constructor(host: Host, request: Request, body: Chunks, parse: (ok: OkFields) => T) {
     super(host, request)
     this.#body = body
     this.#parse = parse
@@ -48,7 +49,11 @@ class Upload<T> extends Exchange<T> {
 
   async #pump(outflow: Outflow): Promise<void> {
     try {
-      for await (const chunk of this.#body) if (!(await outflow.send(chunk))) return
+      const body = this.#body
+      for await (const chunk of body) {
+        const sent = outflow.send(chunk, body.release && (() => body.release?.(chunk)))
+        if (sent !== true && !(await sent)) return
+      }
       if (!this.connection) return
       this.#sentEnd = true
       this.connection.out.send('END', this.stream, {})

@@ -39,16 +39,17 @@ export class Writer {
     this.frame(encodeMessage(MESSAGE[name], stream, FIELDS[name]!, fields as Fields))
   }
 
-  /** DATA, in one system call and without a copy when it is large. The chunk must not be changed afterwards. */
-  data(stream: number, chunk: Uint8Array): void {
+  /** DATA, in one system call and without a copy when it is large. The chunk must not be changed before it is `written`. */
+  data(stream: number, chunk: Uint8Array, written?: () => void): void {
     if (chunk.length < COPY_BYTES) {
       this.frame(encodeFrame(MESSAGE.DATA, stream, chunk))
+      written?.()
       return
     }
     if (this.#socket.destroyed) return
     this.#socket.cork()
     this.#socket.write(frameHeader(MESSAGE.DATA, stream, chunk.length))
-    this.#socket.write(chunk)
+    this.#socket.write(chunk, written)
     this.#socket.uncork()
     this.#checkUnsent()
   }

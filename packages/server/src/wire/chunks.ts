@@ -1,0 +1,19 @@
+// Memory of bytes that only pass through. V8 marks the whole heap each time some 25 MB more lie behind buffers, and a
+// large file in pieces of 64 KB makes that happen every few hundred pieces: more work than all the copying. So whoever
+// used a piece up says so, and its memory goes back at once.
+
+/** Chunks of which each belongs to the reader. */
+export interface Chunks<T extends Uint8Array = Uint8Array> extends AsyncIterable<T> {
+  /** The chunk is used up: it is empty from now on. */
+  release?(chunk: T): void
+}
+
+/** Less than this is not worth the call. */
+const MIN_BYTES = 16 * 1024
+
+/** Frees the memory behind a chunk, unless something else may lie in it. */
+export function free(chunk: Uint8Array): void {
+  const { buffer } = chunk
+  if (chunk.length < MIN_BYTES || chunk.length !== buffer.byteLength) return
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0)
+}
