@@ -126,7 +126,7 @@ static int bind_steps(const struct bind *bind, struct shell *shell, int *roots, 
   if (bind->cgroup[0] && cgroup_limit(bind->cgroup, &bind->limits, fail) < 0) return -1;
   /* The host's side of the network needs no namespace of the shell and comes before the credentials change. */
   const struct network *network = bind->has_network ? &bind->network : NULL;
-  if (net_attach(network, shell->net_ns, bind->uid_base, undo, fail) < 0) return -1;
+  if (net_attach(network, shell->net_ns, bind->uid_base, false, undo, fail) < 0) return -1;
   if (set_hostname(shell, bind->hostname, fail) < 0) return -1;
   if (cred_as(bind->uid_base, fail) < 0) return -1;
   for (unsigned i = 0; i < bind->trees; i++) {

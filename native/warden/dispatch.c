@@ -59,7 +59,7 @@ int dispatch(const struct request *r, struct wire_out *ok, struct fail *fail) {
       wire_put_u64(ok, TAG_OK_duration_us, now_us() - began);
       return result;
     }
-    case MSG_SHELL_START: return runtime_start(r->name, r->uid_base, r->flag, fail);
+    case MSG_SHELL_START: return runtime_start(r, fail);
     case MSG_SHELL_RUN: return runsc_run(r, fail);
     case MSG_SHELL_PAUSE: return runsc_pause(r->name, r->flag, fail);
     case MSG_SHELL_SETTLE: return runsc_settle(r, fail);

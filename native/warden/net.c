@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -54,17 +55,20 @@ static void read_link(const struct nlmsghdr *header, void *context) {
   }
 }
 
-/* What `name` is in the current network namespace; found is false when there is no such interface. */
-static struct link find_link(const char *name) {
+/* What `name` is in the network namespace of a socket; found is false when there is no such interface. */
+static struct link look_up(int fd, const char *name) {
   struct link link = {0};
-  unsigned index = if_nametoindex(name);
-  AUTO_CLOSE int fd = index == 0 ? -1 : nl_open();
-  if (fd < 0) return link;
   struct nl nl;
-  struct ifinfomsg *info = nl_begin(&nl, RTM_GETLINK, 0, sizeof *info);
-  info->ifi_index = (int)index;
+  nl_begin(&nl, RTM_GETLINK, 0, sizeof(struct ifinfomsg));
+  nl_put_str(&nl, IFLA_IFNAME, name);
+  nl_put_u32(&nl, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
   nl_talk_each(fd, &nl, read_link, &link);
   return link;
+}
+
+static struct link find_link(const char *name) {
+  AUTO_CLOSE int fd = nl_open();
+  return fd < 0 ? (struct link){0} : look_up(fd, name);
 }
 
 static bool is_our_port(const char *veth) {
@@ -145,56 +149,83 @@ static int set_default_route(int fd, unsigned index, uint32_t gateway) {
   return nl_talk(fd, &nl);
 }
 
-/* On the host. A pair that is there already (a second bind of the same shell) is left as it is. */
-static int plug_in(const struct network *network, int net_ns, int *undo, struct link *outer, struct fail *fail) {
+/*
+ * Held while a pair is made. The kernel makes pairs one at a time, and whoever writes to disable_ipv6 meanwhile does not
+ * wait but tries over and over.
+ */
+static int take_turn(void) {
+  int fd = openat(warden.scratch_fd, "network", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd >= 0) flock(fd, LOCK_EX);
+  return fd;
+}
+
+/* On the host. */
+static int plug_in(int fd, const struct network *network, int net_ns, unsigned bridge, struct fail *fail) {
+  AUTO_CLOSE int turn = take_turn();
+  if (create_pair(fd, network->veth, net_ns, bridge) < 0) return fail_errno(fail, "network", "create %s", network->veth);
+  if (disable_ipv6(network->veth, fail) == 0 && isolate_and_raise(fd, network->veth) == 0) return 0;
+  fail_errno(fail, "network", "raise %s", network->veth);
+  delete_link(fd, network->veth);
+  return -1;
+}
+
+/* In the shell's network namespace: what every sandbox has, connected or not. */
+static int set_up_loopback(int fd, uint32_t uid_base, struct fail *fail) {
+  char range[32];
+  if (raise_link(fd, "lo") < 0) return fail_errno(fail, "network", "raise lo");
+  /* The group ids are the host's: the kernel reads them in the writer's user namespace. */
+  snprintf(range, sizeof range, "%u %u", uid_base, uid_base + UIDS_PER_SANDBOX - 1);
+  if (write_sysctl("ipv4/ping_group_range", range, fail) < 0) return -1;
+  return write_sysctl("ipv4/ip_unprivileged_port_start", "0", fail);
+}
+
+static int set_up_inner(int fd, const struct network *network, unsigned index, struct fail *fail) {
+  if (disable_ipv6(INNER, fail) < 0) return -1;
+  if (raise_link(fd, INNER) < 0) return fail_errno(fail, "network", "raise %s", INNER);
+  if (set_address(fd, index, network->address, network->prefix) < 0) return fail_errno(fail, "network", "address");
+  if (set_default_route(fd, index, network->gateway) < 0) return fail_errno(fail, "network", "default route");
+  return 0;
+}
+
+/* In the shell's network namespace: the inner end as it must be, which is none without a network. */
+static int attach_inside(int fd, const struct network *network, const struct link *outer, bool is_new, struct fail *fail) {
+  struct link inner = look_up(fd, INNER);
+  if (network == NULL) {
+    /* Both ends go. */
+    return inner.found && delete_link(fd, INNER) < 0 ? fail_errno(fail, "network", "delete %s", INNER) : 0;
+  }
+  if (!inner.veth || inner.index != outer->peer || inner.peer != outer->index) {
+    return fail_kind(fail, KIND_EXISTS, "network", "%s belongs to another sandbox", network->veth);
+  }
+  return is_new ? set_up_inner(fd, network, inner.index, fail) : 0;
+}
+
+/* On the host: the pair, and whether it was made now. */
+static int attach_outside(const struct network *network, int net_ns, int *undo, struct link *outer, bool *is_new, struct fail *fail) {
   unsigned bridge = if_nametoindex(warden.bridge);
   if (bridge == 0) return fail_errno(fail, "network", "bridge %s", warden.bridge);
   AUTO_CLOSE int fd = nl_open();
   if (fd < 0) return fail_errno(fail, "network", "netlink");
-  if (create_pair(fd, network->veth, net_ns, bridge) < 0) {
-    if (errno != EEXIST) return fail_errno(fail, "network", "create %s", network->veth);
-    *outer = find_link(network->veth);
-    if (outer->veth && outer->master == bridge) return 0;
-    return fail_kind(fail, KIND_EXISTS, "network", "%s is not a port of %s, or the shell has another", network->veth, warden.bridge);
-  }
-  if (disable_ipv6(network->veth, fail) < 0 || isolate_and_raise(fd, network->veth) < 0) {
-    fail_errno(fail, "network", "raise %s", network->veth);
-    delete_link(fd, network->veth);
-    return -1;
-  }
-  *outer = find_link(network->veth);
+  *outer = look_up(fd, network->veth);
+  if (outer->found && outer->veth && outer->master == bridge) return 0;
+  if (outer->found) return fail_kind(fail, KIND_EXISTS, "network", "%s is not a port of %s", network->veth, warden.bridge);
+  if (plug_in(fd, network, net_ns, bridge, fail) < 0) return -1;
+  *outer = look_up(fd, network->veth);
+  *is_new = true;
   *undo = fd;
   fd = -1;
   return 0;
 }
 
-/* In the shell's network namespace. */
-static int set_up_inside(const struct network *network, const struct link *outer, uint32_t uid_base, struct fail *fail) {
-  char range[32];
+int net_attach(const struct network *network, int net_ns, uint32_t uid_base, bool fresh, int *undo, struct fail *fail) {
+  struct link outer = {0};
+  bool is_new = false;
+  if (network != NULL && attach_outside(network, net_ns, undo, &outer, &is_new, fail) < 0) return -1;
+  if (setns(net_ns, CLONE_NEWNET) < 0) return fail_errno(fail, "setns", "network namespace");
   AUTO_CLOSE int fd = nl_open();
   if (fd < 0) return fail_errno(fail, "network", "netlink");
-  if (raise_link(fd, "lo") < 0) return fail_errno(fail, "network", "raise lo");
-  /* The group ids are the host's: the kernel reads them in the writer's user namespace. */
-  snprintf(range, sizeof range, "%u %u", uid_base, uid_base + UIDS_PER_SANDBOX - 1);
-  if (write_sysctl("ipv4/ping_group_range", range, fail) < 0) return -1;
-  if (write_sysctl("ipv4/ip_unprivileged_port_start", "0", fail) < 0) return -1;
-  if (network == NULL) return 0;
-  struct link inner = find_link(INNER);
-  if (!inner.veth || inner.index != outer->peer || inner.peer != outer->index) {
-    return fail_kind(fail, KIND_EXISTS, "network", "%s belongs to another sandbox", network->veth);
-  }
-  if (disable_ipv6(INNER, fail) < 0) return -1;
-  if (raise_link(fd, INNER) < 0) return fail_errno(fail, "network", "raise %s", INNER);
-  if (set_address(fd, inner.index, network->address, network->prefix) < 0) return fail_errno(fail, "network", "address");
-  if (set_default_route(fd, inner.index, network->gateway) < 0) return fail_errno(fail, "network", "default route");
-  return 0;
-}
-
-int net_attach(const struct network *network, int net_ns, uint32_t uid_base, int *undo, struct fail *fail) {
-  struct link outer = {0};
-  if (network != NULL && plug_in(network, net_ns, undo, &outer, fail) < 0) return -1;
-  if (setns(net_ns, CLONE_NEWNET) < 0) return fail_errno(fail, "setns", "network namespace");
-  return set_up_inside(network, &outer, uid_base, fail);
+  if ((fresh || is_new) && set_up_loopback(fd, uid_base, fail) < 0) return -1;
+  return attach_inside(fd, network, &outer, is_new, fail);
 }
 
 void net_detach(const struct network *network, int *undo) {

@@ -5,11 +5,11 @@
 #include "request.h"
 
 /*
- * Sets up the shell's network namespace and ends in it (setns): loopback, the sysctls, and with a network a veth pair
- * whose inner end is eth0 and whose outer end is an isolated port of our bridge. *undo is then a socket for
- * net_detach, or -1 when nothing was made.
+ * With a network, a veth pair whose inner end is eth0 and whose outer end is an isolated port of our bridge; one that the shell
+ * has already is left as it is. Without, none: one that was made ahead is taken away. In a fresh namespace also the loopback
+ * and the sysctls. Ends in the shell's network namespace (setns). *undo is a socket for net_detach, or -1 when nothing was made.
  */
-int net_attach(const struct network *network, int net_ns, uint32_t uid_base, int *undo, struct fail *fail);
+int net_attach(const struct network *network, int net_ns, uint32_t uid_base, bool fresh, int *undo, struct fail *fail);
 void net_detach(const struct network *network, int *undo);
 
 int net_bridge_create(uint32_t address, uint32_t prefix, struct fail *fail);

@@ -200,6 +200,7 @@ static bool plain_field(const struct wire_field *field, struct request *r) {
     return read_name(field, r->name, sizeof r->name);
   }
   if (IN(SHELL_START, uid_base)) return wire_u32(field, &r->uid_base);
+  if (IN(SHELL_START, network)) return r->has_network = decode_network(field, &r->network);
   if (IN(LAYER_CLONE, to) || IN(LAYER_FLATTEN, to)) return read_name(field, r->to, sizeof r->to);
   if (IN(LAYER_FLATTEN, from)) return read_from(field, r);
   if (IN(LAYER_CREATE, limit_bytes) || IN(LAYER_CLONE, limit_bytes) || IN(LAYER_LIMIT, limit_bytes)) {

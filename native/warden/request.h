@@ -57,6 +57,7 @@ struct request {
   bool flag; /* read_only, frozen, restore, paused, background */
   uint32_t uid_base; /* SHELL_START */
   struct limits limits;
+  bool has_network; /* SHELL_START */
   struct network network; /* BRIDGE_CREATE: address and prefix; VETH_DELETE: veth */
   struct bind bind; /* SHELL_RUN too, without pid, hostname and cgroup; SHELL_SETTLE: the hostname */
 };

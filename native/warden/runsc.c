@@ -59,7 +59,7 @@ static int enter_network(const struct bind *bind, int *undo, struct fail *fail) 
   if (host < 0 || unshare(CLONE_NEWNET) < 0) return fail_errno(fail, "network", "namespace");
   AUTO_CLOSE int inner = open(ours, O_RDONLY | O_CLOEXEC);
   if (inner < 0 || setns(host, CLONE_NEWNET) < 0) return fail_errno(fail, "network", "namespace");
-  return net_attach(bind->has_network ? &bind->network : NULL, inner, bind->uid_base, undo, fail);
+  return net_attach(bind->has_network ? &bind->network : NULL, inner, bind->uid_base, true, undo, fail);
 }
 
 /*

@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -18,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "net.h"
 #include "shell.h"
 #include "userns.h"
 
@@ -82,33 +85,55 @@ int runtime_link(pid_t pid, const char *kind, const char *path, struct fail *fai
   return symlink(target, path) < 0 ? fail_errno(fail, "runtime", "link the %s namespace", kind) : 0;
 }
 
-/* Of the process in the file, once it is certain that it is the shell's: a pid may be another's by now. */
-static int restore_priority(const char *pid_file, uint32_t uid_base, struct fail *fail) {
-  char text[16] = "";
-  struct shell shell;
-  AUTO_CLOSE int fd = open(pid_file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0 || read(fd, text, sizeof text - 1) <= 0) return fail_errno(fail, "priority", "%s", pid_file);
-  uint32_t pid = (uint32_t)strtoul(text, NULL, 10);
-  if (shell_open(pid, uid_base, &shell, fail) < 0) return -1;
-  return setpriority(PRIO_PROCESS, pid, 0) < 0 ? fail_errno(fail, "priority", "process %u", pid) : 0;
+/*
+ * crun refuses a machine that has cgroup v1 and, beside it, a v2 hierarchy with controllers of its own. We set no limit by
+ * that one, so crun does not get to see it. In a mount namespace of this worker alone.
+ */
+static int hide_second_hierarchy(struct fail *fail) {
+  static const char place[] = "/sys/fs/cgroup/unified";
+  const char *name = strrchr(warden.runtime, '/');
+  if (name == NULL || strcmp(name, "/crun") != 0 || access(place, F_OK) < 0) return 0;
+  if (unshare(CLONE_NEWNS) < 0) return fail_errno(fail, "runtime", "namespace");
+  return umount2(place, MNT_DETACH) < 0 && errno != EINVAL ? fail_errno(fail, "runtime", "hide %s", place) : 0;
 }
 
-int runtime_start(const char *shell, uint32_t uid_base, bool background, struct fail *fail) {
+/* Opens the shell whose pid the runtime wrote, once it is certain that it is that: a pid may be another's by now. */
+static int open_started(const char *pid_file, uint32_t uid_base, uint32_t *pid, struct shell *shell, struct fail *fail) {
+  char text[16] = "";
+  AUTO_CLOSE int fd = open(pid_file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0 || read(fd, text, sizeof text - 1) <= 0) return fail_errno(fail, "runtime", "%s", pid_file);
+  *pid = (uint32_t)strtoul(text, NULL, 10);
+  return shell_open(*pid, uid_base, shell, fail);
+}
+
+/* What was started gets an ordinary priority, and of its network what BIND would else have to make. */
+static int complete(const struct request *request, const char *pid_file, struct fail *fail) {
+  struct shell shell;
+  uint32_t pid = 0;
+  int undo = -1;
+  const struct network *network = request->has_network ? &request->network : NULL;
+  if (open_started(pid_file, request->uid_base, &pid, &shell, fail) < 0) return -1;
+  if (request->flag && setpriority(PRIO_PROCESS, pid, 0) < 0) return fail_errno(fail, "priority", "process %u", pid);
+  if (net_attach(network, shell.net_ns, request->uid_base, true, &undo, fail) == 0) return 0;
+  net_detach(&request->network, &undo);
+  return -1;
+}
+
+int runtime_start(const struct request *request, struct fail *fail) {
   char bundle[BUNDLE_BYTES], pid_file[BUNDLE_BYTES + 8], log[BUNDLE_BYTES + 16], user[BUNDLE_BYTES + 8];
-  if (runtime_bundle(shell, bundle, fail) < 0) return -1;
+  if (runtime_bundle(request->name, bundle, fail) < 0 || hide_second_hierarchy(fail) < 0) return -1;
   snprintf(pid_file, sizeof pid_file, "%s/pid", bundle);
   snprintf(log, sizeof log, "%s/runtime.log", bundle);
   char *const argv[] = {(char *)warden.runtime, "--root", (char *)warden.runtime_root, "--log", log, "--log-format", "json", "run",
-                        "--detach", "--bundle", bundle, "--pid-file", pid_file, (char *)shell, NULL};
+                        "--detach", "--bundle", bundle, "--pid-file", pid_file, (char *)request->name, NULL};
   snprintf(user, sizeof user, "%s/user", bundle);
   struct userns userns;
-  if (userns_make(uid_base, &userns, fail) < 0) return -1;
+  if (userns_make(request->uid_base, &userns, fail) < 0) return -1;
   /* This process is a worker of this one request, and the runtime inherits it. */
-  if (background) setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
+  if (request->flag) setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
   int result = runtime_link(userns.holder, "user", user, fail);
   if (result == 0) result = runtime_execute(argv, START_SECONDS, fail);
-  if (result == 0 && background) result = restore_priority(pid_file, uid_base, fail);
   unlink(user);
   userns_leave(&userns);
-  return result;
+  return result < 0 ? -1 : complete(request, pid_file, fail);
 }

@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "warden.h"
+#include "request.h"
 
 /*
  * Runs `<runtime> run --detach` on the bundle <shells>/<shell>, whose config.json the server wrote; the pid is then in
@@ -12,7 +12,7 @@
  * namespace is there before (userns.h), and config.json names it as <shells>/<shell>/user, a link that is there meanwhile.
  * In the background: the start gives way to all else, and what was started has an ordinary priority again.
  */
-int runtime_start(const char *shell, uint32_t uid_base, bool background, struct fail *fail);
+int runtime_start(const struct request *request, struct fail *fail);
 
 enum { BUNDLE_BYTES = 512 };
 

@@ -4,13 +4,13 @@
 
 #include "warden.h"
 
-enum { MAX_CARRIED = 16 };
+enum { MAX_CARRIED = 5 };
 
 struct shell {
   int pidfd;
   int proc_fd; /* /proc/<pid>: stays this process, fails when it is gone */
   int user_ns, mount_ns, uts_ns, net_ns;
-  char carried[MAX_CARRIED][32]; /* top-level mounts it brings along: proc, dev, .islet, sys, tmp */
+  const char *carried[MAX_CARRIED]; /* top-level mounts it brings along: proc, dev, sys, tmp, .islet */
   unsigned carrieds;
 };
 

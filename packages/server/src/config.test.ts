@@ -34,7 +34,7 @@ describe('loadConfig', () => {
       port: 7400,
       engine: 'oci',
       isolation: 'namespace',
-      runtimeBinary: 'runc',
+      runtimeBinary: 'auto',
       storage: 'auto',
       poolSizeBytes: 50 * 2 ** 30,
       logLevel: 'info',

@@ -82,9 +82,9 @@ export const SETTINGS = {
   }),
   runtimeBinary: setting({
     env: 'ISLET_RUNTIME_BINARY',
-    parse: oneOf(['runc', 'crun'] as const),
-    default: 'runc',
-    help: 'The OCI runtime: `runc`, or `crun` where it works.',
+    parse: oneOf(['auto', 'runc', 'crun'] as const),
+    default: 'auto',
+    help: 'The OCI runtime. `auto` takes `crun` where there is one that can do all that is needed, as it starts a sandbox in less time, else `runc`.',
   }),
   storage: setting({
     env: 'ISLET_STORAGE',

@@ -8,7 +8,7 @@ import { GvisorEngine } from '../engine/gvisor/gvisor.ts'
 import { runscOptions } from '../engine/gvisor/runsc.ts'
 import { OciEngine } from '../engine/oci/oci.ts'
 import { probeOci } from '../engine/oci/probe.ts'
-import { shellOptions } from '../engine/oci/runtime.ts'
+import { chooseRuntime, shellOptions } from '../engine/oci/runtime.ts'
 import { ProcessEngine } from '../engine/process/process.ts'
 import type { Instance } from '../instance.ts'
 import type { Log } from '../log.ts'
@@ -50,6 +50,7 @@ async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Prom
   })
   cleanup.add(({ all }) => all && pool.close())
   await mkdir(config.imageDir, { recursive: true, mode: 0o700 })
+  const runtime = await chooseRuntime(config.runtimeBinary)
   const warden = await Warden.start({
     dataDir: instance.dataDir,
     runDir: join(instance.runDir, 'warden'),
@@ -59,7 +60,7 @@ async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Prom
     uidStart: instance.uidStart,
     uidCount: instance.uidRanges,
     method: pool.method,
-    shells: isGvisor ? runscOptions(instance.runDir) : shellOptions(config.runtimeBinary, instance.runDir),
+    shells: isGvisor ? runscOptions(instance.runDir) : shellOptions(runtime, instance.runDir),
     binary,
   })
   cleanup.add(() => warden.close())
@@ -71,9 +72,7 @@ async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Prom
     allowRanges: config.networkAllow,
     nameservers: config.dns.length > 0 ? config.dns.map((address) => ({ address })) : undefined,
   }
-  const engine = isGvisor
-    ? new GvisorEngine(options)
-    : new OciEngine({ ...options, runtime: config.runtimeBinary })
+  const engine = isGvisor ? new GvisorEngine(options) : new OciEngine({ ...options, runtime })
   cleanup.add((closing) => engine.close(closing))
   return { engine, storage: createStorage(warden, pool), failed: warden.exited }
 }

@@ -210,6 +210,7 @@ export type ShellStartFields = {
   shell?: string
   uidBase?: number
   background?: number
+  network?: NetworkRecord
 }
 
 export type ShellRunFields = {
@@ -336,6 +337,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 1, name: 'shell', kind: 'str' },
     { tag: 2, name: 'uidBase', kind: 'u32' },
     { tag: 3, name: 'background', kind: 'u32' },
+    { tag: 4, name: 'network', kind: NETWORK_RECORD },
   ],
   SHELL_RUN: [
     { tag: 1, name: 'shell', kind: 'str' },

@@ -90,12 +90,8 @@ const MOUNTS = [
   },
 ]
 
-// In the shell's own network namespace: any user may bind low ports and ping; IPv6 stays on the loopback only.
-const SYSCTL = {
-  'net.ipv4.ip_unprivileged_port_start': '0',
-  'net.ipv4.ping_group_range': '0 65535',
-  'net.ipv6.conf.default.disable_ipv6': '1',
-}
+// In the shell's own network namespace: IPv6 stays on the loopback only. The warden sets the rest.
+const SYSCTL = { 'net.ipv6.conf.default.disable_ipv6': '1' }
 
 // The profile is the same for all and the largest part of the file: print it once.
 const SECCOMP = JSON.stringify(seccompProfile())

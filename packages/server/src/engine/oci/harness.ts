@@ -7,17 +7,17 @@ import { claimInstance } from '../../instance.ts'
 import { nativeBinary } from '../../native.ts'
 import { Warden, type WardenOptions } from '../../warden/warden.ts'
 import { type Harness, newId } from '../suite/harness.ts'
-import { OciEngine } from './oci.ts'
+import { OciEngine, type OciOptions } from './oci.ts'
 import { shellOptions } from './runtime.ts'
 import type { WallEngine, WallOptions } from './wall.ts'
 
 const IMAGE = 'img-test'
 const SILENT = { info() {}, warn() {} }
 
-export function openOci(options: Partial<WallOptions> = {}): Promise<Harness> {
+export function openOci({ runtime = 'runc', ...options }: Partial<OciOptions> = {}): Promise<Harness> {
   return openWall(
-    (parts) => new OciEngine(parts),
-    (runDir) => shellOptions('runc', runDir),
+    (parts) => new OciEngine({ ...parts, runtime }),
+    (runDir) => shellOptions(runtime, runDir),
     options,
   )
 }

@@ -22,10 +22,15 @@ export interface OciOptions extends WallOptions {
   runtime?: RuntimeName
 }
 
+/** Of how many sandboxes the last ones count. */
+const DEMAND_MEMORY = 8
+
 export class OciEngine extends WallEngine {
   readonly capabilities: EngineCapabilities
   readonly #runtime: Runtime
   readonly #rootDir: string
+  /** The share of late sandboxes with a network: when it is most, shells made ahead get one, which bind else takes long for. */
+  #wantNetwork = 0
 
   constructor(options: OciOptions) {
     super(options)
@@ -54,7 +59,15 @@ export class OciEngine extends WallEngine {
         this.ownSocket(shell),
         writeFile(join(directory, 'config.json'), config, { mode: 0o600 }),
       ])
-      const pid = await this.#runtime.start(shell.id, directory, uidBase, options)
+      const isAhead = options.background && this.#wantNetwork > 0.5
+      // Without it, bind makes it or says why not.
+      const plugged = isAhead ? await this.plug(record).catch(() => undefined) : undefined
+      const pid = await this.#runtime.start(directory, {
+        shell: shell.id,
+        uidBase,
+        background: options.background ? 1 : 0,
+        network: plugged?.network,
+      })
       record.process = await identify(pid)
       await this.shells.write(record)
     })
@@ -65,8 +78,10 @@ export class OciEngine extends WallEngine {
       if (!record.process)
         throw new IsletError('internal', `The shell ${shell.id} was bound before it was prepared.`)
       if (options.memory) throw notSupported(this.capabilities.memoryCheckpoint)
+      const { enabled } = options.network
+      this.#wantNetwork += (Number(enabled) - this.#wantNetwork) / DEMAND_MEMORY
       const request = bindRequest(record.process.pid, uidBase, shell.id, options)
-      const plugged = options.network.enabled ? await this.plug(record) : undefined
+      const plugged = enabled ? await this.plug(record) : undefined
       await this.warden.request('BIND', { ...request, network: plugged?.network })
       return plugged?.bound ?? {}
     })

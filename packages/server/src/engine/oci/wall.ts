@@ -188,8 +188,7 @@ export abstract class WallEngine implements Engine {
   /** Makes the machine ready for a shell with a network, and says what the warden and the guest need to know. */
   protected async plug(record: ShellRecord): Promise<{ network: NetworkRequest; bound: Bound }> {
     await this.#network.ensure()
-    record.network = true
-    await this.shells.write(record)
+    if (!record.network) await this.shells.write(Object.assign(record, { network: true }))
     const { gateway, prefix } = this.instance
     const address = this.#ranges.address(record.index!)
     const network = { veth: this.#veth(record), address, prefix, gateway }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Instance } from '../../instance.ts'
 import type { BindOptions, Bound, Engine, PrepareOptions, Root, Shell } from '../engine.ts'
 import type { ProcessIdentity } from '../proc.ts'
+import type { ShellRecord } from '../shells.ts'
 import { type Result, type RunOptions, TestLink } from './link.ts'
 
 export interface Harness {
@@ -72,8 +73,12 @@ export async function bind(harness: Harness, shell: Shell, options: BoxOptions =
 }
 
 /** Of the machine: the guest, or the kernel it runs in. */
-export async function firstProcess({ instance }: Harness, id: string): Promise<ProcessIdentity> {
-  return JSON.parse(await readFile(join(instance.runDir, 's', id, 'shell.json'), 'utf8')).process
+export async function firstProcess(harness: Harness, id: string): Promise<ProcessIdentity> {
+  return (await recordOf(harness, id)).process!
+}
+
+export async function recordOf({ instance }: Harness, id: string): Promise<ShellRecord> {
+  return JSON.parse(await readFile(join(instance.runDir, 's', id, 'shell.json'), 'utf8'))
 }
 
 export function boxOf(engine: Engine, shell: Shell, bound: Bound, link: TestLink, root: Root): Box {

@@ -4,7 +4,7 @@ import { connect, createServer, type Server } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { after, before, describe, it } from 'node:test'
 import type { Gaps } from './gaps.ts'
-import { type Box, type Harness, openBox } from './harness.ts'
+import { type Box, bind, type Harness, openBox, recordOf } from './harness.ts'
 import { type Internet, openInternet } from './internet.ts'
 
 /** How the suite opens an engine whose sandboxes look names up at `nameserver`. */
@@ -15,9 +15,7 @@ const ON = { network: { enabled: true } }
 export function network(harness: () => Harness, gaps: Gaps, open: OpenNetworked | undefined): void {
   it('has only a loopback without a network', gaps.unless('network'), async () => {
     await using box = await openBox(harness())
-    assert.deepEqual(await interfaces(box), ['lo'])
-    assert.equal(await connects(box, '127.0.0.1', 1), 'ECONNREFUSED')
-    assert.match(await connects(box, '198.51.100.250', 80), /^E(NET|HOST)UNREACH$/)
+    await hasNoNetwork(box)
   })
 
   it('lets every user bind low ports', gaps.unless('network'), async () => {
@@ -57,6 +55,23 @@ export function network(harness: () => Harness, gaps: Gaps, open: OpenNetworked 
       assert.equal(box.bound.nameserver, networked.instance.gateway)
       assert.doesNotMatch(await box.print('cat /proc/net/if_inet6'), /eth0/)
     })
+
+    it(
+      'has what it is to have when another was expected as it was started',
+      gaps.unless('lateRoot'),
+      async () => {
+        await using usual = await openBox(networked, ON)
+        for (let i = 0; i < 8; i++) await bind(networked, usual.shell, ON)
+        await using wanted = await openBox(networked, { ...ON, background: true })
+        assert.deepEqual(await interfaces(wanted), ['eth0', 'lo'])
+        assert.doesNotMatch(await wanted.print('cat /proc/net/if_inet6'), /eth0/)
+        assert.equal(await fetches(wanted, `http://${internet.host}/`), internet.ours)
+        assert.notEqual(await connects(wanted, usual.bound.address!, 80), 'ECONNREFUSED')
+        await using unwanted = await openBox(networked, { background: true })
+        assert.equal((await recordOf(networked, unwanted.shell.id)).network, true, 'it had one before')
+        await hasNoNetwork(unwanted)
+      },
+    )
 
     it('reaches the internet, which sees the machine and not the sandbox', async () => {
       assert.equal(await fetches(box, `http://${internet.host}/`), internet.ours)
@@ -150,6 +165,12 @@ async function interfaces(box: Box): Promise<string[]> {
 }
 
 /** `connected`, or the name of the error. */
+async function hasNoNetwork(box: Box): Promise<void> {
+  assert.deepEqual(await interfaces(box), ['lo'])
+  assert.equal(await connects(box, '127.0.0.1', 1), 'ECONNREFUSED')
+  assert.match(await connects(box, '198.51.100.250', 80), /^E(NET|HOST)UNREACH$/)
+}
+
 async function connects(box: Box, address: string, port: number): Promise<string> {
   const program = `import socket, errno
 try: socket.create_connection(('${address}', ${port}), 2); print('connected')
