@@ -77,8 +77,8 @@ export class Client {
     name: Name,
     options: CallOptions<Name> = {},
   ): Promise<ReadableStream<Uint8Array>> {
-    return this.#request(name, options, async ({ body }) => {
-      return relay(body, (error) => this.#explain(error, options.signal))
+    return this.#request(name, options, async (answer) => {
+      return relay(answer, (error) => this.#explain(error, options.signal))
     })
   }
 
@@ -87,9 +87,9 @@ export class Client {
     name: Name,
     options: CallOptions<Name> = {},
   ): Promise<ReadableStream<Uint8Array> | undefined> {
-    return this.#request(name, options, async ({ status, body }) => {
-      if (status === 204) return undefined
-      return relay(body, (error) => this.#explain(error, options.signal))
+    return this.#request(name, options, async (answer) => {
+      if (answer.status === 204) return undefined
+      return relay(answer, (error) => this.#explain(error, options.signal))
     })
   }
 

@@ -1,5 +1,6 @@
 // What callers may send as content, and the form fetch wants it in. Streams are passed on, never collected, except in
 // browsers, which cannot stream a request over HTTP/1.1.
+import type { Answer, Explain } from './transport.ts'
 
 export type Content =
   | string
@@ -41,12 +42,10 @@ export function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 }
 
-/** The same stream, but what breaks it is explained. */
-export function relay(
-  body: ReadableStream<Uint8Array> | null,
-  explain: (error: unknown) => unknown,
-): ReadableStream<Uint8Array> {
-  const reader = body?.getReader()
+/** The body of an answer; what breaks it is explained. */
+export function relay(answer: Answer, explain: Explain): ReadableStream<Uint8Array> {
+  if (answer.stream) return answer.stream(explain)
+  const reader = answer.body?.getReader()
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {

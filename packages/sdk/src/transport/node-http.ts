@@ -1,11 +1,13 @@
 // Node's own HTTP client: a small call costs it a fifth of what it costs fetch, it waits for an answer as long as that takes, and
 // all clients of the program share its connections.
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
-import type { Answer, Ask, Transport } from './transport.ts'
+import type { Answer, Ask, Explain, Transport } from './transport.ts'
 
 type Http = typeof import('node:http')
 
 const agents = new Map<string, Agent>()
+/** Of 64 KiB each, so that stopping and starting a connection is rare. */
+const CHUNKS_AHEAD = 8
 
 /** Undefined where there is no Node, and for what is no address: fetch has the words for that. */
 export function nodeTransport(url: string): Transport | undefined {
@@ -47,10 +49,14 @@ function answerTo(request: ClientRequest, { body, signal }: Ask): Promise<Answer
     signal?.addEventListener('abort', abort, { once: true })
     // `error` may come more than once, and must never be nobody's.
     request.on('error', (error) => reject(failed(error)))
-    request.once('response', (incoming) => resolve(new NodeAnswer(incoming)))
+    let isAnswered = false
+    request.once('response', (incoming) => {
+      isAnswered = true
+      resolve(new NodeAnswer(incoming))
+    })
     request.once('close', () => {
       signal?.removeEventListener('abort', abort)
-      reject(failed(new Error('closed')))
+      if (!isAnswered) reject(failed(new Error('closed')))
     })
     if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) request.end(body)
     else if (body instanceof ArrayBuffer) request.end(new Uint8Array(body))
@@ -102,47 +108,73 @@ class NodeAnswer implements Answer {
   }
 
   async text(): Promise<string> {
-    return (await this.#whole()).toString()
+    const chunks = await this.#chunks()
+    return (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString()
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {
-    const { buffer, byteOffset, byteLength } = await this.#whole()
-    return buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer
+    const chunks = await this.#chunks()
+    const whole = new Uint8Array(chunks.reduce((bytes, chunk) => bytes + chunk.length, 0))
+    let at = 0
+    for (const chunk of chunks) {
+      whole.set(chunk, at)
+      at += chunk.length
+    }
+    return whole.buffer
   }
 
   get body(): ReadableStream<Uint8Array<ArrayBuffer>> {
-    this.#body ??= streamOf(this.#incoming)
+    this.#body ??= this.stream((error) => error)
     return this.#body
   }
 
-  #whole(): Promise<Buffer> {
+  stream(explain: Explain): ReadableStream<Uint8Array<ArrayBuffer>> {
+    return streamOf(this.#incoming, explain)
+  }
+
+  #chunks(): Promise<Buffer[]> {
     const incoming = this.#incoming
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = []
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
-      incoming.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-      incoming.once('close', () => reject(failed(incoming.errored ?? new Error('closed'))))
-      if (incoming.closed) reject(failed(incoming.errored ?? new Error('closed')))
+      incoming.once('end', () => resolve(chunks))
+      const onClose = (): void => {
+        if (!incoming.readableEnded) reject(failed(incoming.errored ?? new Error('closed')))
+      }
+      incoming.once('close', onClose)
+      if (incoming.closed) onClose()
     })
   }
 }
 
-function streamOf(incoming: IncomingMessage): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const chunks = incoming[Symbol.asyncIterator]() as AsyncIterableIterator<Buffer<ArrayBuffer>>
+/** What has come waits for its reader, and while it does the connection is not read. */
+function streamOf(incoming: IncomingMessage, explain: Explain): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let isOver = false
   return new ReadableStream(
     {
-      async pull(controller) {
-        try {
-          const { done, value } = await chunks.next()
-          if (done) controller.close()
-          else controller.enqueue(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
-        } catch (error) {
-          throw failed(error)
+      start(controller) {
+        const finish = (): void => {
+          if (isOver) return
+          isOver = true
+          if (incoming.readableEnded) controller.close()
+          else controller.error(explain(failed(incoming.errored ?? new Error('closed'))))
         }
+        incoming.pause()
+        incoming.on('data', ({ buffer, byteOffset, byteLength }: Buffer<ArrayBuffer>) => {
+          if (isOver) return
+          controller.enqueue(new Uint8Array(buffer, byteOffset, byteLength))
+          if ((controller.desiredSize ?? 0) <= 0) incoming.pause()
+        })
+        incoming.once('end', finish).once('close', finish)
+        if (incoming.closed) finish()
       },
-      cancel: () => void incoming.destroy(),
+      pull: () => void incoming.resume(),
+      cancel: () => {
+        isOver = true
+        incoming.destroy()
+      },
     },
-    { highWaterMark: 0 },
+    { highWaterMark: CHUNKS_AHEAD },
   )
 }
 

@@ -3,7 +3,12 @@ import { fetchTransport } from './fetch.ts'
 import { nodeTransport } from './node-http.ts'
 
 /** What a call needs of an answer; the platform's Response is one. */
-export type Answer = Pick<Response, 'ok' | 'status' | 'statusText' | 'body' | 'text' | 'arrayBuffer'>
+export type Answer = Pick<Response, 'ok' | 'status' | 'statusText' | 'body' | 'text' | 'arrayBuffer'> & {
+  /** The body, and what breaks it is explained. Without it, `relay` does that around the body, at some cost. */
+  stream?(explain: Explain): ReadableStream<Uint8Array>
+}
+
+export type Explain = (error: unknown) => unknown
 
 export interface Ask {
   method: string
