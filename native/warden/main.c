@@ -22,6 +22,7 @@
 #include "paths.h"
 #include "private.h"
 #include "release.h"
+#include "runtime.h"
 
 enum { LOCK_ATTEMPTS = 3000, LOCK_PAUSE_US = 10000 };
 
@@ -154,6 +155,7 @@ static void boot(const struct arguments *args) {
   lock_pool(pool);
   if (layer_open(pool, args->method, &fail) < 0) die_of(&fail);
   if (cgroup_open(&fail) < 0) die_of(&fail);
+  runtime_boot();
   overlay_probe();
 }
 

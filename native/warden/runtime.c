@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +25,15 @@
 
 /* Still some of a busy machine: what holds a lock of the kernel must get on. */
 enum { LOWEST_PRIORITY = 19 };
+
+/*
+ * crun refuses a machine that has cgroup v1 and, beside it, a v2 hierarchy with controllers of its own. No limit of ours is set by
+ * that one, so crun does not get to see it. Our mount namespace is our own, and what is open already stays so.
+ */
+void runtime_boot(void) {
+  const char *name = warden.runtime == NULL ? NULL : strrchr(warden.runtime, '/');
+  if (name != NULL && strcmp(name, "/crun") == 0) umount2("/sys/fs/cgroup/unified", MNT_DETACH);
+}
 
 static _Noreturn void execute(char *const *argv) {
   static char *const env[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
@@ -85,18 +93,6 @@ int runtime_link(pid_t pid, const char *kind, const char *path, struct fail *fai
   return symlink(target, path) < 0 ? fail_errno(fail, "runtime", "link the %s namespace", kind) : 0;
 }
 
-/*
- * crun refuses a machine that has cgroup v1 and, beside it, a v2 hierarchy with controllers of its own. We set no limit by
- * that one, so crun does not get to see it. In a mount namespace of this worker alone.
- */
-static int hide_second_hierarchy(struct fail *fail) {
-  static const char place[] = "/sys/fs/cgroup/unified";
-  const char *name = strrchr(warden.runtime, '/');
-  if (name == NULL || strcmp(name, "/crun") != 0 || access(place, F_OK) < 0) return 0;
-  if (unshare(CLONE_NEWNS) < 0) return fail_errno(fail, "runtime", "namespace");
-  return umount2(place, MNT_DETACH) < 0 && errno != EINVAL ? fail_errno(fail, "runtime", "hide %s", place) : 0;
-}
-
 /* Opens the shell whose pid the runtime wrote, once it is certain that it is that: a pid may be another's by now. */
 static int open_started(const char *pid_file, uint32_t uid_base, uint32_t *pid, struct shell *shell, struct fail *fail) {
   char text[16] = "";
@@ -121,7 +117,7 @@ static int complete(const struct request *request, const char *pid_file, struct 
 
 int runtime_start(const struct request *request, struct fail *fail) {
   char bundle[BUNDLE_BYTES], pid_file[BUNDLE_BYTES + 8], log[BUNDLE_BYTES + 16], user[BUNDLE_BYTES + 8];
-  if (runtime_bundle(request->name, bundle, fail) < 0 || hide_second_hierarchy(fail) < 0) return -1;
+  if (runtime_bundle(request->name, bundle, fail) < 0) return -1;
   snprintf(pid_file, sizeof pid_file, "%s/pid", bundle);
   snprintf(log, sizeof log, "%s/runtime.log", bundle);
   char *const argv[] = {(char *)warden.runtime, "--root", (char *)warden.runtime_root, "--log", log, "--log-format", "json", "run",

@@ -6,6 +6,9 @@
 
 #include "request.h"
 
+/* After the cgroups were opened: what this runtime must not find. */
+void runtime_boot(void);
+
 /*
  * Runs `<runtime> run --detach` on the bundle <shells>/<shell>, whose config.json the server wrote; the pid is then in
  * <shells>/<shell>/pid, and what went wrong in runtime.log beside it. Returns when the runtime has ended. Its user

@@ -5,18 +5,11 @@
 //                link.sock          the guest's; root's alone
 //                inside.sock        for all inside: see api/inside.ts
 //                guest, islet-signal    one program under two names
-import {
-  chmod,
-  copyFile,
-  link,
-  mkdir,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises'
+//
+// All are small files in memory (or as good as that), and there are dozens of steps to a shell: each of them done here and
+// now takes a few microseconds, and by another thread a hundred.
+import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmod, copyFile, readdir, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import type { Shell } from './engine.ts'
@@ -84,30 +77,28 @@ export class Shells {
         hint: 'Use a data directory with a shorter path.',
       })
     }
-    await this.#makeDirectory(this.#directory, true)
-    if (!(await this.#makeDirectory(this.directory(record.id), false))) {
-      throw new IsletError('conflict', `There is a shell ${record.id} already.`)
-    }
-    await mkdir(this.linkDir(record.id))
     this.#sharedGuest ??= this.#shareGuest()
     const guest = await this.#sharedGuest
-    await Promise.all([
-      ...PROGRAMS.map((name) => link(guest, join(this.linkDir(record.id), name))),
-      this.write(record),
-    ])
+    this.#makeDirectory(this.#directory, true)
+    if (!this.#makeDirectory(this.directory(record.id), false)) {
+      throw new IsletError('conflict', `There is a shell ${record.id} already.`)
+    }
+    mkdirSync(this.linkDir(record.id))
+    for (const name of PROGRAMS) linkSync(guest, join(this.linkDir(record.id), name))
+    this.write(record)
     return this.shell(record.id)
   }
 
-  async write(record: ShellRecord): Promise<void> {
+  write(record: ShellRecord): void {
     const path = join(this.directory(record.id), 'shell.json')
-    await writeFile(`${path}.new`, JSON.stringify(record), { mode: 0o600 })
-    await rename(`${path}.new`, path)
+    writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 })
+    renameSync(`${path}.new`, path)
   }
 
   /** Undefined when there is none, or its making was cut off. */
-  async read(id: string): Promise<ShellRecord | undefined> {
+  read(id: string): ShellRecord | undefined {
     try {
-      return JSON.parse(await readFile(join(this.directory(id), 'shell.json'), 'utf8'))
+      return JSON.parse(readFileSync(join(this.directory(id), 'shell.json'), 'utf8'))
     } catch {
       return undefined
     }
@@ -118,14 +109,14 @@ export class Shells {
     return entries.filter((entry) => ID.test(entry))
   }
 
-  async remove(id: string): Promise<void> {
-    await rm(this.directory(id), { recursive: true, force: true })
+  remove(id: string): void {
+    rmSync(this.directory(id), { recursive: true, force: true })
   }
 
-  async #makeDirectory(path: string, mayExist: boolean): Promise<boolean> {
+  #makeDirectory(path: string, mayExist: boolean): boolean {
     try {
-      await mkdir(path)
-      await chmod(path, 0o711)
+      mkdirSync(path)
+      chmodSync(path, 0o711)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
       return mayExist

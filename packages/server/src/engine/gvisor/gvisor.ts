@@ -56,7 +56,7 @@ export class GvisorEngine extends WallEngine {
       // What was saved with the memory is how it was then.
       if (memory) await this.#settle(shell, limits, hostname)
       record.process = await identify(pid)
-      await this.shells.write(record)
+      this.shells.write(record)
       return plugged?.bound ?? {}
     })
   }

@@ -1,5 +1,6 @@
 // Engine `oci`, isolation `namespace`: shells made by an OCI runtime, roots and limits given by the warden.
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { writeFileSync } from 'node:fs'
+import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { UIDS_PER_SHELL } from '../../instance.ts'
@@ -55,10 +56,8 @@ export class OciEngine extends WallEngine {
         linkDir: shell.linkDir,
         cgroupsPath: `/${this.instance.cgroup}/${shell.id}`,
       })
-      await Promise.all([
-        this.ownSocket(shell),
-        writeFile(join(directory, 'config.json'), config, { mode: 0o600 }),
-      ])
+      await this.ownSocket(shell)
+      writeFileSync(join(directory, 'config.json'), config, { mode: 0o600 })
       const isAhead = options.background && this.#wantNetwork > 0.5
       // Without it, bind makes it or says why not.
       const plugged = isAhead ? await this.plug(record).catch(() => undefined) : undefined
@@ -69,7 +68,7 @@ export class OciEngine extends WallEngine {
         network: plugged?.network,
       })
       record.process = await identify(pid)
-      await this.shells.write(record)
+      this.shells.write(record)
     })
   }
 
@@ -99,8 +98,8 @@ export class OciEngine extends WallEngine {
     throw notSupported(this.capabilities.memoryCheckpoint)
   }
 
-  protected override forget(id: string): Promise<void> {
-    return this.#runtime.forget(id)
+  protected override async forget(id: string): Promise<void> {
+    this.#runtime.forget(id)
   }
 
   protected override remembered(): Promise<string[]> {

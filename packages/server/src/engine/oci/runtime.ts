@@ -1,8 +1,8 @@
 // The OCI runtime, called through the warden. It stays only as long as it takes to start a shell: no shim, and its own record is removed
 // as soon as the shell runs, because everything later goes through the warden.
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { open, readdir, readFile, rm } from 'node:fs/promises'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { IsletError } from '@islet/contract'
@@ -37,14 +37,14 @@ export class Runtime {
         cause: error,
       })
     }
-    const pid = Number(await readFile(join(directory, 'pid'), 'utf8'))
-    await this.forget(request.shell)
+    const pid = Number(readFileSync(join(directory, 'pid'), 'utf8'))
+    this.forget(request.shell)
     return pid
   }
 
   /** Removes the runtime's record of a container. */
-  async forget(id: string): Promise<void> {
-    await rm(join(this.#root, id), { recursive: true, force: true })
+  forget(id: string): void {
+    rmSync(join(this.#root, id), { recursive: true, force: true })
   }
 
   /** The containers of which there is a record: a start that was cut off. */
@@ -57,7 +57,9 @@ export class Runtime {
 export async function chooseRuntime(wanted: RuntimeName | 'auto'): Promise<RuntimeName> {
   if (wanted !== 'auto') return wanted
   const program = findProgram('crun')
-  const { stdout } = await promisify(execFile)(program ?? 'false', ['--version']).catch(() => ({ stdout: '' }))
+  const { stdout } = await promisify(execFile)(program ?? 'false', ['--version']).catch(() => ({
+    stdout: '',
+  }))
   const [, major = 0, minor = 0] = /version (\d+)\.(\d+)/.exec(stdout)?.map(Number) ?? []
   const isNew = major > OLDEST_CRUN[0] || (major === OLDEST_CRUN[0] && minor >= OLDEST_CRUN[1])
   return isNew && /\+SECCOMP\b/.test(stdout) && /\+CAP\b/.test(stdout) ? 'crun' : 'runc'

@@ -1,5 +1,5 @@
 // Takes away what an earlier server of this instance left: half-made shells, and whatever of a shell outlived it.
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import type { Warden } from '../../warden/warden.ts'
 import { isRunning, type ProcessIdentity } from '../proc.ts'
 import type { Shells } from '../shells.ts'
@@ -18,10 +18,11 @@ export async function sweep({ warden, shells, keep, veths }: SweepOptions): Prom
   for (const cgroup of await names(warden, 'CGROUP_LIST')) {
     if (!keep.has(cgroup)) await removeCgroup(warden, cgroup)
   }
+  const wanted = new Set(veths)
   for (const veth of await names(warden, 'VETH_LIST')) {
-    if (!veths.includes(veth)) await warden.request('VETH_DELETE', { veth })
+    if (!wanted.has(veth)) await warden.request('VETH_DELETE', { veth })
   }
-  for (const id of await shells.list()) if (!keep.has(id)) await shells.remove(id)
+  for (const id of await shells.list()) if (!keep.has(id)) shells.remove(id)
 }
 
 /** Whether the recorded process lives and has the uid range that the record says. */
@@ -30,15 +31,25 @@ export async function isShellProcess(
   uidBase: number,
 ): Promise<boolean> {
   if (!process || !(await isRunning(process))) return false
-  const map = await readFile(`/proc/${process.pid}/uid_map`, 'utf8').catch(() => '')
+  const map = readProc(process.pid, 'uid_map')
   const [inside, outside] = map.trim().split(/\s+/)
   return inside === '0' && outside === String(uidBase)
 }
 
 /** Whether `bind` came to its end: a shell that waits has a root of its own, which is no overlay. */
-export async function hasRoot({ pid }: ProcessIdentity): Promise<boolean> {
-  const mounts = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '')
-  return mounts.split('\n').some((line) => / \/ \/ .* - overlay /.test(line))
+export function hasRoot({ pid }: ProcessIdentity): boolean {
+  return readProc(pid, 'mountinfo')
+    .split('\n')
+    .some((line) => / \/ \/ .* - overlay /.test(line))
+}
+
+/** Here and now, as in `readStat`; nothing when there is no such process. */
+function readProc(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    return ''
+  }
 }
 
 async function names(warden: Warden, list: 'CGROUP_LIST' | 'VETH_LIST'): Promise<string[]> {

@@ -1,5 +1,5 @@
 // What all isolations of engine `oci` share: shells on disk, uid ranges, cgroups, the network, and taking them away again.
-import { chmod, chown } from 'node:fs/promises'
+import { chmodSync, chownSync } from 'node:fs'
 import { IsletError } from '@islet/contract'
 import type { Instance } from '../../instance.ts'
 import type { Warden } from '../../warden/warden.ts'
@@ -75,7 +75,7 @@ export abstract class WallEngine implements Engine {
     await killRuntimes(this.instance.runDir)
     const alive = new Set<string>()
     for (const id of await this.shells.list()) {
-      const record = await this.shells.read(id)
+      const record = this.shells.read(id)
       // A server that was told to use another isolation cannot go on with what the one before made.
       if (record?.index === undefined || record.isolation !== this.#isolation) continue
       if (!keep.includes(id) || !(await this.#isUsable(record))) continue
@@ -123,12 +123,12 @@ export abstract class WallEngine implements Engine {
     const owner = this.#ranges.uidBase(this.#record(shell).index!)
     const socket = this.shells.socket(shell.id)
     const directory = this.shells.directory(shell.id)
-    await Promise.all([
-      chown(directory, 0, owner),
-      chown(shell.linkDir, owner, owner),
-      chown(socket, owner, owner),
-    ])
-    await Promise.all([chmod(directory, 0o710), chmod(shell.linkDir, 0o711), chmod(socket, 0o600)])
+    chownSync(directory, 0, owner)
+    chownSync(shell.linkDir, owner, owner)
+    chownSync(socket, owner, owner)
+    chmodSync(directory, 0o710)
+    chmodSync(shell.linkDir, 0o711)
+    chmodSync(socket, 0o600)
   }
 
   async limit(shell: Shell, { memoryBytes, cpuMillis, pids }: Limits): Promise<void> {
@@ -188,7 +188,7 @@ export abstract class WallEngine implements Engine {
   /** Makes the machine ready for a shell with a network, and says what the warden and the guest need to know. */
   protected async plug(record: ShellRecord): Promise<{ network: NetworkRequest; bound: Bound }> {
     await this.#network.ensure()
-    if (!record.network) await this.shells.write(Object.assign(record, { network: true }))
+    if (!record.network) this.shells.write(Object.assign(record, { network: true }))
     const { gateway, prefix } = this.instance
     const address = this.#ranges.address(record.index!)
     const network = { veth: this.#veth(record), address, prefix, gateway }
@@ -202,7 +202,8 @@ export abstract class WallEngine implements Engine {
     await removeCgroup(this.warden, shell.id)
     // The namespace takes it along, but some time later.
     if (record.network) await this.warden.request('VETH_DELETE', { veth: this.#veth(record) })
-    await Promise.all([this.forget(shell.id), this.shells.remove(shell.id)])
+    await this.forget(shell.id)
+    this.shells.remove(shell.id)
     this.#records.delete(shell.id)
     this.#ranges.free(record.index!)
   }

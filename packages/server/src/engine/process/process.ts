@@ -55,14 +55,14 @@ export class ProcessEngine implements Engine {
     )
     const alive = new Set<string>()
     for (const id of await this.#shells.list()) {
-      const record = await this.#shells.read(id)
+      const record = this.#shells.read(id)
       if (record?.process && keep.includes(id) && (await isRunning(record.process))) {
         this.#records.set(id, record)
         alive.add(id)
         continue
       }
       if (record?.process) await killTree(record.process)
-      await this.#shells.remove(id)
+      this.#shells.remove(id)
     }
     return alive
   }
@@ -95,7 +95,7 @@ export class ProcessEngine implements Engine {
     await once(child, 'spawn')
     child.unref()
     record.process = await identify(child.pid!)
-    await this.#shells.write(record)
+    this.#shells.write(record)
     return { workspace }
   }
 
@@ -143,7 +143,7 @@ export class ProcessEngine implements Engine {
     const record = this.#records.get(shell.id)
     if (!record) return
     if (record.process) await killTree(record.process)
-    await this.#shells.remove(shell.id)
+    this.#shells.remove(shell.id)
     this.#records.delete(shell.id)
     this.#peaks.delete(shell.id)
   }
