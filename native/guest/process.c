@@ -21,6 +21,7 @@ static void on_message(struct stream *stream, const struct wire_frame *frame);
 static void on_cancel(struct stream *stream);
 static void on_timeout(struct loop_timer *timer);
 static void on_drain_over(struct loop_timer *timer);
+static void send_spawned(struct loop_timer *timer);
 static void run_sender(struct task *task);
 static void send_exited(struct process *process);
 
@@ -55,7 +56,7 @@ struct process *process_new(const char *id) {
   return process;
 }
 
-void process_started(struct process *process, pid_t pid, uint64_t started_us, uint64_t timeout_us) {
+void process_started(struct process *process, pid_t pid, uint64_t started_us, uint64_t timeout_us, uint64_t quiet_us) {
   process->pid = pid;
   process->started_us = started_us;
   *id_slot(process->id) = process;
@@ -63,12 +64,15 @@ void process_started(struct process *process, pid_t pid, uint64_t started_us, ui
   process->next_by_pid = *at;
   *at = process;
   if (timeout_us > 0) loop_timer_set(&process->timeout, timeout_us, on_timeout);
+  if (quiet_us > 0) loop_timer_set(&process->quiet, quiet_us, send_spawned);
+  else send_spawned(&process->quiet);
 }
 
 void process_discard(struct process *process) {
   stream_close(&process->stream);
   task_cancel(&process->sender);
   loop_timer_clear(&process->timeout);
+  loop_timer_clear(&process->quiet);
   input_close(&process->input);
   output_free(&process->output);
   free(process);
@@ -98,6 +102,7 @@ void process_forget_all(void) {
 
 bool process_attach(struct process *process, uint32_t stream, uint64_t from) {
   stream_close(&process->stream);
+  loop_timer_clear(&process->quiet); /* that was for the reader before */
   if (!stream_open(&process->stream, stream, &ops)) return false;
   output_rewind(&process->output, from);
   process->exit_sent = false;
@@ -153,11 +158,24 @@ static void on_drain_over(struct loop_timer *timer) {
 static void run_sender(struct task *task) {
   struct process *process = container_of(task, struct process, sender);
   if (!process->stream.open || process->exit_sent) return;
+  bool silent = process->state != PROCESS_ENDED && process->output.sent == process->output.ring.end;
+  if (process->quiet.armed && !silent) {
+    loop_timer_clear(&process->quiet);
+    send_spawned(&process->quiet);
+  }
   if (output_send(&process->output, process->stream.number)) {
     task_queue(&process->sender, run_sender);
     return;
   }
   if (process->state == PROCESS_ENDED) send_exited(process);
+}
+
+static void send_spawned(struct loop_timer *timer) {
+  struct process *process = container_of(timer, struct process, quiet);
+  uint8_t payload[16];
+  struct wire_out out = {payload, 0, sizeof payload, false};
+  wire_put_u32(&out, SPAWNED_pid, (uint32_t)process->pid);
+  link_send(MSG_SPAWNED, process->stream.number, payload, out.len);
 }
 
 static void send_exited(struct process *process) {
@@ -218,6 +236,7 @@ static void on_message(struct stream *stream, const struct wire_frame *frame) {
 static void on_cancel(struct stream *stream) {
   struct process *process = container_of(stream, struct process, stream);
   task_cancel(&process->sender);
+  loop_timer_clear(&process->quiet);
 }
 
 void process_put(struct wire_out *out, uint8_t tag, const struct process *process) {

@@ -36,6 +36,7 @@ struct process {
   struct input input;
   struct stream stream;  /* its one reader; open says whether there is one */
   struct task sender;    /* sends OUTPUT, then EXITED, to the reader */
+  struct loop_timer quiet; /* while armed SPAWNED is still to be sent, before anything else */
   bool exit_sent;        /* to this reader */
   struct process *next_by_id, *next_by_pid;
 };
@@ -43,8 +44,8 @@ struct process {
 struct process *process_find(const char *id);
 /* A new record without fds, not in the table yet. NULL: too many, or no memory. */
 struct process *process_new(const char *id);
-/* It runs: from now on it is in the table. timeout_us 0: none. */
-void process_started(struct process *process, pid_t pid, uint64_t started_us, uint64_t timeout_us);
+/* It runs: from now on it is in the table. timeout_us 0: none. SPAWNED is sent with what comes first, or after quiet_us. */
+void process_started(struct process *process, pid_t pid, uint64_t started_us, uint64_t timeout_us, uint64_t quiet_us);
 /* For a record that never ran. */
 void process_discard(struct process *process);
 

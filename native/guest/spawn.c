@@ -29,6 +29,7 @@ struct spawn {
   uint64_t timeout_ms;
   uint32_t stdin_pipe;
   uint32_t ends_session;
+  uint32_t quiet_ms;
   bool terminal;
   uint32_t cols, rows;
   char profile[SPAWN_PROFILE][1100]; /* HOME, USER, LOGNAME and SHELL where env has none */
@@ -77,11 +78,8 @@ void request_spawn(const struct wire_frame *req) {
     process_discard(process);
     return;
   }
-  uint8_t payload[16];
-  struct wire_out out = {payload, 0, sizeof payload, false};
-  wire_put_u32(&out, SPAWNED_pid, (uint32_t)pid);
-  link_send(MSG_SPAWNED, req->stream, payload, out.len);
-  process_started(process, pid, started_us, spawn.timeout_ms > UINT64_MAX / 1000 ? UINT64_MAX : spawn.timeout_ms * 1000);
+  uint64_t timeout_us = spawn.timeout_ms > UINT64_MAX / 1000 ? UINT64_MAX : spawn.timeout_ms * 1000;
+  process_started(process, pid, started_us, timeout_us, (uint64_t)spawn.quiet_ms * 1000);
 }
 
 static bool read_request(const struct wire_frame *req, struct spawn *spawn) {
@@ -93,6 +91,7 @@ static bool read_request(const struct wire_frame *req, struct spawn *spawn) {
       FIELDS_U64(SPAWN_timeout_ms, &spawn->timeout_ms),
       FIELDS_U32(SPAWN_stdin, &spawn->stdin_pipe),
       FIELDS_U32(SPAWN_ends_session, &spawn->ends_session),
+      FIELDS_U32(SPAWN_quiet_ms, &spawn->quiet_ms),
       FIELDS_ANY(SPAWN_pty, &pty),
   };
   if (!fields_read(req, want, sizeof want / sizeof want[0])) return false;

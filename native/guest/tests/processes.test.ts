@@ -71,6 +71,35 @@ describe('processes', () => {
     assert.equal(code, 4)
   })
 
+  test('with quiet_ms SPAWNED waits for what comes next', async () => {
+    const path = `PATH=${process.env.PATH}`
+    const quiet = { env: [path], quietMs: 3_600_000 }
+    const stream = guest.request('SPAWN', { ...quiet, id: 'prc-quiet', argv: ['sleep', '1000'] })
+    await guest.ping()
+    assert.deepEqual(stream.queue, [])
+    await guest.ask('SIGNAL', { id: 'prc-quiet', signal: 9, group: 1 })
+    assert.ok((await stream.next('SPAWNED')).fields.pid > 0)
+    assert.equal((await stream.next('EXITED')).fields.signal, 9)
+    stream.send('FORGET')
+    assert.equal((await guest.sh('echo said', { quietMs: 3_600_000 })).stdout.toString(), 'said\n')
+  })
+
+  test('SPAWNED comes by itself after quiet_ms', async () => {
+    const stream = await guest.spawn(['sleep', '1000'], { quietMs: 1 })
+    stream.send('FORGET')
+  })
+
+  test('whoever attaches to a quiet process is told that, and not SPAWNED', async () => {
+    const quiet = { id: 'prc-attached', argv: ['/bin/sleep', '1000'], quietMs: 3_600_000 }
+    const first = guest.request('SPAWN', quiet)
+    const second = guest.request('ATTACH', { id: quiet.id, offset: 0 })
+    await second.next('ATTACHED')
+    await second.next('STDIN_WINDOW')
+    second.send('FORGET')
+    await guest.ping()
+    assert.deepEqual([first.queue, second.queue], [[], []])
+  })
+
   test('the environment, the directory and the arguments are exactly those asked for', async () => {
     const profile = ['HOME=/h', 'USER=u', 'LOGNAME=l', 'SHELL=']
     const { stdout } = await guest.run(['/usr/bin/env'], { env: ['A=1', 'B=two words', 'C=', ...profile] })

@@ -25,6 +25,8 @@ import { ProcessTracker, type TrackerOptions } from './tracker.ts'
 
 /** One that stands still since before this server has to be found again first; that is looked for so often. */
 const FOUND_AGAIN_MS = 200
+/** Most commands are short: that one has begun is told together with its end, unless that takes longer. */
+const QUIET_MS = 5
 
 export interface ProcessOwner {
   terminalId?: string
@@ -67,7 +69,9 @@ export class Processes implements ProcessService {
     const output = collectOutput(input.maxOutputBytes ?? DEFAULTS.execOutputBytes)
     tracked.listeners.add(output)
     const timed = withTimeout(input, sandbox)
-    const process = await this.#tracker.spawn(sandbox, tracked, timed, { stdin: input.stdin !== undefined })
+    const stdin = input.stdin !== undefined
+    const io = { stdin, quietMs: stdin ? undefined : QUIET_MS }
+    const process = await this.#tracker.spawn(sandbox, tracked, timed, io)
     const kill = () => void this.#tracker.cancel(tracked)
     const left = Promise.withResolvers<never>()
     left.promise.catch(() => {})

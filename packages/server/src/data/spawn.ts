@@ -25,10 +25,17 @@ export function toSpawn(
     id,
     argv: typeof input.command === 'string' ? ['/bin/sh', '-c', input.command] : input.command,
     env: { ...env, PATH: withDirectory(env.PATH, machine.shell.insideDir) },
-    cwd: posix.resolve(sandbox.workdir, input.cwd ?? ''),
-    user: input.user ?? sandbox.user,
+    ...placeOf(input, sandbox),
     timeoutMs: input.timeout,
   }
+}
+
+/** Where a command runs, and as whom. */
+export function placeOf(
+  input: Pick<ExecParsed, 'cwd' | 'user'>,
+  sandbox: Pick<RunningSandbox['record'], 'workdir' | 'user'>,
+): { cwd: string; user: string } {
+  return { cwd: posix.resolve(sandbox.workdir, input.cwd ?? ''), user: input.user ?? sandbox.user }
 }
 
 /** Last, so that it is in nobody's way: our programs are found whatever PATH a caller sets. */

@@ -7,12 +7,12 @@ import type { Beginning, RunningSandbox, SandboxObserver } from '../control/flee
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Db } from '../db/db.ts'
 import type { ProcessRecord, ProcessTable } from '../db/processes.ts'
-import type { Guest, GuestProcess, GuestProcessState, TerminalSize } from '../guest/guest.ts'
+import type { Guest, GuestProcess, GuestProcessState, SpawnSpec } from '../guest/guest.ts'
 import type { Log } from '../log.ts'
 import { OutputLog } from './output-log.ts'
 import { Pace } from './pace.ts'
 import { ProcessRecords } from './process-records.ts'
-import { toSpawn } from './spawn.ts'
+import { placeOf, toSpawn } from './spawn.ts'
 import { TrackedProcess, toResult } from './tracked.ts'
 
 /** Ended processes remembered in each sandbox; the oldest go first. */
@@ -75,7 +75,7 @@ export class ProcessTracker implements SandboxObserver {
 
   /** A process that is about to start; give it its listeners, then `spawn` it. */
   prepare(sandbox: RunningSandbox, input: StartInput, options: PrepareOptions): TrackedProcess {
-    const { cwd, user } = toSpawn('', input, sandbox)
+    const { cwd, user } = placeOf(input, sandbox.record)
     const record: ProcessRecord = {
       id: options.id ?? newId('process'),
       sandboxId: sandbox.record.id,
@@ -106,7 +106,7 @@ export class ProcessTracker implements SandboxObserver {
     sandbox: RunningSandbox,
     tracked: TrackedProcess,
     input: StartInput,
-    io: { stdin: boolean; pty?: TerminalSize },
+    io: Pick<SpawnSpec, 'stdin' | 'pty' | 'quietMs'>,
   ): Promise<GuestProcess> {
     const { record } = tracked
     this.#records.begun(record)
@@ -358,10 +358,8 @@ export class ProcessTracker implements SandboxObserver {
 
   #sweep(sandboxId: string): void {
     if (++this.#starts % SWEEP_EVERY !== 0) return
-    for (const id of this.table.old(sandboxId, KEEP_ENDED)) {
-      this.table.remove(id)
+    for (const id of this.table.removeOld(sandboxId, KEEP_ENDED))
       void rm(this.outputPath(sandboxId, id), { force: true })
-    }
   }
 }
 

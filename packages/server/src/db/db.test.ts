@@ -217,7 +217,7 @@ test('a process is kept from its start to its end, old ones can be found, and th
   }
   const result = { exitCode: 3, signal: null, timedOut: false, oom: false, durationMs: 1 }
   for (const id of ids.slice(0, 8))
-    processes.ended(id, { status: 'exited', pid: 7, endedAt: 99, outputBytes: 5, result })
+    processes.ended(id, { status: 'exited', pid: 7, endedAt: 99, outputBytes: id === ids[2] ? 0 : 5, result })
   assert.equal(processes.get(sandbox.id, ids[0]!)!.pid, 7)
   assert.deepEqual(processes.get(sandbox.id, ids[0]!)!.result, result)
   assert.equal(processes.get('sbx-other', ids[0]!), undefined)
@@ -225,9 +225,14 @@ test('a process is kept from its start to its end, old ones can be found, and th
     processes.running(sandbox.id).map(({ id }) => id),
     [ids[9], ids[8]],
   )
-  assert.deepEqual(processes.old(sandbox.id, 6), [ids[1], ids[0]])
+  assert.deepEqual(processes.removeOld(sandbox.id, 5), [ids[1], ids[0]])
+  assert.deepEqual(
+    processes.list(sandbox.id, { limit: 100 }).map(({ id }) => id),
+    ids.slice(3).reverse(),
+  )
+  assert.deepEqual(processes.removeOld(sandbox.id, 5), [])
   sandboxes.remove(sandbox.id)
-  assert.equal(processes.get(sandbox.id, ids[0]!), undefined)
+  assert.equal(processes.get(sandbox.id, ids[3]!), undefined)
 })
 
 test('an idempotency key is found with its fingerprint until its sandbox is removed', () => {

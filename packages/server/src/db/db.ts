@@ -58,10 +58,10 @@ export class Db implements Disposable {
 
   /** All of it or, when `work` throws, nothing. Not for async work. */
   transaction<T>(work: () => T): T {
-    this.#sqlite.exec('BEGIN IMMEDIATE')
+    this.#prepare('BEGIN IMMEDIATE').run()
     try {
       const result = work()
-      this.#sqlite.exec('COMMIT')
+      this.#prepare('COMMIT').run()
       return result
     } catch (error) {
       // SQLite has undone it already after some failures, such as a full disk.

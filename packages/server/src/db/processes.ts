@@ -137,15 +137,17 @@ export class ProcessTable {
     return this.list(sandboxId, { status: 'running', limit: -1 })
   }
 
-  /** Ids of ended processes beyond the newest `keep` of a sandbox. */
-  old(sandboxId: string, keep: number): string[] {
-    return this.#db
-      .all<{ id: string }>(
-        `SELECT id FROM processes WHERE sandbox_id = ? AND status != 'running' ORDER BY started_at DESC, id DESC LIMIT -1 OFFSET ?`,
-        sandboxId,
-        keep,
-      )
-      .map((row) => row.id)
+  /** Forgets the ended processes beyond the newest `keep` of a sandbox. Answers with those that may have printed something. */
+  removeOld(sandboxId: string, keep: number): string[] {
+    const rows = this.#db.all<Pick<Row, 'id' | 'status' | 'output_bytes'>>(
+      `SELECT id, status, output_bytes FROM processes WHERE sandbox_id = ? AND status != 'running'
+       ORDER BY started_at DESC, id DESC LIMIT -1 OFFSET ?`,
+      sandboxId,
+      keep,
+    )
+    if (rows.length > 0) this.#db.transaction(() => rows.map(({ id }) => this.remove(id)))
+    // What a lost one printed may not have been counted.
+    return rows.filter((row) => row.output_bytes > 0 || row.status === 'lost').map(({ id }) => id)
   }
 }
 

@@ -50,6 +50,7 @@ export function checkSpawn(spec: SpawnSpec, env: readonly string[]): void {
   if (spec.cwd !== '') checkPath(spec.cwd)
   checkOwner(spec.user)
   checkNumber('timeoutMs', spec.timeoutMs, Number.MAX_SAFE_INTEGER)
+  checkNumber('quietMs', spec.quietMs)
   if (spec.pty) checkSize(spec.pty)
   let bytes = 8192 + spec.cwd.length * 4
   for (const text of spec.argv) bytes += measure(text, 'An argument')

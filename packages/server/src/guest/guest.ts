@@ -83,6 +83,8 @@ export interface SpawnSpec {
   pty?: TerminalSize
   /** When it has exited, what is left of its session is killed. */
   endsSession?: boolean
+  /** `spawn` may resolve this much later, with the first output or the end: one that ends soon costs less then. */
+  quietMs?: number
 }
 
 export interface TerminalSize {

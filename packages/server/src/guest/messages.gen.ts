@@ -272,6 +272,7 @@ export type SpawnFields = {
   pty?: SizeRecord
   rlimit?: RlimitRecord[]
   endsSession?: number
+  quietMs?: number
 }
 
 export type SpawnedFields = {
@@ -481,6 +482,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 8, name: 'pty', kind: SIZE_RECORD },
     { tag: 9, name: 'rlimit', kind: RLIMIT_RECORD, list: true },
     { tag: 10, name: 'endsSession', kind: 'u32' },
+    { tag: 11, name: 'quietMs', kind: 'u32' },
   ],
   SPAWNED: [
     { tag: 1, name: 'pid', kind: 'u32' },

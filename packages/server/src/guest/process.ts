@@ -98,7 +98,9 @@ export class Process implements GuestProcess, StreamOwner {
   forget(): void {
     if (this.#forgotten) return
     this.#forgotten = true
-    this.#connection?.out.send('FORGET', this.#stream, {})
+    // One that runs is killed by it.
+    if (this.#exit) this.#connection?.out.sendUnhurried('FORGET', this.#stream, {})
+    else this.#connection?.out.send('FORGET', this.#stream, {})
     this.#host.onForgotten(this.id, this.#output.taken, this.#connection)
     this.#endStream(LATE_BYTES)
     this.killed()

@@ -60,6 +60,7 @@ export class Processes implements ProcessHost {
       stdin: spec.stdin ? 1 : 0,
       pty: spec.pty,
       endsSession: spec.endsSession ? 1 : 0,
+      quietMs: spec.quietMs,
     } as unknown as SpawnFields
     const about = { command: spec.argv[0]!, cwd: spec.cwd, user: spec.user, processId: spec.id }
     if (this.#processes.has(spec.id))

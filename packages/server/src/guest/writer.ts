@@ -8,6 +8,9 @@ import { FIELDS, type FieldsOf, MESSAGE, type MessageName } from './messages.gen
 const COPY_BYTES = 16 * 1024
 /** Senders wait for drain long before this; a guest that lets it fill takes our answers and never reads. */
 const MAX_UNSENT_BYTES = 16 * 1024 * 1024
+/** What nobody waits for goes with the next frame, or after this long. */
+const UNHURRIED_MS = 20
+const MAX_UNHURRIED = 64
 
 export class Writer {
   readonly #socket: Socket
@@ -15,6 +18,8 @@ export class Writer {
   readonly #planned = new Set<() => void>()
   #drained: PromiseWithResolvers<void> | undefined
   #turnPlanned = false
+  readonly #unhurried: Buffer[] = []
+  #unhurriedTimer: NodeJS.Timeout | undefined
 
   /** `onStuck`: the peer does not read what it is sent. */
   constructor(socket: Socket, onStuck: () => void) {
@@ -39,14 +44,21 @@ export class Writer {
     this.frame(encodeMessage(MESSAGE[name], stream, FIELDS[name]!, fields as Fields))
   }
 
+  /** As `send`, for what nobody waits for: together with the next frame it costs no system call and wakes nobody. */
+  sendUnhurried<N extends MessageName>(name: N, stream: number, fields: FieldsOf[N]): void {
+    this.#unhurried.push(encodeMessage(MESSAGE[name], stream, FIELDS[name]!, fields as Fields))
+    if (this.#unhurried.length >= MAX_UNHURRIED) this.#sendUnhurried()
+    else this.#unhurriedTimer ??= setTimeout(() => this.#sendUnhurried(), UNHURRIED_MS).unref()
+  }
+
   /** DATA, in one system call and without a copy when it is large. The chunk must not be changed before it is `written`. */
   data(stream: number, chunk: Uint8Array, written?: () => void): void {
     if (chunk.length < COPY_BYTES) {
-      this.frame(encodeFrame(MESSAGE.DATA, stream, chunk))
-      written?.()
+      this.frame(encodeFrame(MESSAGE.DATA, stream, chunk), written)
       return
     }
     if (this.#socket.destroyed) return
+    if (this.#unhurried.length > 0) this.#sendUnhurried()
     this.#socket.cork()
     this.#socket.write(frameHeader(MESSAGE.DATA, stream, chunk.length))
     this.#socket.write(chunk, written)
@@ -55,9 +67,9 @@ export class Writer {
   }
 
   /** A whole frame. */
-  frame(frame: Buffer): void {
+  frame(frame: Buffer, written?: () => void): void {
     if (this.#socket.destroyed) return
-    this.#socket.write(frame)
+    this.#socket.write(this.#unhurried.length > 0 ? this.#withUnhurried(frame) : frame, written)
     this.#checkUnsent()
   }
 
@@ -74,8 +86,20 @@ export class Writer {
 
   close(): void {
     this.#socket.destroy()
+    clearTimeout(this.#unhurriedTimer)
     this.#planned.clear()
     this.#drained?.resolve()
+  }
+
+  #withUnhurried(...frames: Buffer[]): Buffer {
+    clearTimeout(this.#unhurriedTimer)
+    this.#unhurriedTimer = undefined
+    return Buffer.concat([...this.#unhurried.splice(0), ...frames])
+  }
+
+  #sendUnhurried(): void {
+    const frames = this.#withUnhurried()
+    if (!this.#socket.destroyed) this.#socket.write(frames)
   }
 
   #onDrain(): void {
