@@ -19,14 +19,21 @@ export type IdKind = keyof typeof ID_PREFIXES
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz'
 const RANDOM_CHARACTERS = 20
 
+/** Asked for many at once: asking costs more than the bytes do. Each is used for one id. */
+const random = new Uint8Array(1024)
+let used = random.length
+
 export function newId(kind: IdKind): string {
-  // 252 is the largest multiple of 36 below 256: bytes at or above it would favour the first characters.
   let id = `${ID_PREFIXES[kind]}-`
   const wanted = id.length + RANDOM_CHARACTERS
   while (id.length < wanted) {
-    for (const byte of crypto.getRandomValues(new Uint8Array(32))) {
-      if (byte < 252 && id.length < wanted) id += ALPHABET[byte % 36]
+    if (used === random.length) {
+      crypto.getRandomValues(random)
+      used = 0
     }
+    const byte = random[used++]!
+    // 252 is the largest multiple of 36 below 256: bytes at or above it would favour the first characters.
+    if (byte < 252) id += ALPHABET[byte % 36]
   }
   return id
 }
@@ -35,6 +42,13 @@ export function isId(kind: IdKind, value: string): boolean {
   return idPattern(kind).test(value)
 }
 
+const patterns = new Map<IdKind, RegExp>()
+
 export function idPattern(kind: IdKind): RegExp {
-  return new RegExp(`^${ID_PREFIXES[kind]}-[a-z0-9]{${RANDOM_CHARACTERS}}$`)
+  let pattern = patterns.get(kind)
+  if (!pattern) {
+    pattern = new RegExp(`^${ID_PREFIXES[kind]}-[a-z0-9]{${RANDOM_CHARACTERS}}$`)
+    patterns.set(kind, pattern)
+  }
+  return pattern
 }
