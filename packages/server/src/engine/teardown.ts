@@ -1,5 +1,6 @@
 // Takes away all that a server had on this machine, without its warden: for servers that died. Slow and thorough.
 import { execFile } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -52,12 +53,17 @@ export async function removeCgroups(name: string | undefined): Promise<void> {
 /** A runtime that outlived its server would go on to start a shell nobody knows. */
 export async function killRuntimes(runDir: string): Promise<void> {
   for (const entry of await readdir('/proc')) {
-    if (!/^\d+$/.test(entry)) continue
+    // Those in sandboxes are other users': there may be many, and what they say of themselves is read from their memory.
+    if (!/^\d+$/.test(entry) || ownerOf(entry) !== process.geteuid?.()) continue
     const argv = await readFile(`/proc/${entry}/cmdline`, 'utf8').catch(() => '')
     const words = argv.split('\0')
     const ours = words[1] === '--root' && RUNTIME_ROOTS.some((root) => words[2] === join(runDir, root))
     if (ours) signal(Number(entry), 'SIGKILL')
   }
+}
+
+function ownerOf(pid: string): number | undefined {
+  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid
 }
 
 async function killAll(name: string | undefined, runDir: string): Promise<void> {
