@@ -172,6 +172,7 @@ static void run_sender(struct task *task) {
 
 static void send_spawned(struct loop_timer *timer) {
   struct process *process = container_of(timer, struct process, quiet);
+  if (!process->stream.open) return;
   uint8_t payload[16];
   struct wire_out out = {payload, 0, sizeof payload, false};
   wire_put_u32(&out, SPAWNED_pid, (uint32_t)process->pid);

@@ -55,12 +55,14 @@ export class OutputLog {
   }
 
   append(channel: OutputChannel, bytes: Buffer): void {
-    this.#file ??= this.#create(0)
     const head = Buffer.allocUnsafe(PIECE_BYTES)
     head[0] = channel === 'stdout' ? 1 : 2
     head.writeUInt32LE(bytes.length, 1)
-    writeAll(this.#file, Buffer.concat([head, bytes]))
-    this.#fileBytes += PIECE_BYTES + bytes.length
+    const parts = this.#file === undefined ? [header(0), head, bytes] : [head, bytes]
+    const piece = Buffer.concat(parts)
+    this.#file ??= create(this.#path)
+    writeAll(this.#file, piece)
+    this.#fileBytes += piece.length
     this.#end += bytes.length
     if (this.#fileBytes > 2 * this.#keepBytes + HEADER_BYTES) this.#shorten()
   }
@@ -73,14 +75,6 @@ export class OutputLog {
   close(): void {
     if (this.#file !== undefined) closeSync(this.#file)
     this.#file = undefined
-  }
-
-  #create(start: number): number {
-    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
-    const file = openSync(this.#path, 'w', 0o600)
-    writeAll(file, header(start))
-    this.#fileBytes = HEADER_BYTES
-    return file
   }
 
   #shorten(): void {
@@ -99,6 +93,17 @@ export class OutputLog {
     this.close()
     this.#file = file
     this.#fileBytes = whole.length
+  }
+}
+
+/** The directory is there but for the first process of a sandbox that prints. */
+function create(path: string): number {
+  try {
+    return openSync(path, 'w', 0o600)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    return openSync(path, 'w', 0o600)
   }
 }
 
