@@ -74,9 +74,14 @@ test('every line of a table has as many cells', () => {
 })
 
 test('the page says how many operations failed, which, and how each figure is taken', () => {
-  const page = boardPage({ machine, rows, methods: { exec: 'Many times.' }, failures: ['exec: it broke'] })
-  assert.match(page, /Failed operations: 1/)
-  assert.match(page, /- exec: it broke/)
+  const page = boardPage({
+    machine,
+    rows,
+    methods: { exec: 'Many times.' },
+    failures: ['exec: it broke', 'exec: it broke'],
+  })
+  assert.match(page, /Failed operations: 2/)
+  assert.match(page, /- 2 × exec: it broke/)
   assert.match(page, /- \*\*exec\*\*: Many times\./)
 })
 

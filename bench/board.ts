@@ -65,7 +65,7 @@ export function boardPage({ machine, methods, rows, failures }: Board): string {
     '',
   )
   lines.push(`Failed operations: ${failures.length}`, '')
-  for (const failure of failures) lines.push(`- ${failure}`)
+  for (const [failure, times] of counted(failures)) lines.push(`- ${times} × ${failure}`)
   if (failures.length > 0) lines.push('')
   lines.push('## Method', '')
   for (const [name, method] of Object.entries(methods)) lines.push(`- **${name}**: ${method}`)
@@ -84,7 +84,7 @@ export function readmeSection(
     shortTable(rows, SHOWN),
     '',
     ...plots.flatMap(({ file, alt }) => [`![${alt}](${RESULTS}/${file})`, '']),
-    'The floor is the least that the machine needs without any of it: `runc run`, a `posix_spawn` over a unix socket, `cp`. Everything that was',
+    'The floor is the least that the machine needs without any of it: a bare `crun run`, a `posix_spawn` over a unix socket, `cp`. Everything that was',
     `measured is in [${RESULTS}/board.md](${RESULTS}/board.md), how in [bench/README.md](bench/README.md). To repeat it:`,
     '',
     '```sh',
@@ -98,6 +98,12 @@ export function replaceSection(readme: string, section: string): string {
   const [from, to] = [readme.indexOf(MARKS[0]), readme.indexOf(MARKS[1])]
   if (from < 0 || to < from) throw new Error(`README.md has no ${MARKS.join(' … ')}`)
   return `${readme.slice(0, from + MARKS[0].length)}\n${section}\n${readme.slice(to)}`
+}
+
+function counted(lines: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1)
+  return counts
 }
 
 /** JSON to read in a diff: a list of numbers is one line. */

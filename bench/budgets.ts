@@ -58,6 +58,11 @@ export function judged(rows: readonly Row[], budgets = BUDGETS): Row[] {
   })
 }
 
+/** What has a budget and no row: a board without it would hold by not looking. */
+export function unmeasured(rows: readonly Row[], budgets = BUDGETS): string[] {
+  return Object.keys(budgets).filter((id) => !rows.some((row) => row.id === id))
+}
+
 function verdict(row: Row, { of, atMost = Infinity, atLeast = -Infinity }: Budget): Verdict[] {
   const value = measured(row, of)
   if (value === undefined) return []

@@ -32,7 +32,7 @@ test('an operation that fails is counted, said, and ends nothing', async () => {
     const { n, failed } = tally.summary()
     assert.deepEqual({ n, failed }, { n: 5, failed: 5 })
     assert.equal(tally.successOf(10), 50)
-    assert.match(String(said.mock.calls[0]?.arguments[0]), /odd ones: number 1/)
+    assert.match(said.mock.calls[0]!.arguments.join(' '), /odd ones: Error: number 1/)
     assert.ok(failures.includes('odd ones: number 9'))
   } finally {
     said.mock.restore()

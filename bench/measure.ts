@@ -14,6 +14,9 @@ export interface Samples {
 /** One that takes longer has failed: it must not keep the board from being printed. */
 const LIMIT_MS = 120_000
 
+/** Of one figure, the first that failed are said at once; all are counted. */
+const SAID = 3
+
 /** Every operation that failed in this process, in words. */
 export const failures: string[] = []
 
@@ -49,9 +52,9 @@ export class Tally {
 
   fail(error: unknown): void {
     this.failed++
-    const line = `${this.#figure}: ${error instanceof Error ? error.message : error}`
-    failures.push(line)
-    console.error(`failed: ${line}`)
+    const [message] = String(error instanceof Error ? error.message : error).split('\n')
+    failures.push(`${this.#figure}: ${message}`)
+    if (this.failed <= SAID) console.error(`failed: ${this.#figure}:`, error)
   }
 
   summary(): Samples {

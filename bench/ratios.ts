@@ -16,18 +16,21 @@ const LIMIT_MS = 4000
 
 export async function measureRatios(floor: Floor): Promise<Ratios> {
   const ratios: Ratios = {}
+  const paired = pair.bind(undefined, ratios)
   const spawn = await floor.spawner.connect()
   const bareSpawn = () => spawn(['true'])
   {
     await using server = await BenchServer.start(COLD)
-    ratios['create cold / runc run'] = await paired(
+    await paired(
+      'create cold / bare container',
       40,
       () => created(server),
-      () => floor.runc.run(),
+      () => floor.bare.run(),
     )
   }
   await using server = await BenchServer.start(warm(4))
-  ratios['create warm / posix_spawn'] = await paired(
+  await paired(
+    'create warm / posix_spawn',
     60,
     () => created(server),
     bareSpawn,
@@ -35,18 +38,20 @@ export async function measureRatios(floor: Floor): Promise<Ratios> {
   )
   const sandbox = await server.create()
   await server.filled()
-  ratios['exec / posix_spawn'] = await paired(500, () => runTrue(sandbox), bareSpawn)
+  await paired('exec / posix_spawn', 500, () => runTrue(sandbox), bareSpawn)
   using asker = new Asker(floor.http.url)
   await sandbox.store.set('read', { value: { step: 3 } })
-  ratios['store get / HTTP request'] = await paired(
+  await paired(
+    'store get / HTTP request',
     1000,
     () => sandbox.store.get('read'),
     () => asker.ask(),
   )
   const copy = await floor.copier()
-  ratios['file up / cp'] = await paired(5, () => sandbox.files.write('/tmp/large', transferContent()), copy)
-  ratios['file down / cp'] = await paired(
-    6,
+  await paired('file up / cp', 5, () => sandbox.files.write('/tmp/large', transferContent()), copy)
+  await paired(
+    'file down / cp',
+    5,
     async () => {
       for await (const _ of await sandbox.files.readStream('/tmp/large'));
     },
@@ -71,14 +76,16 @@ async function created(server: BenchServer): Promise<() => Promise<unknown>> {
   return () => sandbox.kill()
 }
 
-/** The ratio of the medians of both, taken in turns. What `ours` answers with is called outside the clock. */
-async function paired(
+/** Adds the ratio of the medians of both, taken in turns. What `ours` answers with is called outside the clock. */
+async function pair(
+  ratios: Ratios,
+  name: string,
   n: number,
   ours: () => Promise<unknown>,
   theirs: () => Promise<unknown>,
   before: () => Promise<void> = async () => {},
-): Promise<number> {
-  const [tally, floor] = [new Tally('guard'), new Tally('guard, floor')]
+): Promise<void> {
+  const [tally, floor] = [new Tally(name), new Tally(`${name}, floor`)]
   await tally.attempt(async () => cleanUp(await ours()))
   await floor.attempt(theirs)
   const deadline = performance.now() + LIMIT_MS
@@ -88,7 +95,9 @@ async function paired(
     await floor.time(theirs)
     await tally.attempt(() => cleanUp(after))
   }
-  return round(median(tally.times) / median(floor.times))
+  const ratio = round(median(tally.times) / median(floor.times))
+  // Where all of one side failed there is none.
+  if (Number.isFinite(ratio) && ratio > 0) ratios[name] = ratio
 }
 
 async function cleanUp(after: unknown): Promise<void> {

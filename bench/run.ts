@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { baseImageForTests } from '../packages/server/src/image/testing.ts'
 import { root } from '../tests/support/server.ts'
 import { type Board, boardPage, writeBoard, writeGuard } from './board.ts'
-import { judged } from './budgets.ts'
+import { judged, unmeasured } from './budgets.ts'
 import { Docker } from './docker.ts'
 import type { Figure } from './figure.ts'
 import { burstFigure } from './figures/burst.ts'
@@ -72,6 +72,7 @@ for (const [name, { method, measure }] of Object.entries(FIGURES)) {
 }
 
 const isWhole = !values.quick && !values.only
+if (isWhole) failures.push(...unmeasured(board.rows).map((id) => `${id} has a budget and was not measured`))
 const ratios = isWhole ? await measureRatios(floor) : undefined
 console.log(boardPage(board))
 console.error(`took ${Math.round((performance.now() - started) / 1000)} s`)

@@ -12,8 +12,8 @@ export const createFigure: Figure = {
   method:
     'One sandbox after another is made, runs `true` and is removed; removal has its own line. Cold: a server whose pool is off. ' +
     'Warm: a server with 4 shells waiting, each sample begins when all 4 are ready. From a snapshot: the same with a snapshot that ' +
-    'has a file of its own. Docker: `docker run --rm` of `true` on the same root filesystem. Floor: cold, `runc run` of `true` on ' +
-    'a prepared bundle; warm, a bare `posix_spawn` of `true` through a unix socket.',
+    'has a file of its own. Docker: `docker run --rm` of `true` on the same root filesystem. Floor: cold, `crun run` (or ' +
+    '`runc run`) of `true` on a prepared bundle; warm, a bare `posix_spawn` of `true` through a unix socket.',
 
   async measure({ docker, floor, quick }) {
     const n = quick ? 10 : 100
@@ -34,7 +34,7 @@ export const createFigure: Figure = {
           islet: cold.first.summary(),
           docker: dockerRun,
           floor: bareRunc,
-          note: '`docker run`; `runc run`',
+          note: `\`docker run\`; \`${floor.bare.runtime} run\``,
         },
         { id: 'delete', figure: 'delete', unit: 'ms', islet: cold.removed.summary() },
       )

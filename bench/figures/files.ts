@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Docker } from '../docker.ts'
 import type { Figure } from '../figure.ts'
-import { round, sample, summarise, type Tally } from '../measure.ts'
+import { round, sample, summarise, Tally } from '../measure.ts'
 import { BenchServer } from '../server.ts'
 import { MB, TRANSFER_BYTES, transferContent } from '../sizes.ts'
 
@@ -24,15 +24,18 @@ export const filesFigure: Figure = {
       for await (const chunk of await sandbox.files.readStream('/tmp/large')) bytes += chunk.length
       if (bytes !== TRANSFER_BYTES) throw new Error(`read ${bytes} of ${TRANSFER_BYTES} bytes`)
     }
-    await write()
-    await read()
+    const [up, down] = [new Tally('file up'), new Tally('file down')]
+    await up.attempt(write)
+    await down.attempt(read)
     const before = server.rssBytes
     let peak = before
     const watch = setInterval(() => {
       peak = Math.max(peak, server.rssBytes)
     }, 20)
-    const up = await sample('file up', rounds, 0, write)
-    const down = await sample('file down', rounds, 0, read)
+    for (let round = 0; round < rounds; round++) {
+      await up.time(write)
+      await down.time(read)
+    }
     clearInterval(watch)
     const copied = docker && (await dockerCopies(docker, quick ? 1 : 3))
     const bare = rate(await sample('cp', rounds, 0, await floor.copier()))

@@ -3,24 +3,24 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Samples, sample } from '../measure.ts'
+import { BareContainer } from './container.ts'
 import { copyTree, fileCopier } from './copy.ts'
 import { Asker, BareHttp } from './http.ts'
-import { BareRunc } from './runc.ts'
 import { Spawner } from './spawner.ts'
 
 export class Floor {
   readonly #directory: string
   readonly spawner: Spawner
   readonly http: BareHttp
-  readonly runc: BareRunc
+  readonly bare: BareContainer
   /** The unpacked root filesystem of our base image. */
   readonly rootDirectory: string
 
-  private constructor(directory: string, parts: Pick<Floor, 'spawner' | 'http' | 'runc' | 'rootDirectory'>) {
+  private constructor(directory: string, parts: Pick<Floor, 'spawner' | 'http' | 'bare' | 'rootDirectory'>) {
     this.#directory = directory
     this.spawner = parts.spawner
     this.http = parts.http
-    this.runc = parts.runc
+    this.bare = parts.bare
     this.rootDirectory = parts.rootDirectory
   }
 
@@ -28,8 +28,8 @@ export class Floor {
     const directory = await mkdtemp(join(tmpdir(), 'islet-floor-'))
     const spawner = await Spawner.start(directory)
     const http = await BareHttp.start()
-    const runc = await BareRunc.prepare(join(directory, 'bundle'), rootDirectory)
-    return new Floor(directory, { spawner, http, runc, rootDirectory })
+    const bare = await BareContainer.prepare(join(directory, 'bundle'), rootDirectory)
+    return new Floor(directory, { spawner, http, bare, rootDirectory })
   }
 
   /** A command spawned over the socket, one after another. */
@@ -45,7 +45,7 @@ export class Floor {
   }
 
   async container(n: number): Promise<Samples> {
-    return (await sample('runc run', n, 1, () => this.runc.run())).summary()
+    return (await sample('bare container', n, 1, () => this.bare.run())).summary()
   }
 
   /** A plain copy of the file that goes up and down. */
