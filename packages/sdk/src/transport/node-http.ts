@@ -29,8 +29,8 @@ function moduleFor(protocol: string): Http | undefined {
   const { process } = globalThis as { process?: Partial<NodeJS.Process> }
   const { node, bun, deno } = (process?.versions ?? {}) as Record<string, string | undefined>
   if (node === undefined || bun !== undefined || deno !== undefined) return undefined
-  const https = process?.getBuiltinModule?.('node:https') as Http | undefined
-  return protocol === 'https:' ? https : process?.getBuiltinModule?.('node:http')
+  const name = protocol === 'https:' ? 'node:https' : 'node:http'
+  return process?.getBuiltinModule?.(name) as Http | undefined
 }
 
 function agentFor(protocol: string, http: Http): Agent {
