@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Islet, Sandbox } from 'islet'
 import { baseImageForTests } from '../packages/server/src/image/testing.ts'
 import { TestServer } from '../tests/support/server.ts'
+import type { Owners } from './memory.ts'
 
 type CreateOptions = Parameters<Islet['sandboxes']['create']>[0]
 
@@ -53,6 +54,11 @@ export class BenchServer {
       if (Date.now() > deadline) throw new Error(`the pool has ${warm.ready} of ${warm.target} shells`)
       await setTimeout(5)
     }
+  }
+
+  /** Its processes and those of its sandboxes. */
+  get owners(): Owners {
+    return { names: ['warden', 'guest'], pids: [this.#server.pid] }
   }
 
   get rssBytes(): number {

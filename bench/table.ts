@@ -39,12 +39,12 @@ export function fullTable(rows: readonly Row[]): string {
 export function shortTable(rows: readonly Row[], ids: readonly string[]): string {
   const shown = rows.filter((row) => row.budgets || ids.includes(row.id))
   return table(
-    ['figure', 'p50', 'p99', 'Docker', 'faster', 'floor', 'budget', 'held'],
+    ['figure', 'n', 'p50', 'p99', 'Docker', 'faster', 'floor', 'budget', 'held'],
     shown.map((row) => {
-      const [, , p50, , p99] = numbers(row.islet)
+      const [n, , p50, , p99] = numbers(row.islet)
       const [docker, faster, floor] = beside(row)
       const unit = (cell: string) => (cell === '' ? '' : `${cell} ${row.unit}`)
-      return [row.figure, unit(p50!), unit(p99!), unit(docker!), faster!, unit(floor!), ...verdict(row)]
+      return [row.figure, n!, unit(p50!), unit(p99!), unit(docker!), faster!, unit(floor!), ...verdict(row)]
     }),
   )
 }

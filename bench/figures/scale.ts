@@ -37,7 +37,7 @@ export const scaleFigure: Figure = {
     const samples = quick ? { create: 5, exec: 50, read: 50 } : { create: 30, exec: 300, read: 200 }
     const bareSpawn = await floor.spawn(samples.exec)
     const bareRequest = await floor.request(samples.read)
-    const before = await usedBytes()
+    const before = await usedBytes(server.owners)
     const add = async () => {
       const sandbox = await server.create()
       idle.push(sandbox)
@@ -70,7 +70,7 @@ export const scaleFigure: Figure = {
       await grow(tally, count - idle.length, add)
       const at = `${count} idle`
       await server.filled()
-      const each = ((await usedBytes()) - before) / count / MIB
+      const each = ((await usedBytes(server.owners)) - before) / count / MIB
       await measureAt(String(count), at)
       rows.push(
         { id: `scale-${count}-memory`, figure: `${at}: all-in memory each`, unit: 'MiB', islet: round(each) },

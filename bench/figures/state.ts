@@ -37,7 +37,7 @@ export const stateFigure: Figure = {
   async measure({ docker, floor, quick }) {
     const rounds = quick ? 2 : 8
     const bare = await floor.copyTree(quick ? 1 : 3)
-    const theirs = docker && (await dockerState(docker, quick ? 1 : 3))
+    const theirs = docker && (await dockerState(docker, quick ? 1 : 2))
     const rows: Row[] = []
     for (const [kind, settings, count] of [
       ['warm', warm(POOL), rounds],
