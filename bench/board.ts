@@ -1,4 +1,5 @@
 // A run as it is kept: results/latest.json with everything, results/board.md to read, the plots, and the section of the README.
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../tests/support/server.ts'
@@ -39,7 +40,7 @@ const SHOWN = [
 export function writeBoard(board: Board): void {
   mkdirSync(join(root, RESULTS), { recursive: true })
   const plots = plotsOf(board.rows)
-  write(`${RESULTS}/latest.json`, printed(board))
+  writeJson(`${RESULTS}/latest.json`, board)
   write(`${RESULTS}/board.md`, boardPage(board))
   for (const { file, drawing } of plots) write(`${RESULTS}/${file}`, drawing)
   const readme = readFileSync(join(root, 'README.md'), 'utf8')
@@ -48,7 +49,7 @@ export function writeBoard(board: Board): void {
 
 /** What `bench/guard.ts` compares with. */
 export function writeGuard(machine: Machine, ratios: Ratios): void {
-  write(GUARD_FILE, `${JSON.stringify({ machine, ratios }, null, 2)}\n`)
+  writeJson(GUARD_FILE, { machine, ratios })
 }
 
 /** What a run prints. */
@@ -106,10 +107,13 @@ function counted(lines: readonly string[]): Map<string, number> {
   return counts
 }
 
-/** JSON to read in a diff: a list of numbers is one line. */
-function printed(board: Board): string {
-  const text = JSON.stringify(board, null, 2)
-  return `${text.replace(/\[[\s\d.,[\]-]*\]/g, (list) => list.replace(/\s+/g, '').replaceAll(',', ', '))}\n`
+/** As the checks want a file of this repository to be. */
+function writeJson(path: string, value: unknown): void {
+  write(path, JSON.stringify(value))
+  execFileSync(join(root, 'node_modules/.bin/biome'), ['format', '--write', path], {
+    cwd: root,
+    stdio: 'ignore',
+  })
 }
 
 function write(path: string, content: string): void {

@@ -25,8 +25,8 @@ export const scaleFigure: Figure = {
   method:
     'Sandboxes are made 8 at a time until so many are alive; each has run `true` once and is idle. Then, with 8 shells waiting: create and ' +
     'first result 30 times (each sandbox is removed again), `true` 300 times, a page of 10 of the list and one record 200 times each, one ' +
-    'after another. Memory is what the machine uses more than before the first, divided by the count (at 10 that is rough; the slope ' +
-    'above is the figure). Busy: 50 more sandboxes, each of which computes a little and prints a line ten times a second. Floor: a bare ' +
+    'after another. Memory is what the machine uses more than before the first, divided by the count (at 10 and 50 that is rough; the ' +
+    'slope above is the figure). Busy: 50 more sandboxes, each of which computes a little and prints a line ten times a second. Floor: a bare ' +
     '`posix_spawn`, a bare HTTP request.',
 
   async measure({ floor, quick }) {
@@ -37,6 +37,13 @@ export const scaleFigure: Figure = {
     const samples = quick ? { create: 5, exec: 50, read: 50 } : { create: 30, exec: 300, read: 200 }
     const bareSpawn = await floor.spawn(samples.exec)
     const bareRequest = await floor.request(samples.read)
+    // The first ones pay for what all share.
+    await grow(tally, POOL, async () => {
+      const sandbox = await server.create()
+      await runTrue(sandbox)
+      await sandbox.kill()
+    })
+    await server.filled()
     const before = await usedBytes(server.owners)
     const add = async () => {
       const sandbox = await server.create()

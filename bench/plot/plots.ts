@@ -13,7 +13,7 @@ export interface Plot {
 
 export function plotsOf(rows: readonly Row[]): Plot[] {
   const find = (id: string) => rows.find((row) => row.id === id)
-  return [speed(find), burst(find), scale(rows), memory(find)].filter((plot) => plot !== undefined)
+  return [speed(find), burst(find), scale(rows), memory(rows)].filter((plot) => plot !== undefined)
 }
 
 type Find = (id: string) => Row | undefined
@@ -97,16 +97,21 @@ function scale(rows: readonly Row[]): Plot | undefined {
   return { file: 'scale.svg', alt: 'create, exec, list and get with 10 to 500 sandboxes alive', drawing }
 }
 
-function memory(find: Find): Plot | undefined {
-  const row = find('memory-all-in')
+function memory(rows: readonly Row[]): Plot | undefined {
+  const row = rows.find(({ id }) => id === 'memory-all-in')
   if (!row?.points || typeof row.islet !== 'number') return undefined
-  const most = Math.max(...row.points.map(([count]) => count))
+  const others = rows.flatMap(({ id, islet }): [number, number][] => {
+    const count = Number(/^scale-(\d+)-memory$/.exec(id)?.[1])
+    return count > 0 ? [[count, middle(islet) * count]] : []
+  })
+  const most = Math.max(...[...row.points, ...others].map(([count]) => count))
   const drawing = drawLines({
     title: 'Memory of the whole machine with idle sandboxes',
-    x: { label: 'idle sandboxes alive', ticks: row.points.map(([count]) => count) },
+    x: { label: 'idle sandboxes alive' },
     y: { label: 'MiB more than with none' },
     series: [
       { name: 'measured', points: row.points, dots: true, unconnected: true },
+      { name: 'measured in the run of scale', points: others, dots: true, unconnected: true },
       {
         name: `${row.islet} MiB each`,
         points: [
