@@ -80,6 +80,15 @@ int cgroup_dir(const char *name, enum controller controller, bool *v2, struct fa
   return fail_kind(fail, KIND_UNSUPPORTED, "cgroup", "this machine has no hierarchy with controller %d", controller);
 }
 
+int cgroup_open_members(void) {
+  for (unsigned i = 0; i < cgroup_hierarchy_count; i++) {
+    if (cgroup_hierarchies[i].v2 || !(cgroup_hierarchies[i].controllers & CGROUP_PIDS)) continue;
+    AUTO_CLOSE int dir = path_open_dir(cgroup_hierarchies[i].fd, warden.cgroup);
+    return dir < 0 ? -1 : path_open(dir, "cgroup.procs", O_WRONLY);
+  }
+  return -1;
+}
+
 int cgroup_write(int dir, const char *file, const char *text) {
   AUTO_CLOSE int fd = path_open(dir, file, O_WRONLY);
   if (fd < 0) return -1;

@@ -20,6 +20,9 @@ int cgroup_delete(const char *name, struct fail *fail);
 int cgroup_reclaim(const char *name, struct fail *fail);
 int cgroup_list(struct wire_out *ok, struct fail *fail);
 
+/* cgroup.procs of our parent group, in a hierarchy of v1; -1 when there is none. */
+int cgroup_open_members(void);
+
 /* Shared by the cgroup_*.c files. */
 enum controller { CGROUP_MEMORY = 1, CGROUP_CPU = 2, CGROUP_CPUACCT = 4, CGROUP_PIDS = 8, CGROUP_FREEZER = 16 };
 

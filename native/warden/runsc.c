@@ -44,7 +44,7 @@ static int command(const char *bundle, const char *const *arguments, unsigned se
 
 static int user_namespace(uint32_t uid_base, struct userns *userns, struct fail *fail) {
   char path[48];
-  if (userns_make(uid_base, userns, fail) < 0) return -1;
+  if (userns_make(uid_base, false, userns, fail) < 0) return -1;
   snprintf(path, sizeof path, "/proc/%d/ns/user", (int)userns->holder);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail_errno(fail, "userns", "open it");

@@ -26,17 +26,29 @@
 /* Still some of a busy machine: what holds a lock of the kernel must get on. */
 enum { LOWEST_PRIORITY = 19 };
 
+/* A read-only mount of crun's program, attached nowhere; -1: another runtime. */
+static int crun = -1;
+
 /*
  * crun refuses a machine that has cgroup v1 and, beside it, a v2 hierarchy with controllers of its own. No limit of ours is set by
  * that one, so crun does not get to see it. Our mount namespace is our own, and what is open already stays so.
+ *
+ * And lest a sandbox writes to its program through /proc/<pid>/exe, crun begins by mounting that read-only and executing
+ * it again from there. It is told below that this was done.
  */
 void runtime_boot(void) {
   const char *name = warden.runtime == NULL ? NULL : strrchr(warden.runtime, '/');
-  if (name != NULL && strcmp(name, "/crun") == 0) umount2("/sys/fs/cgroup/unified", MNT_DETACH);
+  if (name == NULL || strcmp(name, "/crun") != 0) return;
+  umount2("/sys/fs/cgroup/unified", MNT_DETACH);
+  struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
+  crun = open_tree(AT_FDCWD, warden.runtime, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+  if (crun >= 0 && mount_setattr(crun, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0) close_fd(&crun);
 }
 
 static _Noreturn void execute(char *const *argv) {
   static char *const env[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
+  static char *const read_only_env[] = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                                        "_LIBCONTAINER_CLONED_BINARY=1", NULL};
   static const int ignored[] = {SIGPIPE, SIGINT, SIGTERM, SIGHUP};
   /* An ignored signal stays ignored across exec, down to the first process of the sandbox. */
   for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) signal(ignored[i], SIG_DFL);
@@ -45,9 +57,11 @@ static _Noreturn void execute(char *const *argv) {
   for (int fd = 0; fd < 3; fd++) {
     if (null < 0 || dup2(null, fd) < 0) _exit(127);
   }
-  syscall(SYS_close_range, 3u, ~0u, 0u);
   umask(022);
-  execve(argv[0], argv, env);
+  bool read_only = crun >= 0 && (crun == 3 || dup3(crun, 3, O_CLOEXEC) == 3);
+  syscall(SYS_close_range, read_only ? 4u : 3u, ~0u, 0u);
+  if (read_only) execveat(3, "", argv, read_only_env, AT_EMPTY_PATH);
+  else execve(argv[0], argv, env);
   _exit(127);
 }
 
@@ -124,7 +138,7 @@ int runtime_start(const struct request *request, struct fail *fail) {
                         "--detach", "--bundle", bundle, "--pid-file", pid_file, (char *)request->name, NULL};
   snprintf(user, sizeof user, "%s/user", bundle);
   struct userns userns;
-  if (userns_make(request->uid_base, &userns, fail) < 0) return -1;
+  if (userns_make(request->uid_base, true, &userns, fail) < 0) return -1;
   /* This process is a worker of this one request, and the runtime inherits it. */
   if (request->flag) setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
   int result = runtime_link(userns.holder, "user", user, fail);

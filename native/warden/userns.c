@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cgroup.h"
+
 /* The effective ids own what is made; the real ones stay root's, by which the kernel takes the limits on processes. */
 static int become(uint32_t id) {
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -22,12 +24,17 @@ static int become(uint32_t id) {
   return (int)syscall(SYS_capset, &header, data);
 }
 
-/* Says 0 or an errno, then stays until it is killed. */
-static _Noreturn void hold(uint32_t uid_base, int answer) {
+/*
+ * Says 0 or an errno, then stays until it is killed. The first process that is moved between groups of cgroup v1 waits some 10 ms
+ * for a grace period of the kernel, those right after it do not. When the runtime is about to move one, this one moves first.
+ */
+static _Noreturn void hold(uint32_t uid_base, bool moves, int answer) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  AUTO_CLOSE int group = moves ? cgroup_open_members() : -1;
   int err = become(uid_base) < 0 || unshare(CLONE_NEWUSER) < 0 ? errno : 0;
   if (write(answer, &err, sizeof err) != sizeof err) _exit(1);
   close(answer);
+  if (group >= 0 && write(group, "0", 1) < 0) close_fd(&group); /* then the runtime waits */
   for (;;) pause();
 }
 
@@ -39,11 +46,11 @@ static int write_map(pid_t holder, const char *name, uint32_t uid_base) {
   return fd >= 0 && write(fd, map, (size_t)length) == length ? 0 : -1;
 }
 
-int userns_make(uint32_t uid_base, struct userns *userns, struct fail *fail) {
+int userns_make(uint32_t uid_base, bool moves, struct userns *userns, struct fail *fail) {
   int answers[2], err = EIO;
   if (pipe2(answers, O_CLOEXEC) < 0) return fail_errno(fail, "userns", "pipe");
   userns->holder = fork();
-  if (userns->holder == 0) hold(uid_base, answers[1]);
+  if (userns->holder == 0) hold(uid_base, moves, answers[1]);
   close(answers[1]);
   ssize_t got = userns->holder < 0 ? -1 : read(answers[0], &err, sizeof err);
   close(answers[0]);

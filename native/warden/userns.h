@@ -15,8 +15,8 @@ struct userns {
   pid_t holder; /* the namespace is /proc/<holder>/ns/user, as long as it lives */
 };
 
-/* Makes one whose ids 0 to 65535 are the machine's uid_base on. */
-int userns_make(uint32_t uid_base, struct userns *userns, struct fail *fail);
+/* Makes one whose ids 0 to 65535 are the machine's uid_base on. `moves`: a runtime is about to move a process to a cgroup. */
+int userns_make(uint32_t uid_base, bool moves, struct userns *userns, struct fail *fail);
 /* Ends the holder: the namespace stays if somebody has joined it. */
 void userns_leave(const struct userns *userns);
 
