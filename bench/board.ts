@@ -85,7 +85,7 @@ export function readmeSection(
     shortTable(rows, SHOWN),
     '',
     ...plots.flatMap(({ file, alt }) => [`![${alt}](${RESULTS}/${file})`, '']),
-    'The floor is the least that the machine needs without any of it: a bare `crun run`, a `posix_spawn` over a unix socket, `cp`. Everything that was',
+    'The floor is the least that the machine needs without any of it: a bare `crun run` or `runc run`, a `posix_spawn` over a unix socket, `cp`. Everything that was',
     `measured is in [${RESULTS}/board.md](${RESULTS}/board.md), how in [bench/README.md](bench/README.md). To repeat it:`,
     '',
     '```sh',

@@ -6,18 +6,21 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
-/** crun has an option to set no limits, without which it does not start where cgroups of both versions are mounted. */
-const RUNTIMES = [['crun', '--cgroup-manager=disabled'], ['runc']]
+/** Where cgroups of both versions are mounted, crun starts only where it does not see the newer one. */
+const UNSEEN = ['unshare', '--mount', 'sh', '-c', 'umount /sys/fs/cgroup/unified && exec "$@"', 'sh']
+const CRUN = ['crun', '--cgroup-manager=disabled']
+/** The first that works is taken. */
+const COMMANDS = [CRUN, [...UNSEEN, ...CRUN], ['runc']]
 
 export class BareContainer {
   readonly runtime: string
-  readonly #options: string[]
+  readonly #command: string[]
   readonly #directory: string
   #runs = 0
 
-  private constructor([runtime, ...options]: string[], directory: string) {
-    this.runtime = runtime!
-    this.#options = options
+  private constructor(command: string[], directory: string) {
+    this.runtime = command.includes('crun') ? 'crun' : 'runc'
+    this.#command = command
     this.#directory = directory
   }
 
@@ -29,8 +32,8 @@ export class BareContainer {
     Object.assign(spec.process, { args: ['true'], terminal: false })
     spec.root = { path: rootDirectory, readonly: true }
     await writeFile(file, JSON.stringify(spec))
-    for (const runtime of RUNTIMES) {
-      const container = new BareContainer(runtime, directory)
+    for (const command of COMMANDS) {
+      const container = new BareContainer(command, directory)
       const works = await container.run().then(
         () => true,
         () => false,
@@ -43,7 +46,7 @@ export class BareContainer {
   async run(): Promise<void> {
     const id = `islet-bench-${process.pid}-${this.#runs++}`
     const state = join(this.#directory, 'state')
-    const run = ['--root', state, 'run', '--bundle', this.#directory, id]
-    await execute(this.runtime, [...this.#options, ...run])
+    const [program, ...options] = this.#command
+    await execute(program!, [...options, '--root', state, 'run', '--bundle', this.#directory, id])
   }
 }

@@ -39,7 +39,7 @@ function speed(find: Find): Plot | undefined {
     series: [
       { name: 'Islet', color: COLORS.islet },
       { name: 'Docker', color: COLORS.docker },
-      { name: 'floor: bare crun run, posix_spawn or cp -a', color: COLORS.floor },
+      { name: 'floor: a bare container, posix_spawn or cp -a', color: COLORS.floor },
     ],
     groups: shown,
   })
