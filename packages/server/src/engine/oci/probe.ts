@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { release } from 'node:os'
 import { promisify } from 'node:util'
-import { runtimeVersion } from './runtime.ts'
+import { chooseRuntime, runtimeVersion } from './runtime.ts'
 
 export interface Finding {
   name: string
@@ -52,6 +52,7 @@ export async function probeOci(): Promise<Finding[]> {
     userNamespaces(),
     controllers(),
     runc(),
+    crun(),
     runsc(),
     tool('nft', ['--version'], 'nftables', 'sandboxes with a network'),
     tool('ip', ['-V'], 'iproute2', 'removing what dead servers left'),
@@ -150,6 +151,19 @@ async function runc(): Promise<Finding> {
     ok: version !== undefined && isAtLeast(version, OLDEST_RUNC),
     detail: version ? `runc ${version}.` : 'runc is not installed.',
     mend: 'apt-get install runc; islet setup does it.',
+  }
+}
+
+async function crun(): Promise<Finding> {
+  const ok = (await chooseRuntime('auto')) === 'crun'
+  return {
+    name: 'crun',
+    ok,
+    optional: true,
+    detail: ok
+      ? 'crun starts sandboxes, in less time than runc.'
+      : 'There is no crun to use: runc starts sandboxes.',
+    mend: 'apt-get install crun; islet setup does it.',
   }
 }
 
