@@ -11,7 +11,7 @@ import { hasCode, type Sandbox } from 'islet'
 import { rawSnapshot } from '../../packages/server/src/control/snapshot-file/testing.ts'
 import { until } from '../coming-from/until.ts'
 import { withServer } from '../faults/crash.ts'
-import type { TestServer } from '../support/server.ts'
+import { type TestServer, WITHOUT_WARM } from '../support/server.ts'
 import { say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
 
@@ -54,7 +54,7 @@ const hashOf = async (sandbox: Sandbox) => say(sandbox, `python3 - <<'END'\n${HA
 
 /** Where layers lie on each other; the other server has whatever is best on this machine. */
 const STACKED = { env: { ISLET_STORAGE: 'copy' } }
-const [here, there] = [await startSuite(STACKED), await startSuite()]
+const [here, there] = [await startSuite(STACKED), await startSuite({ env: WITHOUT_WARM })]
 const scratch = mkdtempSync(join(tmpdir(), 'islet-test-'))
 after(() => rmSync(scratch, { recursive: true }))
 const file = async (ref: string) =>

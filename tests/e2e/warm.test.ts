@@ -37,7 +37,7 @@ test('a hundred creates at once from a warm pool share nothing, and all are gone
   assert.ok(seen.every(({ shell }) => waiting.has(shell)))
   for (const [n, sandbox] of sandboxes.entries()) assert.equal(await say(sandbox, 'cat /tmp/mine'), `${n}`)
   await Promise.all(sandboxes.map((sandbox) => sandbox.kill()))
-  assert.equal(heldBy(large.server).layers, 0)
+  assert.ok(heldBy(large.server).layers <= 100, 'only layers that wait are left')
   const left = readdirSync(directoryOf(large))
   assert.deepEqual(
     seen.filter(({ shell }) => left.includes(shell)),
@@ -76,6 +76,25 @@ test('a shell is used once, by whatever is made', async () => {
   assert.equal(await say(source, 'cat /workspace/file; hostname'), `one\n${source.id}`)
   await source.kill()
   await islet.snapshots.delete(snapshot.id)
+})
+
+test('copies of a snapshot that wait are of the one that is meant', async () => {
+  const { islet } = small
+  const source = await small.create()
+  const fromTag = () => islet.sandboxes.create({ snapshot: 'meant' })
+  const ids: string[] = []
+  for (const content of ['one', 'two']) {
+    await say(source, `echo ${content} > /workspace/file`)
+    ids.push((await source.createSnapshot({ tag: 'meant' })).id)
+    for (let round = 0; round < 3; round++) {
+      await warm(small)
+      await using sandbox = await fromTag()
+      assert.equal(await say(sandbox, 'cat /workspace/file; echo used >> /workspace/file'), content)
+    }
+    await islet.snapshots.delete(ids.at(-1)!)
+  }
+  await assert.rejects(fromTag(), { code: 'snapshot_not_found' })
+  await source.kill()
 })
 
 test('the pool grows with demand up to its ceiling, and shows it', async () => {

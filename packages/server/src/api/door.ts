@@ -1,6 +1,6 @@
 // One sandbox's socket to this server: who comes in, how many, how fast and for how long.
 
-import { rm } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -69,8 +69,9 @@ export class Door {
 
   /** Everybody inside may connect; the directory keeps everybody else away. */
   async open(): Promise<void> {
+    if (this.#isClosed) return
     const { path } = this.#options
-    await rm(path, { force: true })
+    rmSync(path, { force: true })
     const server = createServer((socket) => this.#enter(socket))
     this.#server = server
     await new Promise<void>((resolve, reject) => {
@@ -194,7 +195,7 @@ export class Door {
     this.#server = undefined
     if (!server) return
     server.close()
-    await rm(this.#options.path, { force: true })
+    rmSync(this.#options.path, { force: true })
   }
 }
 

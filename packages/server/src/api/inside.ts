@@ -5,6 +5,7 @@
 // Whoever calls is hostile: connections, requests and large bodies at once, their rate, and the time each may take are
 // bounded per sandbox, and what is over a bound waits or is cut off without costing this server anything.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import { IsletError } from '@islet/contract'
 import type { Beginning, RunningSandbox } from '../control/fleet.ts'
 import type { Machine } from '../control/machine.ts'
@@ -100,11 +101,12 @@ export class InsideSockets {
     })
     void this.#close(record.id)
     this.#doors.set(record.id, door)
-    const opened = door.open()
     const isGiven = machine.env.ISLET_STORE_URL !== undefined
-    const given = record.storeAccess && !isGiven && this.#giveStore(record.id, machine)
+    const given = record.storeAccess && !isGiven ? this.#giveStore(record.id, machine) : undefined
+    // When its answer is on the way: commands wait for it, a create does not.
+    const opened = setImmediate().then(() => door.open())
     const ready = Promise.all([opened, given]).then(() => {})
-    if (how === 'created') return ready
+    if (how === 'created' && given) return ready
     // The sandbox runs on without it; nobody waits for this.
     machine.envReady = ready.catch((error) => {
       log.error({ err: error, sandbox: record.id }, 'a sandbox cannot reach this server')

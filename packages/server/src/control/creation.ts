@@ -8,7 +8,7 @@ import type { Image, Images } from '../image/image.ts'
 import type { Activity } from './activity.ts'
 import type { Fleet } from './fleet.ts'
 import { Idempotency } from './idempotency.ts'
-import { asStartError, type Machine, settleMachine, startMachine } from './machine.ts'
+import { asStartError, type Machine, settleMachine, startMachine, workdirOf } from './machine.ts'
 import { copyRecord, newRecord, toSandbox } from './record.ts'
 import { makeLayer } from './roots.ts'
 import type { Saves } from './saves.ts'
@@ -136,23 +136,33 @@ export class Creation {
     // Again: others may have been made while this one's image or layers were.
     this.#assertRoom()
     await using claim = options.shell ?? warm.claim()
-    const fresh: SandboxRecord = { ...made, shell: claim.id }
+    const limitBytes = made.resources.diskBytes
+    const spare = this.#isPassing(saved) ? undefined : warm.takeLayer(limitBytes, saved?.state.root.layer)
+    const root = spare ? { ...made.root, layer: spare } : made.root
+    const fresh: SandboxRecord = { ...made, shell: claim.id, root }
     db.transaction(() => {
       table.save(fresh)
       layers.hold(fresh.id, fresh.root)
       if (saved) this.#options.saves.giveRows(saved, fresh)
     })
-    const limitBytes = fresh.resources.diskBytes
-    const layer = makeLayer(storage, { layer: fresh.root.layer, over: saved?.state.root, limitBytes })
+    const layer = spare
+      ? undefined
+      : makeLayer(storage, { layer: root.layer, over: saved?.state.root, limitBytes })
     const memory = saved && this.#options.saves.memoryOf(saved)
-    const machine = startMachine(this.#fleet, fresh, claim, { layer, memory })
+    const machine = startMachine(this.#fleet, fresh, claim, {
+      layer,
+      memory,
+      // One that begins as another was has services and patches, which want it to run.
+      beside: saved
+        ? undefined
+        : (begun) => this.#fleet.tellBegan({ record: fresh, machine: begun }, 'created'),
+    })
     this.#fleet.machines.set(fresh.id, machine)
     try {
       const started = await machine
-      const workdir = await settleMachine(started, fresh, input)
+      const workdir = workdirOf(started, fresh)
       const settled = { ...fresh, workdir }
-      // One that begins as another was has services and patches, which want it to run.
-      if (!saved) await this.#fleet.tellBegan({ record: settled, machine: started }, 'created')
+      await settleMachine(started, settled, input)
       options.signal?.throwIfAborted()
       const record = this.#started(settled, options.commit)
       this.#fleet.follow(record.id, started)
@@ -163,6 +173,11 @@ export class Creation {
       await this.#fleet.inTurn(fresh.id, () => this.#undo(fresh, machine))
       throw options.signal?.aborted ? options.signal.reason : asStartError(error)
     }
+  }
+
+  /** What a fork stands on is used for that alone. */
+  #isPassing(saved: SavedRecord | undefined): boolean {
+    return saved !== undefined && !this.#options.saves.table.isNamed(saved.id)
   }
 
   #started(record: SandboxRecord, commit?: (id: string) => void): SandboxRecord {
@@ -190,11 +205,9 @@ export class Creation {
 
   async #undo(record: SandboxRecord, machine: Promise<Machine>): Promise<void> {
     const { db, layers, table } = this.#fleet
-    if (await machine.catch(() => undefined)) {
-      await this.#fleet.tellGone(record.id, { removed: true })
-      await this.#fleet.letGo(record.id)
-    }
-    this.#fleet.machines.delete(record.id)
+    await machine.catch(() => {})
+    await this.#fleet.tellGone(record.id, { removed: true })
+    await this.#fleet.letGo(record.id)
     this.#activity.forget(record.id)
     const unheld = db.transaction(() => {
       table.remove(record.id)

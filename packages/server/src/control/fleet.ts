@@ -91,7 +91,7 @@ export class Fleet {
     this.table = new SandboxTable(db)
     this.events = new Events(db)
     this.layers = new LayersHeld(db)
-    this.warm = new WarmPool({ engine, log }, warm)
+    this.warm = new WarmPool({ engine, log, storage }, warm)
   }
 
   observe(observer: SandboxObserver): void {

@@ -45,6 +45,8 @@ export interface StartOptions {
   layer?: Promise<unknown>
   /** What `saveMemory` wrote: what ran then goes on. */
   memory?: string
+  /** Done while the guest writes what its root must hold. */
+  beside?: (machine: Machine) => Promise<void>
 }
 
 /** Gives the shell that the record names its root. On an error nothing of it is left but the layer. */
@@ -71,8 +73,10 @@ export async function startMachine(
       memory: options.memory,
     })
     await link.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
-    if (engine.capabilities.wall === true) await link.setup(machineFiles(record, bound))
-    return newMachine(shell, link, bound)
+    const machine = newMachine(shell, link, bound)
+    const written = engine.capabilities.wall === true ? link.setup(machineFiles(record, bound)) : undefined
+    await Promise.all([written, options.beside?.(machine)])
+    return machine
   } catch (error) {
     await options.layer?.catch(() => {})
     if (waiting) await stopShell(parts, waiting)
@@ -128,16 +132,19 @@ export async function goesOn({ engine }: ShellParts, { shell, guest }: Machine):
   return true
 }
 
-/** The caller's directory and files; answers with the absolute working directory. */
-export async function settleMachine(
-  machine: Machine,
-  record: SandboxRecord,
-  input: CreateSandboxParsed,
-): Promise<string> {
-  const { guest, bound } = machine
+/** The absolute working directory. */
+export function workdirOf({ bound }: Machine, record: SandboxRecord): string {
   const home = bound.workspace ?? '/'
-  const workdir = posix.resolve(home, record.workdir || home)
-  const owner = record.user || undefined
+  return posix.resolve(home, record.workdir || home)
+}
+
+/** The caller's directory and files. */
+export async function settleMachine(
+  { guest }: Machine,
+  { workdir, user }: SandboxRecord,
+  input: CreateSandboxParsed,
+): Promise<void> {
+  const owner = user || undefined
   // Also looks the user up: a sandbox whose commands could not run is not made.
   if (input.workdir !== undefined || input.user !== undefined)
     await guest.mkdir(workdir, { parents: true, owner })
@@ -146,7 +153,6 @@ export async function settleMachine(
     const options = { mode: file.mode, owner: file.owner ?? owner, parents: true }
     await guest.write(posix.resolve(workdir, file.path), chunks(content), options)
   }
-  return workdir
 }
 
 async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {

@@ -1,5 +1,5 @@
 // Shells that have no root yet: started for one sandbox, or ahead of all by the warm pool.
-import { rm } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '@islet/contract'
 import type { Engine, Shell } from '../engine/engine.ts'
@@ -54,7 +54,7 @@ export async function stopShell(parts: ShellParts, { shell, guest }: Partial<Wai
 
 export async function listen(parts: ShellParts, shell: Shell): Promise<Link> {
   const socketPath = socketOf(shell)
-  await rm(socketPath, { force: true })
+  rmSync(socketPath, { force: true })
   return listenLink({ socketPath, log: parts.log })
 }
 

@@ -7,6 +7,7 @@ import { freemem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newId } from '@islet/contract'
 import type { Link } from '../guest/link.ts'
+import type { Storage } from '../storage/storage.ts'
 import { Demand } from './demand.ts'
 import {
   CONNECT_TIMEOUT_MS,
@@ -16,10 +17,12 @@ import {
   stopShell,
   type WaitingShell,
 } from './shells.ts'
+import { SpareLayers } from './spare-layers.ts'
 
 /** What a shell may cost at most, and which part of the free memory all of them may. */
 const SHELL_BYTES = 3 * 2 ** 20
 const MEMORY_SHARE = 1 / 8
+const LOOK_MS = 1_000
 /** Whoever claims one is likely to use it now, or to claim another: its work goes first, unless that does not end. */
 const QUIET_MS = 20
 const PATIENCE_MS = 1_000
@@ -44,6 +47,7 @@ export class WarmPool {
   readonly #parts: ShellParts
   readonly #options: WarmPoolOptions
   readonly #demand = new Demand()
+  readonly #layers: SpareLayers
   /** The oldest first. */
   readonly #ready: WaitingShell[] = []
   readonly #ending = new Set<Promise<void>>()
@@ -52,9 +56,11 @@ export class WarmPool {
   #shrinking: NodeJS.Timeout | undefined
   #started = false
   #claimedAt = 0
+  #looked = { at: Number.NEGATIVE_INFINITY, shells: 0 }
 
-  constructor(parts: ShellParts, options: WarmPoolOptions) {
+  constructor(parts: ShellParts & { storage: Storage }, options: WarmPoolOptions) {
     this.#parts = parts
+    this.#layers = new SpareLayers(parts)
     // Where a shell cannot be started without its root there is nothing to keep warm.
     const isLate = parts.engine.capabilities.lateRoot === true
     const max = isLate ? options.max : 0
@@ -77,6 +83,11 @@ export class WarmPool {
     return new ShellClaim(this.#parts, { ready })
   }
 
+  /** A layer of this size, empty or a copy of a saved one, if one waits. Hold it before it is used. */
+  takeLayer(limitBytes: number, over?: string): string | undefined {
+    return this.#options.max > 0 ? this.#layers.take(limitBytes, over) : undefined
+  }
+
   info(): WarmPoolInfo {
     const { min, max } = this.#options
     return { ready: this.#ready.length, target: this.#target(), min, max }
@@ -90,6 +101,7 @@ export class WarmPool {
     await this.#filling
     for (const waiting of this.#ready.splice(0)) this.#end(waiting)
     await Promise.all(this.#ending)
+    await this.#layers.close()
   }
 
   #takeAlive(): WaitingShell | undefined {
@@ -101,28 +113,40 @@ export class WarmPool {
 
   #target(): number {
     const { min, max } = this.#options
-    const affordable = Math.floor((freemem() * MEMORY_SHARE) / SHELL_BYTES)
-    return Math.min(Math.max(min, this.#demand.recent()), max, affordable)
+    return Math.min(Math.max(min, this.#demand.recent()), max, this.#affordable())
+  }
+
+  #affordable(): number {
+    const now = performance.now()
+    if (now > this.#looked.at + LOOK_MS)
+      this.#looked = { at: now, shells: Math.floor((freemem() * MEMORY_SHARE) / SHELL_BYTES) }
+    return this.#looked.shells
   }
 
   #fill(): void {
     if (!this.#started || this.#filling || this.#ready.length >= this.#target()) return
-    this.#filling = this.#fillUp()
-      .catch((error) => {
-        if (this.#closing.signal.aborted) return
-        this.#parts.log.warn({ error }, 'no shell could be started ahead')
-        setTimeout(() => this.#fill(), RETRY_MS).unref()
-      })
-      .finally(() => {
-        this.#filling = undefined
-        this.#scheduleShrink()
-      })
+    const filled = this.#fillUp().then(
+      () => 0,
+      (error) => {
+        if (!this.#closing.signal.aborted)
+          this.#parts.log.warn({ error }, 'no shell could be started ahead; it is tried again')
+        return RETRY_MS
+      },
+    )
+    this.#filling = filled.then((waitMs) => {
+      this.#filling = undefined
+      this.#scheduleShrink()
+      // Others may have been claimed in the last moment.
+      setTimeout(() => this.#fill(), waitMs).unref()
+    })
   }
 
   async #fillUp(): Promise<void> {
     while (this.#started && this.#ready.length < this.#target()) {
       await this.#quiet()
-      if (this.#started) this.#ready.push(await this.#startOne())
+      if (!this.#started) return
+      await this.#layers.fill(this.#target())
+      this.#ready.push(await this.#startOne())
     }
   }
 

@@ -1,10 +1,10 @@
 // Storage over the warden. How a layer is cloned is the warden's business; here are names, numbers and promises.
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Warden } from '../warden/warden.ts'
 import { coalesced } from './coalesced.ts'
 import type { Pool } from './pool.ts'
 import type { CloneMethod, LayerOptions, Storage, StorageCapabilities } from './storage.ts'
-import { exists } from './usage.ts'
 import { Walks } from './walks.ts'
 
 /** Half of the warden's workers for trees. */
@@ -56,7 +56,8 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
       return ((await warden.request('LAYER_LIST', {})).name ?? []).sort()
     },
 
-    has: (layer) => exists(join(pool.dir, 'layers', layer)),
+    // In place: it is asked on the way of every create from a saved state, and another thread would take a hundred times as long.
+    has: async (layer) => existsSync(join(pool.dir, 'layers', layer)),
 
     sync,
 
