@@ -4,13 +4,13 @@ import type { Figure, Row } from '../figure.ts'
 import { sample, Tally } from '../measure.ts'
 import { BenchServer, COLD, ran, runTrue, warm } from '../server.ts'
 
-const WARMUP = 3
+const WARMUP = 20
 /** How many shells wait when a sample begins. */
 const POOL = 4
 
 export const createFigure: Figure = {
   method:
-    'One sandbox after another is made, runs `true` and is removed; removal has its own line. Cold: a server whose pool is off. ' +
+    'One sandbox after another is made, runs `true` and is removed, after 20 that do not count; removal has its own line. Cold: a server whose pool is off. ' +
     'Warm: a server with 4 shells waiting, each sample begins when all 4 are ready. From a snapshot: the same with a snapshot that ' +
     'has a file of its own. Docker: `docker run --rm` of `true` on the same root filesystem. Floor: cold, `crun run` (or ' +
     '`runc run`) of `true` on a prepared bundle; warm, a bare `posix_spawn` of `true` through a unix socket.',

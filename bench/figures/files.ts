@@ -10,7 +10,8 @@ import { MB, TRANSFER_BYTES, transferContent } from '../sizes.ts'
 
 export const filesFigure: Figure = {
   method:
-    "256 MB (decimal) streamed up and down five times by the SDK, after one of each that does not count; memory is the server's " +
+    '256 MB (decimal) streamed up to a new file and down again five times by the SDK, after one of each that does not count, then up ' +
+    "over a file that is there, which the disk must also put in its place; memory is the server's " +
     'resident set, looked at every 20 ms. Docker: `docker cp` of a file of that size. Floor: `cp` of such a file on the same disk.',
 
   async measure({ docker, floor, quick }) {
@@ -18,13 +19,14 @@ export const filesFigure: Figure = {
     await using server = await BenchServer.start()
     const sandbox = await server.create()
     await server.filled()
-    const write = () => sandbox.files.write('/tmp/large', transferContent())
+    const write = async () => void (await sandbox.files.write('/tmp/large', transferContent()))
+    const remove = () => sandbox.files.remove('/tmp/large')
     const read = async () => {
       let bytes = 0
       for await (const chunk of await sandbox.files.readStream('/tmp/large')) bytes += chunk.length
       if (bytes !== TRANSFER_BYTES) throw new Error(`read ${bytes} of ${TRANSFER_BYTES} bytes`)
     }
-    const [up, down] = [new Tally('file up'), new Tally('file down')]
+    const [up, over, down] = [new Tally('file up'), new Tally('file up, over'), new Tally('file down')]
     await up.attempt(write)
     await down.attempt(read)
     const before = server.rssBytes
@@ -33,9 +35,11 @@ export const filesFigure: Figure = {
       peak = Math.max(peak, server.rssBytes)
     }, 20)
     for (let round = 0; round < rounds; round++) {
+      await remove()
       await up.time(write)
       await down.time(read)
     }
+    for (let round = 0; round < rounds; round++) await over.time(write)
     clearInterval(watch)
     const copied = docker && (await dockerCopies(docker, quick ? 1 : 3))
     const bare = rate(await sample('cp', rounds, 0, await floor.copier()))
@@ -49,6 +53,14 @@ export const filesFigure: Figure = {
         docker: copied?.up,
         floor: bare,
         note,
+      },
+      {
+        id: 'file-over',
+        figure: 'file up, 256 MB, over another',
+        unit: 'MB/s',
+        islet: rate(over),
+        floor: bare,
+        note: '`cp`',
       },
       {
         id: 'file-down',

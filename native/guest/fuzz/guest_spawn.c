@@ -45,8 +45,8 @@ bool process_attach(struct process *process, uint32_t stream, uint64_t from) {
   (void)process, (void)stream, (void)from;
   return true;
 }
-void process_started(struct process *process, pid_t pid, uint64_t started_us, uint64_t timeout_us) {
-  (void)process, (void)pid, (void)started_us, (void)timeout_us;
+void process_started(struct process *process, pid_t pid, uint64_t started_us, uint64_t timeout_us, uint64_t quiet_us) {
+  (void)process, (void)pid, (void)started_us, (void)timeout_us, (void)quiet_us;
   abort();
 }
 void process_discard(struct process *process) { free(process); }
