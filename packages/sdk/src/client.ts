@@ -88,7 +88,10 @@ export class Client {
     options: CallOptions<Name> = {},
   ): Promise<ReadableStream<Uint8Array> | undefined> {
     return this.#request(name, options, async (answer) => {
-      if (answer.status === 204) return undefined
+      if (answer.status === 204) {
+        await answer.text() // to its end, or the connection would not be free
+        return undefined
+      }
       return relay(answer, (error) => this.#explain(error, options.signal))
     })
   }

@@ -8,6 +8,8 @@ type Http = typeof import('node:http')
 const agents = new Map<string, Agent>()
 /** Of 64 KiB each, so that stopping and starting a connection is rare. */
 const CHUNKS_AHEAD = 8
+/** After that a connection without a call is closed: less than servers and proxies wait before they do, so that no call meets its end. */
+const IDLE_MS = 30_000
 
 /** Undefined where there is no Node, and for what is no address: fetch has the words for that. */
 export function nodeTransport(url: string): Transport | undefined {
@@ -37,7 +39,8 @@ function agentFor(protocol: string, http: Http): Agent {
   let agent = agents.get(protocol)
   if (!agent) {
     const proxyEnv = process.env.NODE_USE_ENV_PROXY ? process.env : undefined
-    agent = new http.Agent({ keepAlive: true, noDelay: true, ...(proxyEnv && { proxyEnv }) } as object)
+    const options = { keepAlive: true, noDelay: true, timeout: IDLE_MS, ...(proxyEnv && { proxyEnv }) }
+    agent = new http.Agent(options as object)
     agents.set(protocol, agent)
   }
   return agent
@@ -52,12 +55,15 @@ function answerTo(request: ClientRequest, { body, signal }: Ask): Promise<Answer
     let isAnswered = false
     request.once('response', (incoming) => {
       isAnswered = true
+      // Nobody reads what is sent after the answer.
+      incoming.once('end', () => request.writableEnded || request.destroy())
       resolve(new NodeAnswer(incoming))
     })
     request.once('close', () => {
       signal?.removeEventListener('abort', abort)
       if (!isAnswered) reject(failed(new Error('closed')))
     })
+    if (signal?.aborted) return abort()
     if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) request.end(body)
     else if (body instanceof ArrayBuffer) request.end(new Uint8Array(body))
     else {
@@ -72,11 +78,14 @@ function answerTo(request: ClientRequest, { body, signal }: Ask): Promise<Answer
 
 /** At the pace of the connection. When there is nobody to send to any more the source is told, and the answer says why. */
 async function send(stream: ReadableStream<Uint8Array>, request: ClientRequest): Promise<void> {
-  for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) {
+  const reader = stream.getReader()
+  request.once('close', () => reader.cancel().catch(() => {}))
+  for (;;) {
+    const { done, value } = await reader.read()
     if (request.destroyed) return
-    if (!request.write(chunk)) await drained(request)
+    if (done) return void request.end()
+    if (!request.write(value)) await drained(request)
   }
-  request.end()
 }
 
 function drained(request: ClientRequest): Promise<void> {
