@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,8 +27,15 @@
 /* Still some of a busy machine: what holds a lock of the kernel must get on. */
 enum { LOWEST_PRIORITY = 19 };
 
-/* A read-only mount of crun's program, attached nowhere; -1: another runtime. */
-static int crun = -1;
+static bool is_crun;
+/* Mounts that are attached nowhere: crun's program, read-only, and what null devices are made in. */
+static int crun = -1, nulls = -1;
+
+static int mount_nulls(void) {
+  AUTO_CLOSE int context = fsopen("tmpfs", FSOPEN_CLOEXEC);
+  if (context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0) return -1;
+  return fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+}
 
 /*
  * crun refuses a machine that has cgroup v1 and, beside it, a v2 hierarchy with controllers of its own. No limit of ours is set by
@@ -38,11 +46,28 @@ static int crun = -1;
  */
 void runtime_boot(void) {
   const char *name = warden.runtime == NULL ? NULL : strrchr(warden.runtime, '/');
-  if (name == NULL || strcmp(name, "/crun") != 0) return;
+  is_crun = name != NULL && strcmp(name, "/crun") == 0;
+  if (!is_crun) return;
+  nulls = mount_nulls();
   umount2("/sys/fs/cgroup/unified", MNT_DETACH);
   struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
   crun = open_tree(AT_FDCWD, warden.runtime, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
   if (crun >= 0 && mount_setattr(crun, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0) close_fd(&crun);
+}
+
+/*
+ * What the runtime reads from and writes to. crun makes root inside the owner of that (fchown), who could then take the machine's
+ * /dev/null away from everybody (chmod). So there it is a null device of this start alone, which has no name.
+ */
+static int open_null(void) {
+  char name[16];
+  if (!is_crun) return open("/dev/null", O_RDWR);
+  snprintf(name, sizeof name, "%d", (int)getpid());
+  unlinkat(nulls, name, 0);
+  if (mknodat(nulls, name, S_IFCHR | 0600, makedev(1, 3)) < 0) return -1;
+  int fd = openat(nulls, name, O_RDWR);
+  unlinkat(nulls, name, 0);
+  return fd;
 }
 
 static _Noreturn void execute(char *const *argv) {
@@ -53,7 +78,7 @@ static _Noreturn void execute(char *const *argv) {
   /* An ignored signal stays ignored across exec, down to the first process of the sandbox. */
   for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) signal(ignored[i], SIG_DFL);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  int null = open("/dev/null", O_RDWR);
+  int null = open_null();
   for (int fd = 0; fd < 3; fd++) {
     if (null < 0 || dup2(null, fd) < 0) _exit(127);
   }

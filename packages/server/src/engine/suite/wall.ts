@@ -140,6 +140,13 @@ export function wall(harness: () => Harness, gaps: Gaps): void {
     }
   })
 
+  it('owns no device of the machine', walled, async (test) => {
+    if (gaps.isolation === 'gvisor') return test.skip('the devices are those of its own kernel')
+    await using box = await openBox(harness())
+    const owners = await box.print('cd /dev && stat -c %u null zero full tty random urandom')
+    assert.deepEqual([...new Set(owners.split('\n'))], ['65534'])
+  })
+
   it('lets set-user-id programs work inside', gaps.unless('setuid'), async () => {
     await using box = await openBox(harness())
     await box.print('cp /usr/bin/id /usr/local/bin/suid && chmod 4755 /usr/local/bin/suid')
