@@ -2,6 +2,7 @@
 // uploads a third of their throughput.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Route } from '@islet/contract'
+import { releasing } from '../wire/chunks.ts'
 import { asErrorLine } from './errors.ts'
 import { Answer, Bytes, JsonText, Lines } from './route.ts'
 
@@ -46,7 +47,7 @@ async function sendBytes(
   for await (const chunk of body) {
     sent += chunk.length
     if (outgoing.destroyed || (expected !== undefined && sent > Number(expected))) break
-    if (!outgoing.write(chunk, body.release && (() => body.release?.(chunk)))) await drained(outgoing)
+    if (!outgoing.write(chunk, releasing(body, chunk))) await drained(outgoing)
   }
   if (expected === undefined || sent === Number(expected)) outgoing.end()
   else outgoing.destroy()

@@ -1,3 +1,4 @@
+import type { Written } from '../wire/chunks.ts'
 import { decodeFields } from '../wire/fields.ts'
 import type { Frame } from '../wire/frames.ts'
 import type { Connection } from './connection.ts'
@@ -19,7 +20,7 @@ export class Outflow {
   }
 
   /** True when the last byte is with the socket, at once when it can be; false when the stream has ended. `written`: it has left. */
-  send(chunk: Uint8Array, written?: () => void): boolean | Promise<boolean> {
+  send(chunk: Uint8Array, written?: Written): boolean | Promise<boolean> {
     const room = this.#limit - this.#sent
     if (this.#stopped || chunk.length > Math.min(room, MAX_DATA) || this.#connection.out.congested)
       return this.#sendInParts(chunk, written)
@@ -28,7 +29,7 @@ export class Outflow {
     return true
   }
 
-  async #sendInParts(chunk: Uint8Array, written: (() => void) | undefined): Promise<boolean> {
+  async #sendInParts(chunk: Uint8Array, written: Written | undefined): Promise<boolean> {
     let at = 0
     while (at < chunk.length && !this.#stopped) {
       const room = this.#limit - this.#sent

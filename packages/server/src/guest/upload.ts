@@ -1,5 +1,5 @@
 // WRITE and TAR_IN: OPENED, then the body's DATA at the guest's pace, END, then OK.
-import type { Chunks } from '../wire/chunks.ts'
+import { type Chunks, releasing } from '../wire/chunks.ts'
 import { decodeFields } from '../wire/fields.ts'
 import type { Frame } from '../wire/frames.ts'
 import { Violation } from './errors.ts'
@@ -51,7 +51,7 @@ class Upload<T> extends Exchange<T> {
     try {
       const body = this.#body
       for await (const chunk of body) {
-        const sent = outflow.send(chunk, body.release && (() => body.release?.(chunk)))
+        const sent = outflow.send(chunk, releasing(body, chunk))
         if (sent !== true && !(await sent)) return
       }
       if (!this.connection) return

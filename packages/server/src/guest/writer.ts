@@ -1,5 +1,6 @@
 // The outgoing side of a connection: frames in as few system calls as possible, bounded, at the socket's pace.
 import type { Socket } from 'node:net'
+import type { Written } from '../wire/chunks.ts'
 import { encodeMessage, type Fields } from '../wire/fields.ts'
 import { encodeFrame, frameHeader } from '../wire/frames.ts'
 import { FIELDS, type FieldsOf, MESSAGE, type MessageName } from './messages.gen.ts'
@@ -52,7 +53,7 @@ export class Writer {
   }
 
   /** DATA, in one system call and without a copy when it is large. The chunk must not be changed before it is `written`. */
-  data(stream: number, chunk: Uint8Array, written?: () => void): void {
+  data(stream: number, chunk: Uint8Array, written?: Written): void {
     if (chunk.length < COPY_BYTES) {
       this.frame(encodeFrame(MESSAGE.DATA, stream, chunk), written)
       return
@@ -67,7 +68,7 @@ export class Writer {
   }
 
   /** A whole frame. */
-  frame(frame: Buffer, written?: () => void): void {
+  frame(frame: Buffer, written?: Written): void {
     if (this.#socket.destroyed) return
     this.#socket.write(this.#unhurried.length > 0 ? this.#withUnhurried(frame) : frame, written)
     this.#checkUnsent()

@@ -8,6 +8,17 @@ export interface Chunks<T extends Uint8Array = Uint8Array> extends AsyncIterable
   release?(chunk: T): void
 }
 
+/** What a socket says of a write, at its end. */
+export type Written = (error?: Error | null) => void
+
+/** For the write of a chunk. What was broken off is left alone: of what comes with it, some may be with the kernel still. */
+export function releasing<T extends Uint8Array>(body: Chunks<T>, chunk: T): Written | undefined {
+  if (!body.release) return undefined
+  return (error) => {
+    if (!error) body.release?.(chunk)
+  }
+}
+
 /** Less than this is not worth the call. */
 const MIN_BYTES = 16 * 1024
 

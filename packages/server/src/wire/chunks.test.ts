@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { free, releasing } from './chunks.ts'
+
+const BYTES = 64 * 1024
+
+test('a chunk is freed when it has left, and not when its write was broken off', async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  const accepted = once(server, 'connection') as Promise<[Socket]>
+  const socket = connect(port, '127.0.0.1')
+  const [reader] = await accepted
+  try {
+    const first = Buffer.alloc(BYTES)
+    await new Promise<void>((left) => {
+      const release = releasing({ release: free } as never, first)
+      socket.write(first, (error) => {
+        release?.(error)
+        left()
+      })
+    })
+    assert.equal(first.length, 0)
+    // Nobody reads: some of these wait in the socket when it is destroyed.
+    const broken: { chunk: Buffer; length: number }[] = []
+    for (let i = 0; i < 512; i++) {
+      const chunk = Buffer.alloc(BYTES)
+      const release = releasing({ release: free } as never, chunk)
+      socket.write(chunk, (error) => {
+        release?.(error)
+        if (error) broken.push({ chunk, length: chunk.length })
+      })
+    }
+    socket.destroy()
+    await once(socket, 'close')
+    assert.ok(broken.length > 0)
+    assert.ok(broken.every(({ length }) => length === BYTES))
+  } finally {
+    socket.destroy()
+    reader.destroy()
+    server.close()
+  }
+})
+
+test('a chunk beside which something else may lie is left alone', () => {
+  const whole = Buffer.alloc(2 * BYTES)
+  const half = whole.subarray(0, BYTES)
+  free(half)
+  assert.equal(half.length, BYTES)
+  free(whole)
+  assert.equal(whole.length, 0)
+  assert.equal(half.length, 0)
+  assert.doesNotThrow(() => free(whole))
+})
