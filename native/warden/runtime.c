@@ -149,6 +149,8 @@ static int complete(const struct request *request, const char *pid_file, struct 
   const struct network *network = request->has_network ? &request->network : NULL;
   if (open_started(pid_file, request->uid_base, &pid, &shell, fail) < 0) return -1;
   if (request->flag && setpriority(PRIO_PROCESS, pid, 0) < 0) return fail_errno(fail, "priority", "process %u", pid);
+  /* And so do we: others wait for their turn to make a pair (net.c), and sandboxes that are busy could keep us from ending ours. */
+  if (request->flag) setpriority(PRIO_PROCESS, 0, 0);
   if (net_attach(network, shell.net_ns, request->uid_base, true, &undo, fail) == 0) return 0;
   net_detach(&request->network, &undo);
   return -1;
