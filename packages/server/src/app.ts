@@ -85,6 +85,8 @@ export async function startEphemeral(overrides: { logLevel?: string } = {}): Pro
     port: 0,
     host: '127.0.0.1',
     storage: 'copy',
+    // It is there for one sandbox, which would not find one waiting yet.
+    warmMax: 0,
     ...(existsSync(imageDir) && { imageDir }),
   }
   const config = loadConfig({ env, overrides: { logLevel: 'silent', ...overrides, ...fixed } })

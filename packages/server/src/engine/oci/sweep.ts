@@ -15,13 +15,12 @@ export interface SweepOptions {
 }
 
 export async function sweep({ warden, shells, keep, veths }: SweepOptions): Promise<void> {
-  for (const cgroup of await names(warden, 'CGROUP_LIST')) {
-    if (!keep.has(cgroup)) await removeCgroup(warden, cgroup)
-  }
+  // Side by side: a crashed server's warm pool may be a hundred, and each takes a moment to die.
+  const dead = (await names(warden, 'CGROUP_LIST')).filter((cgroup) => !keep.has(cgroup))
+  await Promise.all(dead.map((cgroup) => removeCgroup(warden, cgroup)))
   const wanted = new Set(veths)
-  for (const veth of await names(warden, 'VETH_LIST')) {
-    if (!wanted.has(veth)) await warden.request('VETH_DELETE', { veth })
-  }
+  const unwanted = (await names(warden, 'VETH_LIST')).filter((veth) => !wanted.has(veth))
+  await Promise.all(unwanted.map((veth) => warden.request('VETH_DELETE', { veth })))
   for (const id of await shells.list()) if (!keep.has(id)) shells.remove(id)
 }
 
