@@ -1,21 +1,21 @@
 // The warm pool: what is made from it is like what is made without it, and nothing of it is used twice or left.
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Sandbox } from 'islet'
 import { heldBy } from '../support/held.ts'
-import { slotOf } from '../support/leftovers.ts'
 import { say } from '../support/shell.ts'
 import { type Suite, startSuite } from '../support/suite.ts'
+import { shellsDirectory, shellsOf, warm } from '../support/warm.ts'
 
 const large = await startSuite({ env: { ISLET_WARM_MIN: '100', ISLET_WARM_MAX: '100' } })
 const small = await startSuite({ env: { ISLET_WARM_MIN: '2', ISLET_WARM_MAX: '12' } })
 const none = await startSuite({ env: { ISLET_WARM_MAX: '0' } })
 
 test('a hundred creates at once from a warm pool share nothing, and all are gone afterwards', async () => {
-  await warm(large)
-  const waiting = new Set(shellsOf(large).keys())
+  await warm(large.server)
+  const waiting = new Set(liveOf(large).keys())
   const sandboxes = await Promise.all(
     Array.from({ length: 100 }, (_, n) => large.create({ env: { N: `${n}` } })),
   )
@@ -38,7 +38,7 @@ test('a hundred creates at once from a warm pool share nothing, and all are gone
   for (const [n, sandbox] of sandboxes.entries()) assert.equal(await say(sandbox, 'cat /tmp/mine'), `${n}`)
   await Promise.all(sandboxes.map((sandbox) => sandbox.kill()))
   assert.ok(heldBy(large.server).layers <= 100, 'only layers that wait are left')
-  const left = readdirSync(directoryOf(large))
+  const left = shellsOf(large.server)
   assert.deepEqual(
     seen.filter(({ shell }) => left.includes(shell)),
     [],
@@ -48,8 +48,8 @@ test('a hundred creates at once from a warm pool share nothing, and all are gone
 test('a shell is used once, by whatever is made', async () => {
   const used = new Set<string>()
   const fromPool = async (make: () => Promise<Sandbox>) => {
-    await warm(small)
-    const waiting = shellsOf(small)
+    await warm(small.server)
+    const waiting = liveOf(small)
     const sandbox = await make()
     const uids = await say(sandbox, 'tr -s " " < /proc/self/uid_map')
     const shell = shellOf(small, uids)
@@ -87,7 +87,7 @@ test('copies of a snapshot that wait are of the one that is meant', async () => 
     await say(source, `echo ${content} > /workspace/file`)
     ids.push((await source.createSnapshot({ tag: 'meant' })).id)
     for (let round = 0; round < 3; round++) {
-      await warm(small)
+      await warm(small.server)
       await using sandbox = await fromTag()
       assert.equal(await say(sandbox, 'cat /workspace/file; echo used >> /workspace/file'), content)
     }
@@ -97,24 +97,35 @@ test('copies of a snapshot that wait are of the one that is meant', async () => 
   await source.kill()
 })
 
+test('a snapshot that is deleted while copies of it are wanted does not hold up the pool', async () => {
+  const { islet, server } = small
+  const source = await small.create()
+  const { id } = await source.createSnapshot({ tag: 'wanted' })
+  const fromTag = () => islet.sandboxes.create({ snapshot: 'wanted' })
+  const sandboxes = await Promise.all([fromTag(), fromTag(), fromTag()])
+  await islet.snapshots.delete(id)
+  await Promise.all([source, ...sandboxes].map((sandbox) => sandbox.kill()))
+  await warm(server)
+  assert.ok(!server.output.includes('no shell could be started ahead'))
+})
+
 test('the pool grows with demand up to its ceiling, and shows it', async () => {
-  await warm(small)
+  await warm(small.server)
   const sandboxes = await Promise.all(Array.from({ length: 20 }, () => small.create()))
   const { target } = (await small.islet.info()).warm
   assert.equal(target, 12)
   await Promise.all(sandboxes.map((sandbox) => sandbox.kill()))
-  assert.deepEqual(await warm(small), { ready: 12, target: 12, min: 2, max: 12 })
+  assert.deepEqual(await warm(small.server), { ready: 12, target: 12, min: 2, max: 12 })
 })
 
 test('one that died while it waited is not given out', async () => {
-  await warm(small)
-  for (const { pid } of shellsOf(small).values()) process.kill(pid, 'SIGKILL')
-  // The server learns of it from the connections.
-  await setTimeout(200)
+  await warm(small.server)
+  for (const { pid } of liveOf(small).values()) process.kill(pid, 'SIGKILL')
+  while ((await small.islet.info()).warm.ready > 0) await setTimeout(5)
   const sandboxes = await Promise.all(Array.from({ length: 4 }, () => small.create()))
   for (const sandbox of sandboxes) assert.equal(await say(sandbox, 'hostname'), sandbox.id)
   await Promise.all(sandboxes.map((sandbox) => sandbox.kill()))
-  await warm(small)
+  await warm(small.server)
   const { ready } = (await small.islet.info()).warm
   assert.equal(heldBy(small.server).shells, ready)
 })
@@ -126,19 +137,11 @@ test('without a pool nothing waits', async () => {
   assert.equal(heldBy(none.server).shells, 1)
 })
 
-async function warm({ islet }: Suite) {
-  for (;;) {
-    const { warm } = await islet.info()
-    if (warm.ready >= warm.target) return warm
-    await setTimeout(20)
-  }
-}
-
-/** The shells of a server: which host uids they have, and their first processes. */
-function shellsOf(suite: Suite): Map<string, { pid: number; uid: number }> {
-  const directory = directoryOf(suite)
+/** The live shells of a server: which host uids they have, and their first processes. */
+function liveOf({ server }: Suite): Map<string, { pid: number; uid: number }> {
+  const directory = shellsDirectory(server)
   return new Map(
-    readdirSync(directory).flatMap((id) => {
+    shellsOf(server).flatMap((id) => {
       try {
         const { pid } = JSON.parse(readFileSync(`${directory}/${id}/shell.json`, 'utf8')).process
         const [, uid] = readFileSync(`/proc/${pid}/uid_map`, 'utf8').trim().split(/\s+/)
@@ -151,12 +154,10 @@ function shellsOf(suite: Suite): Map<string, { pid: number; uid: number }> {
   )
 }
 
-const directoryOf = ({ server }: Suite): string => `/run/islet/${slotOf(server.dataDir)}/s`
-
 /** The one whose uids a sandbox has, by what it prints of its /proc/self/uid_map. */
 function shellOf(suite: Suite, uidMap: string): string {
   const uid = Number(uidMap.trim().split(' ')[1])
-  const found = [...shellsOf(suite)].filter(([, shell]) => shell.uid === uid)
+  const found = [...liveOf(suite)].filter(([, shell]) => shell.uid === uid)
   assert.equal(found.length, 1, `one shell with uid ${uid}`)
   return found[0]![0]
 }

@@ -1,13 +1,11 @@
 // Servers with a warm pool that are killed: what waited is gone, what was made from it goes on, nothing is half bound.
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
 import { hasCode, type Sandbox } from 'islet'
 import { heldBy } from '../support/held.ts'
-import { slotOf } from '../support/leftovers.ts'
 import type { TestServer } from '../support/server.ts'
 import { say } from '../support/shell.ts'
+import { shellsOf, warm } from '../support/warm.ts'
 import { crashDuring, withServer } from './crash.ts'
 
 const WARM = { env: { ISLET_WARM_MIN: '3', ISLET_WARM_MAX: '3', ISLET_DEFAULT_RUNTIME: 'host' } }
@@ -51,21 +49,9 @@ test('a create or restore from a warm shell that a crash cuts off is whole or no
     assert.deepEqual({ shells, cgroups }, { shells: 4, cgroups: 4 })
   }, WARM))
 
-async function warm(server: TestServer): Promise<void> {
-  for (;;) {
-    const { ready, target } = (await server.islet().info()).warm
-    if (ready >= target) return
-    await setTimeout(20)
-  }
-}
-
 /** As the server that runs now knows it, when it is usable. */
 async function again(server: TestServer, { id }: { id: string }): Promise<Sandbox> {
   const sandbox = await server.islet().sandboxes.connect(id)
   await sandbox.exec.run(['true']).catch((error) => assert.ok(!hasCode(error, 'sandbox_not_found')))
   return sandbox
-}
-
-function shellsOf(server: TestServer): string[] {
-  return readdirSync(`/run/islet/${slotOf(server.dataDir)}/s`)
 }

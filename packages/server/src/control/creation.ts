@@ -140,11 +140,16 @@ export class Creation {
     const spare = this.#isPassing(saved) ? undefined : warm.takeLayer(limitBytes, saved?.state.root.layer)
     const root = spare ? { ...made.root, layer: spare } : made.root
     const fresh: SandboxRecord = { ...made, shell: claim.id, root }
-    db.transaction(() => {
-      table.save(fresh)
-      layers.hold(fresh.id, fresh.root)
-      if (saved) this.#options.saves.giveRows(saved, fresh)
-    })
+    try {
+      db.transaction(() => {
+        table.save(fresh)
+        layers.hold(fresh.id, fresh.root)
+        if (saved) this.#options.saves.giveRows(saved, fresh)
+      })
+    } catch (error) {
+      if (spare) this.#fleet.dropLater([spare])
+      throw error
+    }
     const layer = spare
       ? undefined
       : makeLayer(storage, { layer: root.layer, over: saved?.state.root, limitBytes })

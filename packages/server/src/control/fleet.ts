@@ -150,6 +150,7 @@ export class Fleet {
   /** The clients are about to lose this server: none can tell what stands still to go on, so nobody waits for that. */
   leave(): void {
     this.#isLeaving = true
+    this.warm.leave()
     for (const { reject } of this.#moving.values()) reject(new IsletError('draining'))
     this.#moving.clear()
   }

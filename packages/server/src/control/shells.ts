@@ -60,15 +60,22 @@ export async function listen(parts: ShellParts, shell: Shell): Promise<Link> {
 
 const socketOf = (shell: Shell): string => join(shell.linkDir, 'link.sock')
 
+interface ClaimOptions {
+  /** It need not be started. */
+  ready?: WaitingShell | undefined
+  /** Of one that is started. */
+  id?: string
+  link?: Link | undefined
+}
+
 /** A shell for one sandbox, whose record names it before it gets its root. One that nobody took goes with it. */
 export class ShellClaim implements AsyncDisposable {
   readonly id: string
   readonly #parts: ShellParts
   #waiting: Promise<WaitingShell> | undefined
 
-  /** Of one that is ready; without it, one is started now. */
-  constructor(parts: ShellParts, { ready, link }: { ready?: WaitingShell; link?: Link } = {}) {
-    this.id = ready?.shell.id ?? newId('shell')
+  constructor(parts: ShellParts, { ready, id = newId('shell'), link }: ClaimOptions = {}) {
+    this.id = ready?.shell.id ?? id
     this.#parts = parts
     this.#waiting = ready ? Promise.resolve(ready) : startShell(parts, this.id, { link })
     this.#waiting.catch(() => {})

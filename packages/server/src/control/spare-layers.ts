@@ -38,22 +38,41 @@ export class SpareLayers {
 
   /** One more of each kind that is short, at most so many empty ones. */
   async fill(target: number): Promise<void> {
-    const { storage } = this.#parts
-    if (storage.capabilities.clone !== 'btrfs') return
-    for (const [over, { ready }] of this.#spares) {
-      if (ready.length >= (over === NOTHING ? target : COPIES)) continue
-      const layer = newId('layer')
-      const options = { limitBytes: DEFAULTS.diskBytes }
-      if (over === NOTHING) await storage.create(layer, options)
-      else await storage.clone(over, layer, options)
+    if (this.#parts.storage.capabilities.clone !== 'btrfs') return
+    for (const [over, spares] of this.#spares) {
+      if (spares.ready.length >= (over === NOTHING ? target : COPIES)) continue
+      const layer = await this.#make(over)
       // It may have been forgotten meanwhile.
-      if (this.#spares.has(over)) ready.push(layer)
-      else this.#remove([layer])
+      if (layer && this.#spares.get(over)?.ready === spares.ready) spares.ready.push(layer)
+      else if (layer) await this.#remove([layer])
     }
+  }
+
+  /** At most so many empty ones are left. */
+  async trim(target: number): Promise<void> {
+    await this.#remove(this.#spares.get(NOTHING)?.ready.splice(target) ?? [])
   }
 
   async close(): Promise<void> {
     await Promise.all([...this.#spares.keys()].map((over) => this.#forget(over)))
+  }
+
+  /** Undefined: what it would be a copy of may have been deleted. */
+  async #make(over: string): Promise<string | undefined> {
+    const { storage, log } = this.#parts
+    const layer = newId('layer')
+    const options = { limitBytes: DEFAULTS.diskBytes }
+    if (over === NOTHING) {
+      await storage.create(layer, options)
+      return layer
+    }
+    try {
+      await storage.clone(over, layer, options)
+      return layer
+    } catch (error) {
+      log.debug({ error, over }, 'no copy was made ahead')
+      await this.#forget(over)
+    }
   }
 
   #want(over: string): void {

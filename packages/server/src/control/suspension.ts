@@ -8,7 +8,7 @@ import type { Beginning, Fleet, MoveOptions, RunningSandbox } from './fleet.ts'
 import { assertMove, isStill } from './lifecycle.ts'
 import { asStartError, goesOn, type Machine, startMachine } from './machine.ts'
 import { reconnect, saveMemory } from './memory.ts'
-import { stopShell } from './shells.ts'
+import { ShellClaim, stopShell } from './shells.ts'
 
 export interface SuspensionOptions {
   fleet: Fleet
@@ -278,9 +278,10 @@ export class Suspension {
     options: MoveOptions,
   ): Promise<Roused | undefined> {
     const memory = this.#memoryPath(record.memory!)
-    await using claim = this.#fleet.warm.claim({ link: machine?.guest })
-    const again = { ...this.#fleet.record(record.id), shell: claim.id }
+    const again = { ...this.#fleet.record(record.id), shell: newId('shell') }
+    // First: if this cannot be written, the link and the memory are as they were.
     this.#fleet.table.save(again)
+    await using claim = new ShellClaim(this.#fleet, { id: again.shell, link: machine?.guest })
     let started: Machine
     try {
       started = await startMachine(this.#fleet, again, claim, { memory })

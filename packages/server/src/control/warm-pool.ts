@@ -6,7 +6,6 @@
 import { freemem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newId } from '@islet/contract'
-import type { Link } from '../guest/link.ts'
 import type { Storage } from '../storage/storage.ts'
 import { Demand } from './demand.ts'
 import {
@@ -26,7 +25,7 @@ const LOOK_MS = 1_000
 /** Whoever claims one is likely to use it now, or to claim another: its work goes first, unless that does not end. */
 const QUIET_MS = 20
 const PATIENCE_MS = 1_000
-/** After one that could not be started. */
+/** After one that could not be started, or died. */
 const RETRY_MS = 5_000
 /** How often the number is looked at while there are more than the floor. */
 const SHRINK_MS = 5_000
@@ -55,6 +54,7 @@ export class WarmPool {
   #filling: Promise<void> | undefined
   #shrinking: NodeJS.Timeout | undefined
   #started = false
+  #isFailing = false
   #claimedAt = 0
   #looked = { at: Number.NEGATIVE_INFINITY, shells: 0 }
 
@@ -73,9 +73,8 @@ export class WarmPool {
     this.#fill()
   }
 
-  /** One that waits, or else one that is started now, as one with a link of its own always is. */
-  claim({ link }: { link?: Link } = {}): ShellClaim {
-    if (link) return new ShellClaim(this.#parts, { link })
+  /** One that waits, or else one that is started now. */
+  claim(): ShellClaim {
     this.#claimedAt = performance.now()
     this.#demand.count()
     const ready = this.#takeAlive()
@@ -93,11 +92,16 @@ export class WarmPool {
     return { ready: this.#ready.length, target: this.#target(), min, max }
   }
 
-  /** Ends those that wait. Claims after this are started when they are made. */
-  async close(): Promise<void> {
+  /** No more are kept waiting; those that do can be claimed. */
+  leave(): void {
     this.#started = false
     this.#closing.abort()
     clearTimeout(this.#shrinking)
+  }
+
+  /** Ends those that wait. Claims after this are started when they are made. */
+  async close(): Promise<void> {
+    this.leave()
     await this.#filling
     for (const waiting of this.#ready.splice(0)) this.#end(waiting)
     await Promise.all(this.#ending)
@@ -125,20 +129,14 @@ export class WarmPool {
 
   #fill(): void {
     if (!this.#started || this.#filling || this.#ready.length >= this.#target()) return
-    const filled = this.#fillUp().then(
-      () => 0,
-      (error) => {
-        if (!this.#closing.signal.aborted)
-          this.#parts.log.warn({ error }, 'no shell could be started ahead; it is tried again')
-        return RETRY_MS
-      },
-    )
-    this.#filling = filled.then((waitMs) => {
-      this.#filling = undefined
-      this.#scheduleShrink()
-      // Others may have been claimed in the last moment.
-      setTimeout(() => this.#fill(), waitMs).unref()
-    })
+    this.#filling = this.#fillUp()
+      .catch((error) => this.#rest(error))
+      .then(() => {
+        this.#filling = undefined
+        this.#scheduleShrink()
+        // Others may have been claimed in the last moment.
+        this.#fill()
+      })
   }
 
   async #fillUp(): Promise<void> {
@@ -147,7 +145,18 @@ export class WarmPool {
       if (!this.#started) return
       await this.#layers.fill(this.#target())
       this.#ready.push(await this.#startOne())
+      this.#isFailing = false
     }
+  }
+
+  /** However many are claimed meanwhile. */
+  async #rest(error: unknown): Promise<void> {
+    const { signal } = this.#closing
+    if (signal.aborted) return
+    if (!this.#isFailing)
+      this.#parts.log.warn({ error }, 'no shell could be started ahead; it is tried again')
+    this.#isFailing = true
+    await sleep(RETRY_MS, undefined, { signal, ref: false }).catch(() => {})
   }
 
   async #quiet(): Promise<void> {
@@ -163,7 +172,8 @@ export class WarmPool {
   async #startOne(): Promise<WaitingShell> {
     const waiting = await startShell(this.#parts, newId('shell'), { background: true })
     try {
-      await waiting.guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
+      await waiting.guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS, signal: this.#closing.signal })
+      waiting.guest.events.once('disconnect', () => this.#drop(waiting))
       return waiting
     } catch (error) {
       await stopShell(this.#parts, waiting)
@@ -171,21 +181,39 @@ export class WarmPool {
     }
   }
 
+  /** It died while it waited. */
+  #drop(waiting: WaitingShell): void {
+    const at = this.#ready.indexOf(waiting)
+    if (at < 0) return
+    this.#ready.splice(at, 1)
+    this.#end(waiting)
+    // Not at once: others may die of the same.
+    setTimeout(() => this.#fill(), RETRY_MS).unref()
+  }
+
   /** The longest waiting first; a few at a time. */
   #scheduleShrink(): void {
     if (!this.#started || this.#ready.length <= this.#options.min) return
     clearTimeout(this.#shrinking)
     this.#shrinking = setTimeout(() => {
-      const surplus = this.#ready.length - this.#target()
+      const target = this.#target()
+      const surplus = this.#ready.length - target
       if (surplus > 0) for (const waiting of this.#ready.splice(0, Math.ceil(surplus / 4))) this.#end(waiting)
+      this.#finish(this.#layers.trim(target))
       this.#scheduleShrink()
     }, SHRINK_MS).unref()
   }
 
   #end(waiting: WaitingShell): void {
-    const ending = stopShell(this.#parts, waiting)
-      .catch((error) => this.#parts.log.error({ error }, 'shell not removed; the next start does it'))
-      .finally(() => this.#ending.delete(ending))
+    const ended = stopShell(this.#parts, waiting)
+    this.#finish(
+      ended.catch((error) => this.#parts.log.error({ error }, 'shell not removed; the next start does it')),
+    )
+  }
+
+  /** What `close` waits for. */
+  #finish(work: Promise<void>): void {
+    const ending = work.finally(() => this.#ending.delete(ending))
     this.#ending.add(ending)
   }
 }
