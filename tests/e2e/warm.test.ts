@@ -1,6 +1,7 @@
 // The warm pool: what is made from it is like what is made without it, and nothing of it is used twice or left.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Sandbox } from 'islet'
@@ -97,6 +98,21 @@ test('copies of a snapshot that wait are of the one that is meant', async () => 
   await source.kill()
 })
 
+test('a snapshot that is deleted leaves no copy on the disk', async () => {
+  const source = await small.create()
+  await say(source, 'echo secret > /workspace/deleted')
+  const { id } = await source.createSnapshot({ tag: 'deleted' })
+  await source.kill()
+  await using sandbox = await small.islet.sandboxes.create({ snapshot: 'deleted' })
+  await warm(small.server)
+  await sandbox.kill()
+  await small.islet.snapshots.delete(id)
+  // One that was just being made goes a moment later.
+  const since = performance.now()
+  while (copiesOf('workspace/deleted').length > 0 && performance.now() < since + 20_000) await setTimeout(20)
+  assert.deepEqual(copiesOf('workspace/deleted'), [])
+})
+
 test('a snapshot that is deleted while copies of it are wanted does not hold up the pool', async () => {
   const { islet, server } = small
   const source = await small.create()
@@ -136,6 +152,11 @@ test('without a pool nothing waits', async () => {
   assert.equal(await say(sandbox, 'hostname'), sandbox.id)
   assert.equal(heldBy(none.server).shells, 1)
 })
+
+/** Where the layers of the server have this file. */
+function copiesOf(path: string): string[] {
+  return globSync(join(small.server.dataDir, 'pool/layers/*/*', path))
+}
 
 /** The live shells of a server: which host uids they have, and their first processes. */
 function liveOf({ server }: Suite): Map<string, { pid: number; uid: number }> {

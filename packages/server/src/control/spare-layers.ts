@@ -53,6 +53,11 @@ export class SpareLayers {
     await this.#remove(this.#spares.get(NOTHING)?.ready.splice(target) ?? [])
   }
 
+  /** These are about to be deleted: so are the copies of them. */
+  async forget(layers: readonly string[]): Promise<void> {
+    for (const over of layers) await this.#forget(over)
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#spares.keys()].map((over) => this.#forget(over)))
   }

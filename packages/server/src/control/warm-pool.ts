@@ -87,6 +87,11 @@ export class WarmPool {
     return this.#options.max > 0 ? this.#layers.take(limitBytes, over) : undefined
   }
 
+  /** No copy stays of what is deleted. */
+  forgetLayers(layers: readonly string[]): Promise<void> {
+    return this.#layers.forget(layers)
+  }
+
   info(): WarmPoolInfo {
     const { min, max } = this.#options
     return { ready: this.#ready.length, target: this.#target(), min, max }
