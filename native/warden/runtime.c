@@ -37,6 +37,15 @@ static int mount_nulls(void) {
   return fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 }
 
+/* The machine's /dev/null is never a sandbox's: one that is was given away by a runtime that others have started (open_null). */
+static void keep_null(void) {
+  struct stat stat;
+  AUTO_CLOSE int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (fd < 0 || fstat(fd, &stat) < 0 || stat.st_uid < warden.uid_start) return;
+  if ((stat.st_uid - warden.uid_start) / UIDS_PER_SANDBOX >= warden.uid_count) return;
+  if (fchown(fd, 0, 0) == 0) fchmod(fd, 0666);
+}
+
 /*
  * crun refuses a machine that has cgroup v1 and, beside it, a v2 hierarchy with controllers of its own. No limit of ours is set by
  * that one, so crun does not get to see it. Our mount namespace is our own, and what is open already stays so.
@@ -45,10 +54,11 @@ static int mount_nulls(void) {
  * it again from there. It is told below that this was done.
  */
 void runtime_boot(void) {
+  keep_null();
+  nulls = mount_nulls();
   const char *name = warden.runtime == NULL ? NULL : strrchr(warden.runtime, '/');
   is_crun = name != NULL && strcmp(name, "/crun") == 0;
   if (!is_crun) return;
-  nulls = mount_nulls();
   umount2("/sys/fs/cgroup/unified", MNT_DETACH);
   struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
   crun = open_tree(AT_FDCWD, warden.runtime, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
@@ -57,11 +67,11 @@ void runtime_boot(void) {
 
 /*
  * What the runtime reads from and writes to. crun makes root inside the owner of that (fchown), who could then take the machine's
- * /dev/null away from everybody (chmod). So there it is a null device of this start alone, which has no name.
+ * /dev/null away from everybody (chmod). So it is a null device of this start alone, which has no name.
  */
 static int open_null(void) {
   char name[16];
-  if (!is_crun) return open("/dev/null", O_RDWR);
+  if (nulls < 0 && !is_crun) return open("/dev/null", O_RDWR);
   snprintf(name, sizeof name, "%d", (int)getpid());
   unlinkat(nulls, name, 0);
   if (mknodat(nulls, name, S_IFCHR | 0600, makedev(1, 3)) < 0) return -1;
