@@ -6,10 +6,11 @@ import { setTimeout } from 'node:timers/promises'
 import type { FileWatcher } from 'islet'
 import { until } from '../coming-from/until.ts'
 import { slotOf } from '../support/leftovers.ts'
+import { WITHOUT_WARM } from '../support/server.ts'
 import { say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
 
-const suite = await startSuite()
+const suite = await startSuite({ env: WITHOUT_WARM })
 const FANOUT = 250
 const DIRECTORIES = 200 * FANOUT
 

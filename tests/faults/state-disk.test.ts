@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import type { CheckpointInfo, Sandbox } from '@islet/contract'
 import { until } from '../coming-from/until.ts'
 import { slotOf } from '../support/leftovers.ts'
-import { TestServer } from '../support/server.ts'
+import { TestServer, WITHOUT_WARM } from '../support/server.ts'
 import { killShells, withServer } from './crash.ts'
 import { audit, layersOf } from './state-audit.ts'
 import {
@@ -23,7 +23,7 @@ import {
   unless,
 } from './state-world.ts'
 
-const env = { ISLET_POOL_SIZE: '256Mi', ISLET_LOG_LEVEL: 'warn' }
+const env = { ISLET_POOL_SIZE: '256Mi', ISLET_LOG_LEVEL: 'warn', ...WITHOUT_WARM }
 
 test('on a full pool every call succeeds or says so, nothing is half done, and deleting makes room', async () => {
   await withServer(
