@@ -34,6 +34,12 @@ int user_lookup(const char *spec, struct user_ids *ids) {
   if (length == 0 || length > USER_MAX_NAME) return KIND_NO_USER;
   memcpy(who, spec, length);
   who[length] = 0;
+  /* Two numbers say it all. */
+  unsigned uid, gid;
+  if (colon != NULL && number(who, &uid) && number(colon + 1, &gid)) {
+    *ids = (struct user_ids){.uid = uid, .gid = gid, .groups = {gid}, .group_count = 1};
+    return 0;
+  }
   if (!find_user(who, ids, name)) return KIND_NO_USER;
   if (colon != NULL && !find_group(colon + 1, &ids->gid)) return KIND_NO_USER;
   ids->groups[0] = ids->gid;
