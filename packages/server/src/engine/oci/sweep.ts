@@ -35,11 +35,14 @@ export async function isShellProcess(
   return inside === '0' && outside === String(uidBase)
 }
 
-/** Whether `bind` came to its end: a shell that waits has a root of its own, which is no overlay. */
+/**
+ * Whether `bind` came to its end: then an overlay is all that is mounted at `/`. A shell that waits has a root of its own there, and
+ * one whose bind was cut off has both.
+ */
 export function hasRoot({ pid }: ProcessIdentity): boolean {
-  return readProc(pid, 'mountinfo')
-    .split('\n')
-    .some((line) => / \/ \/ .* - overlay /.test(line))
+  const mounts = readProc(pid, 'mountinfo').split('\n')
+  const roots = mounts.filter((line) => line.split(' ')[4] === '/')
+  return roots.length > 0 && roots.every((line) => / - overlay /.test(line))
 }
 
 /** Here and now, as in `readStat`; nothing when there is no such process. */

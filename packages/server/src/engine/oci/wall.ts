@@ -211,7 +211,7 @@ export abstract class WallEngine implements Engine {
   /** It lives, and a server before gave it its root: the records of a sandbox name its shell before that. */
   async #isUsable({ process, index }: ShellRecord): Promise<boolean> {
     if (!(await isShellProcess(process, this.#ranges.uidBase(index!)))) return false
-    return this.capabilities.lateRoot !== true || (await hasRoot(process!))
+    return this.capabilities.lateRoot !== true || hasRoot(process!)
   }
 
   get #isolation(): ShellRecord['isolation'] {

@@ -20,6 +20,20 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     await link.close()
   })
 
+  it('is not kept by another server when it has no root', gaps.unless('lateRoot'), async () => {
+    const { engine } = harness()
+    const shell = await engine.allocate(newId())
+    const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
+    await engine.prepare(shell)
+    await link.ready()
+    const bound = await openBox(harness())
+    await Promise.all([link.close(), bound.link.close()])
+    const next = await harness().restart()
+    assert.deepEqual(await next.start([shell.id, bound.shell.id]), new Set([bound.shell.id]))
+    assert.equal(existsSync(shell.linkDir), false)
+    await next.destroy(await next.adopt(bound.shell.id))
+  })
+
   it('gives what it started in the background an ordinary priority', async () => {
     await using box = await openBox(harness(), { background: true })
     // Nice value and policy, of the command and of the guest that started it.
