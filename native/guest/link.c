@@ -14,6 +14,7 @@
 #include "dispatch.h"
 #include "loop.h"
 #include "message.h"
+#include "pages.h"
 #include "stream.h"
 #include "user.h"
 #include "wire.h"
@@ -42,6 +43,8 @@ static struct {
   bool hung_up;
   size_t in_start, in_end, in_touched;
   size_t out_start, out_end, out_touched;
+  size_t pages_at;        /* where in `out` the bytes of pages belong, while any are left */
+  bool copies;            /* pages do not go through this socket */
 } server = {.source.fd = -1};
 
 /* Whole pages, because release() gives pages back. */
@@ -119,13 +122,18 @@ static void lost(void) {
   }
   server.welcomed = server.broken = server.hung_up = false;
   server.in_start = server.in_end = server.out_start = server.out_end = 0;
+  pages_drop();
   stream_cancel_all();
   loop_timer_set(&server.redial, delay_us, dial);
 }
 
+static bool waits_to_be_sent(void) {
+  return server.out_start < server.out_end || pages_left() > 0;
+}
+
 bool link_room(void) {
-  return worker_fd >= 0 ||
-         (server.welcomed && !server.broken && server.out_end - server.out_start < LINK_HIGH_WATER);
+  if (worker_fd >= 0) return true;
+  return server.welcomed && !server.broken && pages_left() == 0 && server.out_end - server.out_start < LINK_HIGH_WATER;
 }
 
 uint8_t *link_reserve(size_t length) {
@@ -133,11 +141,13 @@ uint8_t *link_reserve(size_t length) {
   if (need > LINK_OUT_BYTES - server.out_end) {
     memmove(out, out + server.out_start, server.out_end - server.out_start);
     server.out_end -= server.out_start;
+    server.pages_at -= pages_left() > 0 ? server.out_start : 0;
     server.out_start = 0;
   }
   /* Cannot happen while the two rules hold; a server that makes it happen loses its connection. */
   if (need > LINK_OUT_BYTES - server.out_end) {
     link_break();
+    pages_drop();
     server.out_start = server.out_end = 0;
   }
   return out + server.out_end + WIRE_HEADER_BYTES;
@@ -169,6 +179,22 @@ void link_send(uint8_t type, uint32_t stream, const void *payload, size_t length
   uint8_t *at = link_reserve(length);
   if (length > 0) memcpy(at, payload, length);
   link_commit(type, stream, length);
+}
+
+ssize_t link_send_file(uint8_t type, uint32_t stream, int file, uint64_t offset, size_t length) {
+  if (server.copies) {
+    errno = EINVAL;
+    return -1;
+  }
+  ssize_t n = pages_take(file, offset, length);
+  if (n <= 0) return n;
+  /* The frame is a header here and its payload in the pipe. */
+  uint8_t *payload = link_reserve(0);
+  wire_header(payload - WIRE_HEADER_BYTES, type, stream, (uint32_t)n);
+  server.out_end += WIRE_HEADER_BYTES;
+  server.pages_at = server.out_end;
+  flush();
+  return n;
 }
 
 void link_hang_up(uint32_t delay_ms) {
@@ -230,18 +256,44 @@ bool link_take(void) {
   return false;
 }
 
-static void flush(void) {
-  while (server.source.fd >= 0 && server.out_start < server.out_end) {
-    size_t length = server.out_end - server.out_start;
-    ssize_t n = send(server.source.fd, out + server.out_start, length, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      if (errno != EAGAIN) server.broken = true;
-      break;
-    }
-    server.out_start += (size_t)n;
+/* For a socket that takes no pages: what is left of them goes where it belongs in the buffer. */
+static void copy_pages(void) {
+  size_t length = pages_left();
+  server.copies = true;
+  link_reserve(length);
+  if (pages_left() == 0) return; /* there was no room, and so there is no connection */
+  memmove(out + server.pages_at + length, out + server.pages_at, server.out_end - server.pages_at);
+  if (!pages_copy(out + server.pages_at)) {
+    pages_drop();
+    link_break();
   }
-  if (server.out_start == server.out_end) server.out_start = server.out_end = 0;
+  server.out_end += length;
+  if (server.out_end > server.out_touched) server.out_touched = server.out_end;
+}
+
+/* Some of what is next: the buffer up to where pages belong, then pages, then the rest of the buffer. */
+static ssize_t send_some(void) {
+  bool pages = pages_left() > 0;
+  if (!pages || server.out_start < server.pages_at) {
+    size_t length = (pages ? server.pages_at : server.out_end) - server.out_start;
+    ssize_t n = send(server.source.fd, out + server.out_start, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n > 0) server.out_start += (size_t)n;
+    return n;
+  }
+  ssize_t n = pages_send(server.source.fd);
+  if (n > 0 || (n < 0 && errno != EINVAL)) return n;
+  copy_pages();
+  return 0;
+}
+
+static void flush(void) {
+  while (server.source.fd >= 0 && waits_to_be_sent()) {
+    ssize_t n = send_some();
+    if (n >= 0 || errno == EINTR) continue;
+    if (errno != EAGAIN) server.broken = true;
+    break;
+  }
+  if (server.out_start == server.out_end) server.out_start = server.out_end = server.pages_at = 0;
 }
 
 void link_flush(void) {
@@ -253,7 +305,7 @@ void link_flush(void) {
   if (server.source.fd < 0) return;
   /* While answers have no room the server's requests wait in the socket, so it feels the pressure. */
   bool read_more = server.in_end - server.in_start < LINK_IN_BYTES && (!server.welcomed || link_room());
-  uint32_t events = (read_more ? EPOLLIN : 0) | (server.out_start < server.out_end ? EPOLLOUT : 0);
+  uint32_t events = (read_more ? EPOLLIN : 0) | (waits_to_be_sent() ? EPOLLOUT : 0);
   loop_wait(&server.source, events);
 }
 
@@ -265,7 +317,9 @@ static size_t release(uint8_t *buffer, size_t touched) {
 
 void link_idle(void) {
   if (server.in_start == server.in_end) server.in_touched = release(in, server.in_touched);
-  if (server.out_start == server.out_end) server.out_touched = release(out, server.out_touched);
+  if (waits_to_be_sent()) return;
+  server.out_touched = release(out, server.out_touched);
+  pages_drop();
 }
 
 void link_become_worker(int fd) {

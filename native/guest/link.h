@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 /* Starts dialing. False when the path is too long for a unix socket. */
@@ -30,6 +31,12 @@ void link_send(uint8_t type, uint32_t stream, const void *payload, size_t length
 /* The same without a copy: space for a payload of up to `length` bytes, then what it became. */
 uint8_t *link_reserve(size_t length);
 void link_commit(uint8_t type, uint32_t stream, size_t length);
+
+/*
+ * The same of bytes of a file, which nobody copies. As pread: how many went, 0 at the end of the file, or -1; EINVAL says that
+ * they have to be read and sent. Only while link_room() holds, which it does not before they are with the socket.
+ */
+ssize_t link_send_file(uint8_t type, uint32_t stream, int file, uint64_t offset, size_t length);
 
 /* Gives the connection up once the current frame has been handled; the next dial is delay_ms later. */
 void link_hang_up(uint32_t delay_ms);

@@ -14,10 +14,13 @@
 #include "stream.h"
 #include "task.h"
 
+enum { READ_BY_PAGES_BYTES = 128 * 1024 }; /* a smaller file is one frame, and copying it is cheaper */
+
 struct reading {
   struct stream stream;
   struct task task;
   int fd;
+  bool by_pages; /* a large file of a kind that takes part in that */
   uint64_t offset, left;
 };
 
@@ -28,6 +31,19 @@ static void release(struct reading *reading) {
   free(reading);
 }
 
+/* Sends at most `want` bytes, as pread. */
+static ssize_t send_some(struct reading *reading, size_t want) {
+  uint32_t stream = reading->stream.number;
+  if (reading->by_pages) {
+    ssize_t n = link_send_file(MSG_DATA, stream, reading->fd, reading->offset, want);
+    if (n >= 0 || errno == EINTR) return n;
+    reading->by_pages = false; /* if the file is at fault, reading it tells */
+  }
+  ssize_t n = pread(reading->fd, link_reserve(want), want, (off_t)reading->offset);
+  if (n > 0) link_commit(MSG_DATA, stream, (size_t)n);
+  return n;
+}
+
 static void run(struct task *task) {
   struct reading *reading = container_of(task, struct reading, task);
   uint32_t stream = reading->stream.number;
@@ -36,7 +52,7 @@ static void run(struct task *task) {
   /* Without a window only the end may be told; on_window goes on. */
   if (want == 0 && reading->left > 0 && pread(reading->fd, &byte, 1, (off_t)reading->offset) != 0) return;
   if (want > reading->left) want = (size_t)reading->left;
-  ssize_t n = want == 0 ? 0 : pread(reading->fd, link_reserve(want), want, (off_t)reading->offset);
+  ssize_t n = want == 0 ? 0 : send_some(reading, want);
   if (n < 0 && errno == EINTR) {
     task_queue(task, run);
   } else if (n < 0) {
@@ -46,7 +62,6 @@ static void run(struct task *task) {
     link_send(MSG_END, stream, NULL, 0);
     release(reading);
   } else {
-    link_commit(MSG_DATA, stream, (size_t)n);
     reading->stream.sent += (uint64_t)n;
     reading->offset += (uint64_t)n;
     reading->left -= (uint64_t)n;
@@ -105,6 +120,7 @@ void request_read(const struct wire_frame *req) {
   reading->fd = fd;
   reading->offset = offset;
   reading->left = length;
+  reading->by_pages = st.st_size > READ_BY_PAGES_BYTES && length > READ_BY_PAGES_BYTES;
   reply_entry(MSG_OPENED, req->stream, path, &st, NULL);
   task_queue(&reading->task, run);
 }

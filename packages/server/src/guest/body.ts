@@ -53,7 +53,7 @@ class Download<T> extends Exchange<T> implements AsyncIterableIterator<Buffer>, 
     if (this.#inflow.received > this.#maxBytes) throw new Violation('more bytes of a file than asked for')
     if (payload.length === 0) return
     if (!this.#waiting) {
-      this.#inflow.queue.push(payload)
+      if (!this.#inflow.queue.push(payload)) free(payload)
       return
     }
     this.#waiting.resolve({ done: false, value: payload })

@@ -6,6 +6,7 @@
 // stream that was open hears onLost. The connection knows frames and stream numbers, never what a stream is for.
 import type { Socket } from 'node:net'
 import { IsletError } from '@islet/contract'
+import { share, useUp } from '../wire/chunks.ts'
 import { decodeFields } from '../wire/fields.ts'
 import { encodeFrame, type Frame, FrameDecoder, HEADER_BYTES, WireError } from '../wire/frames.ts'
 import { clean, connectionLost, Violation } from './errors.ts'
@@ -150,7 +151,9 @@ export class Connection {
   #receive(chunk: Buffer): void {
     if (this.#closed) return
     try {
-      this.#decoder.push(chunk, this.#onFrame)
+      share(chunk)
+      const ungiven = this.#decoder.push(chunk, this.#onFrame)
+      useUp(chunk.buffer, ungiven)
     } catch (error) {
       if (!(error instanceof WireError)) this.#options.onBug(error)
       this.#close((error as Error).message, error instanceof WireError)

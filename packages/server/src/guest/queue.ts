@@ -20,12 +20,13 @@ export class ByteQueue {
   bytes = 0
   #parts: Part[] = []
 
-  push(piece: Buffer): void {
-    if (piece.length === 0) return
+  /** True: the piece itself is kept; else it was copied. */
+  push(piece: Buffer): boolean {
+    if (piece.length === 0) return false
     this.bytes += piece.length
     if (piece.length >= VIEW_BYTES) {
       this.#parts.push({ buffer: piece, start: 0, end: piece.length, own: false })
-      return
+      return true
     }
     let at = 0
     while (at < piece.length) {
@@ -34,6 +35,7 @@ export class ByteQueue {
       part.end += copied
       at += copied
     }
+    return false
   }
 
   /** The next bytes, at most `max`; undefined when there are none. */

@@ -22,9 +22,25 @@ export function releasing<T extends Uint8Array>(body: Chunks<T>, chunk: T): Writ
 /** Less than this is not worth the call. */
 const MIN_BYTES = 16 * 1024
 
+/** Of memory that pieces share, how many bytes are not used up. */
+const shared = new WeakMap<ArrayBufferLike, number>()
+
+/** The chunk is handed out in pieces: its memory goes when each of its bytes was freed or used up, once. */
+export function share(chunk: Uint8Array): void {
+  const { buffer, length } = chunk
+  if (length >= MIN_BYTES && length === buffer.byteLength) shared.set(buffer, length)
+}
+
 /** Frees the memory behind a chunk, unless something else may lie in it. */
 export function free(chunk: Uint8Array): void {
-  const { buffer } = chunk
-  if (chunk.length < MIN_BYTES || chunk.length !== buffer.byteLength) return
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0)
+  useUp(chunk.buffer, chunk.length)
+}
+
+/** Of a chunk that is shared, bytes that nobody was given. */
+export function useUp(buffer: ArrayBufferLike, bytes: number): void {
+  const before = shared.get(buffer)
+  const left = (before ?? buffer.byteLength) - bytes
+  if (left > 0) {
+    if (before !== undefined) shared.set(buffer, left)
+  } else if (buffer.byteLength >= MIN_BYTES && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }

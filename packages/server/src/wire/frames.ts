@@ -70,13 +70,16 @@ export class FrameDecoder {
   #length = 0
   #got = 0
   #gather: Buffer | undefined
+  #given = 0
 
   constructor(options: { pieces?: ReadonlyMap<number, number> } = {}) {
     this.#pieces = options.pieces ?? NO_PIECES
   }
 
-  push(chunk: Buffer, onFrame: (frame: Frame) => void): void {
+  /** Of the chunk, how many bytes are in no payload: headers, and what was copied. */
+  push(chunk: Buffer, onFrame: (frame: Frame) => void): number {
     let at = 0
+    this.#given = 0
     while (at < chunk.length) {
       if (this.#inPayload) at = this.#takePayload(chunk, at, onFrame)
       else {
@@ -84,6 +87,7 @@ export class FrameDecoder {
         if (this.#headBytes === HEADER_BYTES) at = this.#begin(chunk, at, onFrame)
       }
     }
+    return chunk.length - this.#given
   }
 
   #takeHeader(chunk: Buffer, at: number): number {
@@ -111,6 +115,7 @@ export class FrameDecoder {
     this.#got = 0
     const end = at + this.#length
     if (end <= chunk.length) {
+      this.#given += this.#length
       onFrame(this.#frame(chunk.subarray(at, end)))
       return end
     }
@@ -134,6 +139,7 @@ export class FrameDecoder {
       return end
     }
     const end = Math.min(chunk.length, at + this.#length - this.#got)
+    this.#given += end - at
     this.#deliver(chunk.subarray(at, end), onFrame)
     return end
   }
