@@ -4,19 +4,20 @@ import type { Figure, Row } from '../figure.ts'
 import { sample, Tally } from '../measure.ts'
 import { BenchServer, COLD, ran, runTrue, warm } from '../server.ts'
 
-const WARMUP = 20
+/** A server that has just started runs code that is not compiled yet. */
+const WARMUP = 100
 /** How many shells wait when a sample begins. */
 const POOL = 4
 
 export const createFigure: Figure = {
   method:
-    'One sandbox after another is made, runs `true` and is removed, after 20 that do not count; removal has its own line. Cold: a server whose pool is off. ' +
+    'One sandbox after another is made, runs `true` and is removed, after 100 that do not count; removal has its own line. Cold: a server whose pool is off. ' +
     'Warm: a server with 4 shells waiting, each sample begins when all 4 are ready. From a snapshot: the same with a snapshot that ' +
     'has a file of its own. Docker: `docker run --rm` of `true` on the same root filesystem. Floor: cold, `crun run` (or ' +
     '`runc run`) of `true` on a prepared bundle; warm, a bare `posix_spawn` of `true` through a unix socket.',
 
   async measure({ docker, floor, quick }) {
-    const n = quick ? 10 : 100
+    const size = { n: quick ? 10 : 100, warmup: quick ? 20 : WARMUP }
     const dockerRun =
       docker && (await sample('docker run', quick ? 3 : 20, 1, () => docker.run(['true']))).summary()
     const bareRunc = await floor.container(quick ? 5 : 30)
@@ -24,7 +25,7 @@ export const createFigure: Figure = {
     const rows: Row[] = []
     {
       await using server = await BenchServer.start(COLD)
-      const cold = await measure('create, cold', n, () => server.create())
+      const cold = await measure('create, cold', size, () => server.create())
       rows.push(
         { id: 'create-cold', figure: 'create, cold', unit: 'ms', islet: cold.made.summary() },
         {
@@ -42,7 +43,7 @@ export const createFigure: Figure = {
     await using server = await BenchServer.start(warm(POOL))
     const warmed = await measure(
       'create, warm',
-      n,
+      size,
       () => server.create(),
       () => server.filled(),
     )
@@ -64,7 +65,7 @@ export const createFigure: Figure = {
     await source.kill()
     const fromSnapshot = await measure(
       'create from a snapshot, warm',
-      quick ? 5 : 50,
+      { ...size, n: quick ? 5 : 50 },
       () => server.create({ snapshot: snapshot.id }),
       () => server.filled(),
     )
@@ -85,12 +86,12 @@ export const createFigure: Figure = {
 /** A sample is counted as failed once, in `first`, whichever of its steps failed. */
 async function measure(
   figure: string,
-  n: number,
+  { n, warmup }: { n: number; warmup: number },
   create: () => Promise<Sandbox>,
   before: () => Promise<void> = async () => {},
 ): Promise<{ made: Tally; first: Tally; removed: Tally }> {
   const [made, first, removed] = [new Tally(figure), new Tally(figure), new Tally(figure)]
-  for (let index = 0; index < WARMUP + n; index++) {
+  for (let index = 0; index < warmup + n; index++) {
     await first.attempt(async () => {
       await before()
       const started = performance.now()
@@ -99,7 +100,7 @@ async function measure(
       await runTrue(sandbox)
       const ended = performance.now()
       await sandbox.kill()
-      if (index < WARMUP) return
+      if (index < warmup) return
       made.times.push(created - started)
       first.times.push(ended - started)
       removed.times.push(performance.now() - ended)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cgroup.h"
+#include "etc.h"
 #include "net.h"
 #include "overlay.h"
 #include "paths.h"
@@ -121,7 +122,7 @@ static int set_hostname(const struct shell *shell, const char *hostname, struct 
   return 0;
 }
 
-static int bind_steps(const struct bind *bind, struct shell *shell, int *roots, int *undo, struct fail *fail) {
+static int bind_steps(const struct bind *bind, struct shell *shell, int *roots, int *undo, bool *etc, struct fail *fail) {
   if (shell_open(bind->pid, bind->uid_base, shell, fail) < 0) return -1;
   if (bind->cgroup[0] && cgroup_limit(bind->cgroup, &bind->limits, fail) < 0) return -1;
   /* The host's side of the network needs no namespace of the shell and comes before the credentials change. */
@@ -134,15 +135,16 @@ static int bind_steps(const struct bind *bind, struct shell *shell, int *roots, 
     if (roots[i] < 0) return -1;
   }
   if (make_mount_points(bind, shell, roots[0], fail) < 0) return -1;
+  *etc = etc_write(roots[0], bind);
   if (attach_roots(bind, shell, roots, fail) < 0) return -1;
   return size_shared_memory(bind, fail);
 }
 
-int bind_shell(const struct bind *bind, struct fail *fail) {
+int bind_shell(const struct bind *bind, bool *etc, struct fail *fail) {
   struct shell shell;
   int roots[MAX_TREES], undo = -1;
   for (int i = 0; i < MAX_TREES; i++) roots[i] = -1;
-  int result = bind_steps(bind, &shell, roots, &undo, fail);
+  int result = bind_steps(bind, &shell, roots, &undo, etc, fail);
   if (result < 0) net_detach(&bind->network, &undo);
   return result;
 }

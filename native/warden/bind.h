@@ -10,7 +10,7 @@ int bind_mount_point(int root, const char *name, struct fail *fail);
 int bind_attach(int mount_fd, int to, const char *name, struct fail *fail);
 
 /* For a process of its own, which must end right after: it is left in the shell's namespaces, under other
- * credentials, and holding every fd and detached mount it needed. */
-int bind_shell(const struct bind *bind, struct fail *fail);
+ * credentials, and holding every fd and detached mount it needed. `etc`: whether its files of /etc are there. */
+int bind_shell(const struct bind *bind, bool *etc, struct fail *fail);
 
 #endif

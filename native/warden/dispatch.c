@@ -55,8 +55,10 @@ int dispatch(const struct request *r, struct wire_out *ok, struct fail *fail) {
     case MSG_LAYER_SYNC: return layer_sync(fail);
     case MSG_BIND: {
       uint64_t began = now_us();
-      int result = bind_shell(&r->bind, fail);
+      bool etc = false;
+      int result = bind_shell(&r->bind, &etc, fail);
       wire_put_u64(ok, TAG_OK_duration_us, now_us() - began);
+      wire_put_u32(ok, TAG_OK_etc, etc);
       return result;
     }
     case MSG_SHELL_START: return runtime_start(r, fail);

@@ -120,6 +120,29 @@ static bool decode_network(const struct wire_field *record, struct network *netw
          network->prefix <= 32;
 }
 
+/* As a name, and with dots: one file, never a way to another directory. */
+static bool read_file_name(const struct wire_field *field, name_t out) {
+  if (!wire_str(field, out, sizeof(name_t)) || !is_lower_alnum(out[0])) return false;
+  for (const char *c = out; *c; c++) {
+    if (!is_lower_alnum(*c) && *c != '-' && *c != '.') return false;
+  }
+  return true;
+}
+
+static bool decode_etc(const struct wire_field *record, struct etc_file *file) {
+  struct wire_cursor cursor = cursor_of(record->value, record->length);
+  struct wire_field field;
+  int more;
+  while ((more = wire_next(&cursor, &field)) > 0) {
+    if (field.tag == REC_ETC_FILE_name && !read_file_name(&field, file->name)) return false;
+    if (field.tag == REC_ETC_FILE_content) {
+      file->content = field.value;
+      file->length = field.length;
+    }
+  }
+  return more == 0 && file->name[0] && file->length <= MAX_ETC_FILE_BYTES;
+}
+
 static bool read_flag(const struct wire_field *field, bool *out) {
   uint32_t value;
   if (!wire_u32(field, &value) || value > 1) return false;
@@ -136,6 +159,7 @@ static bool bind_field(const struct wire_field *field, struct bind *bind) {
     case TAG_BIND_hostname: return wire_str(field, bind->hostname, sizeof bind->hostname) && is_hostname(bind->hostname);
     case TAG_BIND_cgroup: return read_name(field, bind->cgroup, sizeof bind->cgroup);
     case TAG_BIND_limits: return decode_limits(field, &bind->limits);
+    case TAG_BIND_etc: return bind->etcs < MAX_ETC_FILES && decode_etc(field, &bind->etc[bind->etcs++]);
     case TAG_BIND_network: return bind->has_network = decode_network(field, &bind->network);
     default: return true;
   }

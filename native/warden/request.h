@@ -33,6 +33,13 @@ struct network {
   uint32_t prefix;
 };
 
+/* The content is in the frame. */
+struct etc_file {
+  name_t name;
+  const uint8_t *content;
+  uint32_t length;
+};
+
 struct bind {
   uint32_t pid;
   uint32_t uid_base;
@@ -44,6 +51,8 @@ struct bind {
   struct limits limits;
   bool has_network;
   struct network network;
+  struct etc_file etc[MAX_ETC_FILES];
+  unsigned etcs;
 };
 
 struct request {
@@ -62,7 +71,7 @@ struct request {
   struct bind bind; /* SHELL_RUN too, without pid, hostname and cgroup; SHELL_SETTLE: the hostname */
 };
 
-/* 0, or -1 with fail set. */
+/* 0, or -1 with fail set. The request points into the frame. */
 int request_decode(const struct wire_frame *frame, struct request *request, struct fail *fail);
 
 #endif

@@ -20,6 +20,15 @@ static void need_name(const char *name) {
   need(strlen(work) == length + 5);
 }
 
+static void check_etc_promises(const struct bind *bind) {
+  need(bind->etcs <= MAX_ETC_FILES);
+  for (unsigned i = 0; i < bind->etcs; i++) {
+    const struct etc_file *file = &bind->etc[i];
+    need(file->name[0] && file->name[0] != '.' && file->name[0] != '-' && strchr(file->name, '/') == NULL);
+    need(file->length <= MAX_ETC_FILE_BYTES && (file->length == 0 || file->content[file->length - 1] <= 255));
+  }
+}
+
 static void check_root_promises(const struct bind *bind) {
   need(bind->trees >= 1 && bind->trees <= MAX_TREES && strcmp(bind->tree[0].at, "/") == 0);
   need(bind->uid_base >= warden.uid_start);
@@ -48,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       continue;
     }
     if (request.code == MSG_BIND) need(request.bind.pid >= 2);
+    check_etc_promises(&request.bind);
     if (request.code == MSG_BIND || request.code == MSG_SHELL_RUN) check_root_promises(&request.bind);
     if (request.code == MSG_SHELL_RUN) need(request.name[0]);
     if (request.code == MSG_SHELL_START) need(request.name[0] && request.uid_base >= warden.uid_start);

@@ -1,11 +1,16 @@
+import type { SandboxToken } from '@islet/contract'
 import { created } from './lifecycle.ts'
 import type { ApiDeps, Handlers } from './route.ts'
 
 export function sandboxRoutes({ control, patches, processes, tokens }: ApiDeps) {
   return {
     createSandbox: async ({ body, idempotencyKey, signal }) => {
-      const sandbox = await control.create(body, { idempotencyKey, signal })
-      return created(sandbox, { tokens, patches })
+      let token: SandboxToken | undefined
+      const beside = (id: string) => {
+        token = tokens.issue(id)
+      }
+      const sandbox = await control.create(body, { idempotencyKey, signal, beside })
+      return created(sandbox, { tokens, patches }, token)
     },
     listSandboxes: ({ query }) => control.list(query),
     getSandbox: ({ params }) => control.get(params.id),

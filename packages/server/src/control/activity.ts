@@ -126,9 +126,7 @@ export class Activity {
 
   /** A use must not fail because it cannot be written down, on a full disk: the next server's clock begins a little earlier. */
   #save(id: string, at: number): void {
-    try {
-      this.#table.save(id, at)
-    } catch {}
+    this.#options.db.later(() => this.#table.save(id, at)).catch(() => {})
   }
 
   #arm(id: string, usage: Usage, leastMs = 0): void {

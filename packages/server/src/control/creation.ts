@@ -37,17 +37,17 @@ export interface CreateOptions {
   signal?: AbortSignal
   /** One that was claimed for it before; else one is claimed when it is needed. */
   shell?: ShellClaim
+  /** Called with its id while its computer is being made, if one is made. */
+  beside?: (id: string) => void
 }
 
 type CreateInput = CreateSandboxParsed | CopySandboxParsed
 /** Where it comes from. */
 export type Given = Pick<SandboxRecord, 'origin'> & Partial<SandboxRecord>
 
-interface MakeOptions {
+interface MakeOptions extends Pick<CreateOptions, 'signal' | 'shell' | 'beside'> {
   /** In the transaction that acknowledges it. */
   commit?: (id: string) => void
-  signal?: AbortSignal
-  shell?: ShellClaim
 }
 
 export class Creation {
@@ -112,7 +112,7 @@ export class Creation {
     return this.#idempotency.once(
       idempotencyKey,
       asked,
-      (commit) => this.#create(input, base, { commit }),
+      (commit) => this.#create(input, base, { commit, beside: options.beside }),
       (id) => this.#get(id),
     )
   }
@@ -140,16 +140,19 @@ export class Creation {
     const spare = this.#isPassing(saved) ? undefined : warm.takeLayer(limitBytes, saved?.state.root.layer)
     const root = spare ? { ...made.root, layer: spare } : made.root
     const fresh: SandboxRecord = { ...made, shell: claim.id, root }
-    try {
-      db.transaction(() => {
-        table.save(fresh)
-        layers.hold(fresh.id, fresh.root)
-        if (saved) this.#options.saves.giveRows(saved, fresh)
-      })
-    } catch (error) {
-      if (spare) this.#fleet.dropLater([spare])
-      throw error
-    }
+    // While its computer is being made: what is cut off before it is recorded, nobody holds and the next start removes.
+    const recorded = db.beforeNext(() => {
+      table.save(fresh)
+      layers.hold(fresh.id, fresh.root)
+      if (saved) this.#options.saves.giveRows(saved, fresh)
+    })
+    let isSeen = false
+    recorded.then(
+      () => {
+        isSeen = true
+      },
+      () => {},
+    )
     const layer = spare
       ? undefined
       : makeLayer(storage, { layer: root.layer, over: saved?.state.root, limitBytes })
@@ -157,6 +160,7 @@ export class Creation {
     const machine = startMachine(this.#fleet, fresh, claim, {
       layer,
       memory,
+      meanwhile: () => options.beside?.(fresh.id),
       // One that begins as another was has services and patches, which want it to run.
       beside: saved
         ? undefined
@@ -169,13 +173,16 @@ export class Creation {
       const settled = { ...fresh, workdir }
       await settleMachine(started, settled, input)
       options.signal?.throwIfAborted()
-      const record = this.#started(settled, options.commit)
+      // Until somebody has looked, nobody can have changed it.
+      const record = this.#started(settled, { isSeen, commit: options.commit })
+      await recorded
       this.#fleet.follow(record.id, started)
       if (saved) await this.#fleet.tellBegan({ record, machine: started }, memory ? 'adopted' : 'restarted')
       options.signal?.throwIfAborted()
       return this.#get(record.id)
     } catch (error) {
       await this.#fleet.inTurn(fresh.id, () => this.#undo(fresh, machine))
+      await recorded.catch(() => this.#fleet.dropLater([root.layer]))
       throw options.signal?.aborted ? options.signal.reason : asStartError(error)
     }
   }
@@ -185,14 +192,17 @@ export class Creation {
     return saved !== undefined && !this.#options.saves.table.isNamed(saved.id)
   }
 
-  #started(record: SandboxRecord, commit?: (id: string) => void): SandboxRecord {
-    const { origin, runtime } = record
+  #started(
+    record: SandboxRecord,
+    { isSeen, commit }: { isSeen: boolean; commit?: MakeOptions['commit'] },
+  ): SandboxRecord {
+    const { origin, runtime, workdir } = record
     const also = () => {
       this.#fleet.events.add(record.id, 'created', { runtime, ...(origin && { origin: { ...origin } }) })
       commit?.(record.id)
     }
-    const change = { workdir: record.workdir }
-    const started = this.#fleet.move(record.id, 'start', { change, also })
+    const change = { workdir }
+    const started = this.#fleet.move(record.id, 'start', { from: isSeen ? undefined : record, change, also })
     this.#activity.begin(record.id)
     return started
   }

@@ -40,6 +40,7 @@ export class Events {
   /** Within the caller's transaction, if there is one. */
   add(sandboxId: string, type: EventType, data: SandboxEvent['data'] = {}): void {
     this.#table.add(sandboxId, type, data)
+    if (type === 'created') this.#sincePrune.set(sandboxId, 0)
     this.#prune(sandboxId)
     if (this.#changed.listenerCount(sandboxId) === 0 || this.#pending.has(sandboxId)) return
     // After the transaction: it is over when this turn of the event loop is.

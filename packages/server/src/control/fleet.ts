@@ -58,6 +58,8 @@ export interface MoveOptions {
   /** Of the record as it is by then. */
   change?: Partial<SandboxRecord> | ((current: SandboxRecord) => Partial<SandboxRecord>)
   data?: SandboxEvent['data']
+  /** As it is: nobody else can have changed it. */
+  from?: SandboxRecord
   /** More that becomes durable together with the move. */
   also?: () => void
 }
@@ -125,7 +127,7 @@ export class Fleet {
   /** The one way to change a status: the record, its event and what `also` writes become durable together. */
   move(id: string, verb: Verb, options: MoveOptions = {}): SandboxRecord {
     // Name, env and timeouts may have been changed since the caller looked.
-    const current = this.record(id)
+    const current = options.from ?? this.record(id)
     const { change } = options
     const changes = typeof change === 'function' ? change(current) : change
     const moved = { ...move(current, verb, options.reason), ...changes }

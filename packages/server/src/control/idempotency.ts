@@ -1,5 +1,5 @@
 // The same Idempotency-Key with the same request makes one sandbox, also across restarts of the server.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { IsletError, LIMITS, type Sandbox } from '@islet/contract'
 import type { Db } from '../db/db.ts'
 import { IdempotencyTable } from '../db/idempotency.ts'
@@ -25,7 +25,7 @@ export class Idempotency {
         `Idempotency-Key has 1 to ${LIMITS.idempotencyKeyLength} visible ASCII characters.`,
       )
     }
-    const fingerprint = createHash('sha256').update(JSON.stringify(input)).digest('hex')
+    const fingerprint = hash('sha256', JSON.stringify(input))
     const running = this.#running.get(key)
     const known = running ?? this.#table.find(key)
     if (known && known.fingerprint !== fingerprint) throw new IsletError('idempotency_mismatch')

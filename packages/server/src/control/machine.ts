@@ -1,5 +1,5 @@
 // One live sandbox: its shell, its layer and its link, made and taken away together.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { posix } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type CreateSandboxParsed, IsletError } from '@islet/contract'
@@ -45,7 +45,9 @@ export interface StartOptions {
   layer?: Promise<unknown>
   /** What `saveMemory` wrote: what ran then goes on. */
   memory?: string
-  /** Done while the guest writes what its root must hold. */
+  /** Done while it is given its root. */
+  meanwhile?: () => void
+  /** Done while the guest writes what its root must hold, if it has to. */
   beside?: (machine: Machine) => Promise<void>
 }
 
@@ -65,16 +67,20 @@ export async function startMachine(
     const { shell, guest: link } = waiting
     await options.layer
     if (options.memory) await assertFits(options.memory, record.resources)
-    const bound = await engine.bind(shell, {
+    const binding = engine.bind(shell, {
       root: record.root,
       hostname: record.id,
       limits: record.resources,
       network: record.network,
+      etc: (place) => etcFiles(record, place),
       memory: options.memory,
     })
+    options.meanwhile?.()
+    const bound = await binding
     await link.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
     const machine = newMachine(shell, link, bound)
-    const written = engine.capabilities.wall === true ? link.setup(machineFiles(record, bound)) : undefined
+    const isMissing = engine.capabilities.wall === true && !bound.hasEtc
+    const written = isMissing ? link.setup(setupFiles(etcFiles(record, bound))) : undefined
     await Promise.all([written, options.beside?.(machine)])
     return machine
   } catch (error) {
@@ -161,23 +167,31 @@ async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {
 }
 
 /** What a root must hold before the first command: who and where it is. */
-function machineFiles(record: SandboxRecord, bound: Bound): SetupFile[] {
+function etcFiles(
+  record: SandboxRecord,
+  { address, nameserver }: Pick<Bound, 'address' | 'nameserver'>,
+): Record<string, string> {
   const hosts = [
     '127.0.0.1 localhost',
     '::1 localhost ip6-localhost',
-    `${bound.address ?? '127.0.1.1'} ${record.id}`,
+    `${address ?? '127.0.1.1'} ${record.id}`,
   ]
-  const machineId = createHash('sha256').update(record.id).digest('hex').slice(0, 32)
-  const file = (path: string, content: string): SetupFile => ({ path, content, mode: 0o644, owner: '0:0' })
-  return [
-    file('/etc/hostname', `${record.id}\n`),
-    file('/etc/hosts', `${hosts.join('\n')}\n`),
-    file('/etc/machine-id', `${machineId}\n`),
-    file(
-      '/etc/resolv.conf',
-      bound.nameserver ? `nameserver ${bound.nameserver}\noptions timeout:2 attempts:2\n` : '',
-    ),
-  ]
+  const machineId = hash('sha256', record.id).slice(0, 32)
+  return {
+    hostname: `${record.id}\n`,
+    hosts: `${hosts.join('\n')}\n`,
+    'machine-id': `${machineId}\n`,
+    'resolv.conf': nameserver ? `nameserver ${nameserver}\noptions timeout:2 attempts:2\n` : '',
+  }
+}
+
+function setupFiles(etc: Record<string, string>): SetupFile[] {
+  return Object.entries(etc).map(([name, content]) => ({
+    path: `/etc/${name}`,
+    content,
+    mode: 0o644,
+    owner: '0:0',
+  }))
 }
 
 /** An engine's or storage's failure as callers should see it. */

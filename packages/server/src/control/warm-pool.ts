@@ -52,6 +52,7 @@ export class WarmPool {
   readonly #ending = new Set<Promise<void>>()
   readonly #closing = new AbortController()
   #filling: Promise<void> | undefined
+  #fillSoon: NodeJS.Timeout | undefined
   #shrinking: NodeJS.Timeout | undefined
   #started = false
   #isFailing = false
@@ -78,7 +79,11 @@ export class WarmPool {
     this.#claimedAt = performance.now()
     this.#demand.count()
     const ready = this.#takeAlive()
-    this.#fill()
+    // Later it need not wait for a quiet moment.
+    this.#fillSoon ??= setTimeout(() => {
+      this.#fillSoon = undefined
+      this.#fill()
+    }, QUIET_MS).unref()
     return new ShellClaim(this.#parts, { ready })
   }
 
@@ -101,6 +106,7 @@ export class WarmPool {
   leave(): void {
     this.#started = false
     this.#closing.abort()
+    clearTimeout(this.#fillSoon)
     clearTimeout(this.#shrinking)
   }
 

@@ -66,7 +66,8 @@ export class Patches implements SandboxObserver {
   /** Resolves when all that can be applied is. Whoever uses the sandbox waits for that too. */
   began({ record }: RunningSandbox, how: Beginning): Promise<void> | undefined {
     const { id } = record
-    if (!this.#hasWork(id)) return
+    // One made from an image comes from no checkpoint.
+    if (how === 'created' || !this.#hasWork(id)) return
     const leave = this.#options.use(id)
     const work = this.#turns
       .run([id], () => this.#apply(id, how))

@@ -41,10 +41,10 @@ export class ProcessRecords {
     })
   }
 
-  /** Of one that is lost: why. */
-  ended(record: ProcessRecord, reason: string): void {
+  /** Of one that is lost: why. Resolves when it is kept. */
+  ended(record: ProcessRecord, reason: string): Promise<void> {
     const { id, sandboxId, result } = record
-    this.#db.transaction(() => {
+    return this.#db.later(() => {
       // With its sandbox all that was known of it is gone.
       if (!this.table.ended(id, record)) return
       if (!result) return this.#events.add(sandboxId, 'process.lost', { id, reason })

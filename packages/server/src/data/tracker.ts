@@ -241,7 +241,7 @@ export class ProcessTracker implements SandboxObserver {
       const tracked = this.#track(record, this.#recoverLog(record))
       this.#tracked.set(record.id, tracked)
       if (!state) {
-        this.#end(tracked, 'lost')
+        void this.#end(tracked, 'lost')
         continue
       }
       record.pid = state.pid
@@ -273,10 +273,10 @@ export class ProcessTracker implements SandboxObserver {
   #loseAll(sandboxId: string, because: string): void {
     for (const record of this.table.running(sandboxId)) {
       const tracked = this.#tracked.get(record.id)
-      if (!tracked) this.#records.ended({ ...record, status: 'lost', endedAt: Date.now() }, because)
+      if (!tracked) void this.#keepEnd({ ...record, status: 'lost', endedAt: Date.now() }, because)
       else {
         tracked.lostBecause = because
-        this.#end(tracked, 'lost')
+        void this.#end(tracked, 'lost')
       }
     }
   }
@@ -322,21 +322,39 @@ export class ProcessTracker implements SandboxObserver {
       async (exit) => {
         // Any failure may have been the memory limit's doing; a success was not.
         const oom = (exit.code !== 0 || exit.signal !== 0) && (await this.#sawOom(sandbox))
-        this.#end(tracked, 'exited', toResult(exit, oom))
-        process.forget()
+        // The guest remembers it until its end is kept here.
+        if (await this.#end(tracked, 'exited', toResult(exit, oom))) process.forget()
       },
       () => this.#end(tracked, 'lost'),
     )
   }
 
-  /** When the server closes, its guests seem lost to it, but they are not. */
-  #end(tracked: TrackedProcess, status: 'exited' | 'lost', result: ProcessInfo['result'] = null): void {
-    if (this.#closed || tracked.record.status !== 'running') return
+  /**
+   * Who waits for it hears of it first, then it is written down: when a crash comes between the two, the guest tells the next
+   * server. Answers whether it is kept. When the server closes, its guests seem lost to it, but they are not.
+   */
+  async #end(
+    tracked: TrackedProcess,
+    status: 'exited' | 'lost',
+    result: ProcessInfo['result'] = null,
+  ): Promise<boolean> {
+    const { record } = tracked
+    if (this.#closed || record.status !== 'running') return !this.#closed
     tracked.guest = undefined
     tracked.end(status, result)
-    this.#records.ended(tracked.record, tracked.lostBecause)
-    this.#tracked.delete(tracked.record.id)
+    this.#tracked.delete(record.id)
     this.#cancelled.delete(tracked)
+    return this.#keepEnd(record, tracked.lostBecause)
+  }
+
+  async #keepEnd(record: ProcessRecord, lostBecause: string): Promise<boolean> {
+    try {
+      await this.#records.ended(record, lostBecause)
+      return true
+    } catch (error) {
+      this.#options.log.error({ process: record.id, error }, 'the end of a process is not written down')
+      return false
+    }
   }
 
   async #sawOom({ machine }: RunningSandbox): Promise<boolean> {

@@ -247,3 +247,72 @@ test('an idempotency key is found with its fingerprint until its sandbox is remo
   sandboxes.remove(sandbox.id)
   assert.equal(table.find('k'), undefined)
 })
+
+test('what is written later comes before all that is read or written after it', async () => {
+  using db = openDb(temporary())
+  const table = new SandboxTable(db)
+  const [a, b, c] = [record(), record(), record()]
+  const kept = [db.beforeNext(() => table.save(a)), db.later(() => table.save(b))]
+  assert.deepEqual(table.get(b.id), b)
+  await Promise.all(kept)
+  const order: string[] = []
+  const first = db.beforeNext(() => void order.push('first'))
+  db.transaction(() => order.push('second'))
+  await first
+  assert.deepEqual(order, ['first', 'second'])
+  void db.later(() => table.save(c))
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+  assert.equal(table.live().length, 3)
+})
+
+test('what cannot be written takes nothing else with it', async () => {
+  using db = openDb(temporary())
+  const table = new SandboxTable(db)
+  const [a, b] = [record(), record()]
+  const fail = () => {
+    throw new Error('no')
+  }
+  const kept = [db.later(() => table.save(a)), db.later(fail), db.later(() => table.save(b))]
+  const outcomes = Promise.allSettled(kept)
+  assert.equal(
+    db.transaction(() => 'done'),
+    'done',
+  )
+  assert.deepEqual(
+    (await outcomes).map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  assert.deepEqual([table.get(a.id), table.get(b.id)], [a, b])
+  const late = record()
+  const waiting = db.beforeNext(() => table.save(late))
+  assert.throws(() => db.transaction(fail), /no/)
+  await waiting
+  assert.deepEqual(table.get(late.id), late)
+})
+
+test('what waits to be written is written when the database is closed', () => {
+  const directory = temporary()
+  const saved = record()
+  {
+    using db = openDb(directory)
+    void db.beforeNext(() => new SandboxTable(db).save(saved))
+  }
+  using db = openDb(directory)
+  assert.deepEqual(new SandboxTable(db).get(saved.id), saved)
+})
+
+test('what was undone is not remembered as if it had been kept', () => {
+  using db = openDb(temporary())
+  const table = new SandboxTable(db)
+  const saved = record()
+  table.save(saved)
+  assert.throws(() =>
+    db.transaction(() => {
+      table.save({ ...saved, name: 'other' })
+      throw new Error('no')
+    }),
+  )
+  assert.equal(table.get(saved.id)?.name, null)
+  table.save({ ...saved, name: 'third' })
+  assert.equal(table.get(saved.id)?.name, 'third')
+})

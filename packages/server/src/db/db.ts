@@ -11,6 +11,12 @@ const QUIET_MS = 1000
 /** ... unless the log has grown to this many pages of 4 KiB. */
 const MAX_LOG_PAGES = 8192
 
+interface Waiting {
+  work: () => void
+  resolve: () => void
+  reject: (error: unknown) => void
+}
+
 export class Db implements Disposable {
   readonly #sqlite: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
@@ -18,6 +24,9 @@ export class Db implements Disposable {
   readonly #log: number
   #writes = 0
   #folded = 0
+  readonly #waiting: Waiting[] = []
+  readonly #committed: (() => void)[] = []
+  #isPlanned = false
 
   constructor(sqlite: DatabaseSync, path: string) {
     this.#sqlite = sqlite
@@ -40,6 +49,7 @@ export class Db implements Disposable {
   }
 
   run(sql: string, ...values: SQLInputValue[]): number {
+    this.#catchUp()
     this.#writes++
     try {
       return Number(this.#prepare(sql).run(...values).changes)
@@ -49,21 +59,90 @@ export class Db implements Disposable {
   }
 
   get<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined {
+    this.#catchUp()
     return this.#prepare(sql).get(...values) as Row | undefined
   }
 
   all<Row>(sql: string, ...values: SQLInputValue[]): Row[] {
+    this.#catchUp()
     return this.#prepare(sql).all(...values) as Row[]
   }
 
   /** All of it or, when `work` throws, nothing. Not for async work. */
   transaction<T>(work: () => T): T {
+    const before = this.#take()
+    if (before.length === 0) return this.#transaction(work)
+    let isItsTurn = false
+    try {
+      const result = this.#transaction(() => {
+        for (const { work } of before) work()
+        isItsTurn = true
+        return work()
+      })
+      for (const { resolve } of before) resolve()
+      return result
+    } catch (error) {
+      for (const one of before) this.#writeAlone(one)
+      if (isItsTurn) throw error
+      return this.#transaction(work)
+    }
+  }
+
+  /**
+   * As `transaction`, together with others, before anything that is read or written after this call and at the latest when this
+   * turn of the event loop ends: what is sent meanwhile does not wait for it. Resolves when it is kept.
+   */
+  later(work: () => void): Promise<void> {
+    if (!this.#isPlanned) {
+      this.#isPlanned = true
+      setImmediate(() => {
+        this.#isPlanned = false
+        this.#catchUp()
+      })
+    }
+    return this.beforeNext(work)
+  }
+
+  /** The same without an end: for what nobody misses until somebody looks, such as a record that another transaction completes. */
+  beforeNext(work: () => void): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#waiting.push({ work, resolve, reject })
+    return promise
+  }
+
+  /** Not if what is being written now is undone. */
+  afterCommit(work: () => void): void {
+    if (this.#sqlite.isTransaction) this.#committed.push(work)
+    else work()
+  }
+
+  #take(): Waiting[] {
+    return this.#waiting.length === 0 || this.#sqlite.isTransaction ? [] : this.#waiting.splice(0)
+  }
+
+  #catchUp(): void {
+    if (this.#waiting.length > 0 && !this.#sqlite.isTransaction) this.transaction(() => {})
+  }
+
+  /** What cannot be written does not take others with it. */
+  #writeAlone({ work, resolve, reject }: Waiting): void {
+    try {
+      this.#transaction(work)
+      resolve()
+    } catch (error) {
+      reject(error)
+    }
+  }
+
+  #transaction<T>(work: () => T): T {
     this.#prepare('BEGIN IMMEDIATE').run()
     try {
       const result = work()
       this.#prepare('COMMIT').run()
+      for (const done of this.#committed.splice(0)) done()
       return result
     } catch (error) {
+      this.#committed.length = 0
       // SQLite has undone it already after some failures, such as a full disk.
       if (this.#sqlite.isTransaction) this.#sqlite.exec('ROLLBACK')
       throw explained(error)
@@ -83,6 +162,7 @@ export class Db implements Disposable {
   [Symbol.dispose](): void {
     clearInterval(this.#folding)
     if (!this.#sqlite.isOpen) return
+    this.#catchUp()
     this.#sqlite.close()
     closeSync(this.#log)
   }

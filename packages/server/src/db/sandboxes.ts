@@ -102,6 +102,7 @@ export class SandboxTable {
       return JSON_FIELDS.has(name) ? JSON.stringify(value) : (value as string | number | null)
     })
     this.#db.run(SAVE, ...values)
+    if (record.status !== 'stopped') this.#db.afterCommit(() => this.#recent.set(record.id, record))
   }
 
   get(id: string): SandboxRecord | undefined {

@@ -75,12 +75,16 @@ export interface BindOptions {
   hostname: string
   limits: Limits
   network: { enabled: boolean }
+  /** Files of /etc by their names, which say who and where it is. An engine that can writes them before anything sees the root. */
+  etc?: (place: Pick<Bound, 'address' | 'nameserver'>) => Record<string, string>
   /** A directory written by `saveMemory`: what ran then goes on. Only with `memoryCheckpoint`. */
   memory?: string
 }
 
 /** What `bind` found out and the guest's files need. */
 export interface Bound {
+  /** The files of `etc` are there; else the guest has to write them. */
+  hasEtc?: boolean
   /** Nameserver for /etc/resolv.conf; absent without network. */
   nameserver?: string
   address?: string

@@ -6,6 +6,8 @@ export const GENERATION = 1
 export const MAX_NAME = 63
 export const MAX_LOWERS = 64
 export const MAX_TREES = 4
+export const MAX_ETC_FILES = 8
+export const MAX_ETC_FILE_BYTES = 4096
 export const UIDS_PER_SANDBOX = 65536
 
 export const MESSAGE = {
@@ -97,6 +99,16 @@ const TREE_RECORD: FieldTable = [
   { tag: 3, name: 'lower', kind: LOWER_RECORD, list: true },
 ]
 
+export type EtcFileRecord = {
+  name?: string
+  content?: Uint8Array
+}
+
+const ETC_FILE_RECORD: FieldTable = [
+  { tag: 1, name: 'name', kind: 'str' },
+  { tag: 2, name: 'content', kind: 'bytes' },
+]
+
 export type LimitsRecord = {
   memoryBytes?: number
   cpuMillis?: number
@@ -148,6 +160,7 @@ export type OkFields = {
   durationUs?: number
   quota?: number
   name?: string[]
+  etc?: number
 }
 
 export type ErrorFields = {
@@ -204,6 +217,7 @@ export type BindFields = {
   cgroup?: string
   limits?: LimitsRecord
   network?: NetworkRecord
+  etc?: EtcFileRecord[]
 }
 
 export type ShellStartFields = {
@@ -287,6 +301,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 4, name: 'durationUs', kind: 'u64' },
     { tag: 5, name: 'quota', kind: 'u32' },
     { tag: 6, name: 'name', kind: 'str', list: true },
+    { tag: 7, name: 'etc', kind: 'u32' },
   ],
   ERROR: [
     { tag: 1, name: 'kind', kind: 'u32' },
@@ -332,6 +347,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 6, name: 'cgroup', kind: 'str' },
     { tag: 7, name: 'limits', kind: LIMITS_RECORD },
     { tag: 8, name: 'network', kind: NETWORK_RECORD },
+    { tag: 9, name: 'etc', kind: ETC_FILE_RECORD, list: true },
   ],
   SHELL_START: [
     { tag: 1, name: 'shell', kind: 'str' },

@@ -15,7 +15,7 @@ import {
 } from '../engine.ts'
 import { identify } from '../proc.ts'
 import { SKELETON, shellConfig } from './config.ts'
-import { bindRequest } from './requests.ts'
+import { bindRequest, etcRecords } from './requests.ts'
 import { Runtime, type RuntimeName } from './runtime.ts'
 import { diskLimit, WallEngine, type WallOptions } from './wall.ts'
 
@@ -81,8 +81,13 @@ export class OciEngine extends WallEngine {
       this.#wantNetwork += (Number(enabled) - this.#wantNetwork) / DEMAND_MEMORY
       const request = bindRequest(record.process.pid, uidBase, shell.id, options)
       const plugged = enabled ? await this.plug(record) : undefined
-      await this.warden.request('BIND', { ...request, network: plugged?.network })
-      return plugged?.bound ?? {}
+      const etc = etcRecords(options.etc?.(plugged?.bound ?? {}))
+      const { etc: hasEtc } = await this.warden.request('BIND', {
+        ...request,
+        network: plugged?.network,
+        etc,
+      })
+      return { ...plugged?.bound, hasEtc: hasEtc === 1 }
     })
   }
 

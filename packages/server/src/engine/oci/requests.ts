@@ -2,6 +2,7 @@
 import type { Lower } from '../../image/image.ts'
 import type {
   BindFields,
+  EtcFileRecord,
   LowerRecord,
   NetworkRecord,
   OkFields,
@@ -26,6 +27,10 @@ export function bindRequest(pid: number, uidBase: number, cgroup: string, option
     cgroup,
     limits: { memoryBytes, cpuMillis, pids },
   }
+}
+
+export function etcRecords(files: Record<string, string> = {}): EtcFileRecord[] {
+  return Object.entries(files).map(([name, content]) => ({ name, content: Buffer.from(content) }))
 }
 
 export function treeRecords({ trees }: Root): TreeRecord[] {
