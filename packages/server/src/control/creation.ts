@@ -147,12 +147,10 @@ export class Creation {
       if (saved) this.#options.saves.giveRows(saved, fresh)
     })
     let isSeen = false
-    recorded.then(
-      () => {
-        isSeen = true
-      },
-      () => {},
-    )
+    const see = () => {
+      isSeen = true
+    }
+    recorded.then(see, () => {})
     const layer = spare
       ? undefined
       : makeLayer(storage, { layer: root.layer, over: saved?.state.root, limitBytes })

@@ -72,18 +72,16 @@ export class Db implements Disposable {
   transaction<T>(work: () => T): T {
     const before = this.#take()
     if (before.length === 0) return this.#transaction(work)
-    let isItsTurn = false
     try {
       const result = this.#transaction(() => {
         for (const { work } of before) work()
-        isItsTurn = true
         return work()
       })
       for (const { resolve } of before) resolve()
       return result
-    } catch (error) {
+    } catch {
+      // Whose failure that was shows when each is written alone.
       for (const one of before) this.#writeAlone(one)
-      if (isItsTurn) throw error
       return this.#transaction(work)
     }
   }
@@ -121,7 +119,16 @@ export class Db implements Disposable {
   }
 
   #catchUp(): void {
-    if (this.#waiting.length > 0 && !this.#sqlite.isTransaction) this.transaction(() => {})
+    const all = this.#take()
+    if (all.length === 0) return
+    try {
+      this.#transaction(() => {
+        for (const { work } of all) work()
+      })
+      for (const { resolve } of all) resolve()
+    } catch {
+      for (const one of all) this.#writeAlone(one)
+    }
   }
 
   /** What cannot be written does not take others with it. */

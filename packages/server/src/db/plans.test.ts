@@ -43,6 +43,8 @@ function askAll(db: Db): Set<string> {
     get: told('get'),
     all: told('all'),
     transaction: (work: () => unknown) => db.transaction(work),
+    // What was saved is asked for all the same.
+    afterCommit() {},
   } as unknown as Db
   const sandbox = { id: 'sbx-1', status: 'running', createdAt: 1, updatedAt: 1 } as SandboxRecord
   const rest = { runtime: '', engine: '', isolation: '', user: '', workdir: '', shell: '' }
