@@ -89,6 +89,21 @@ test('a fork of a fork of a fork is right when those before it are gone', async 
   await current.kill()
 })
 
+test('a fork knows who it is wherever its /etc leads', async () => {
+  await using odd = await suite.create()
+  await say(odd, 'mv /etc /names && ln -s /names /etc && ln -sf /home/user/elsewhere /names/hosts', {
+    user: 'root',
+  })
+  const [child] = await forked(odd, { count: 1 })
+  const { id } = child!
+  const shown = await say(
+    child!,
+    'cat /names/hostname; grep -c "$(hostname)" /etc/hosts; test ! -e elsewhere && readlink /etc',
+  )
+  assert.equal(shown, `${id}\n1\n/names`)
+  await child!.kill()
+})
+
 test('a command that runs in the parent goes on, and does not run in the fork', async () => {
   await using source = await suite.create()
   const running = source.exec.run('while [ ! -e /tmp/stop ]; do echo >> /tmp/count; done; wc -l < /tmp/count')
