@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static int open_temp(struct replace *replace, const struct replace_want *want, const char **stage) {
@@ -53,20 +54,40 @@ int replace_begin(struct replace *replace, const struct replace_want *want, cons
   return err;
 }
 
-int replace_write(struct replace *replace, const void *bytes, size_t length, const char **stage) {
-  const char *at = bytes;
-  *stage = "write";
-  while (length > 0) {
-    ssize_t n = write(replace->fd, at, length);
+static int write_all(int fd, struct iovec part[2]) {
+  size_t left = part[0].iov_len + part[1].iov_len;
+  while (left > 0) {
+    ssize_t n = writev(fd, part, 2);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      int err = errno;
+    if (n < 0) return errno;
+    left -= (size_t)n;
+    for (int i = 0; i < 2; i++) {
+      size_t done = (size_t)n < part[i].iov_len ? (size_t)n : part[i].iov_len;
+      part[i].iov_base = (char *)part[i].iov_base + done;
+      part[i].iov_len -= done;
+      n -= (ssize_t)done;
+    }
+  }
+  return 0;
+}
+
+/* Whole pages only: to a page that is filled in two steps, filesystems do almost everything twice. */
+int replace_write(struct replace *replace, const void *bytes, size_t length, const char **stage) {
+  size_t left = (replace->tail_length + length) % REPLACE_PAGE;
+  *stage = "write";
+  if (replace->tail_length + length >= REPLACE_PAGE) {
+    struct iovec part[2] = {{replace->tail, replace->tail_length}, {(void *)bytes, length - left}};
+    int err = write_all(replace->fd, part);
+    if (err != 0) {
       replace_cancel(replace);
       return err;
     }
-    at += n;
-    length -= (size_t)n;
+    bytes = (const char *)bytes + (length - left);
+    length = left;
+    replace->tail_length = 0;
   }
+  memcpy(replace->tail + replace->tail_length, bytes, length);
+  replace->tail_length += length;
   return 0;
 }
 
@@ -81,8 +102,13 @@ static int rename_over(struct replace *replace) {
 }
 
 int replace_commit(struct replace *replace, const char **stage) {
-  *stage = "chmod";
-  int err = fchmod(replace->fd, replace->mode) < 0 ? errno : 0;
+  struct iovec part[2] = {{replace->tail, replace->tail_length}};
+  *stage = "write";
+  int err = write_all(replace->fd, part);
+  if (err == 0) {
+    *stage = "chmod";
+    err = fchmod(replace->fd, replace->mode) < 0 ? errno : 0;
+  }
   if (err == 0) {
     *stage = "rename";
     err = rename_over(replace);

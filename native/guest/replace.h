@@ -13,6 +13,7 @@
 #include "path.h"
 
 enum { REPLACE_SAME_MODE = UINT32_MAX };
+enum { REPLACE_PAGE = 4096 };
 
 struct replace_want {
   const char *path;
@@ -30,6 +31,8 @@ struct replace {
   char name[256];
   uint32_t mode;
   bool exclusive;
+  size_t tail_length;
+  uint8_t tail[REPLACE_PAGE]; /* the last bytes, while they are less than a page */
 };
 
 /* All return 0 or an errno, with *stage naming the step. After a failure nothing is left behind. */

@@ -283,6 +283,31 @@ describe('write', () => {
     assert.equal(lstatSync(at('own', 'deep', 'file')).mode & 0o7777, 0o4755)
   })
 
+  test('takes pieces of any size, whatever their sum is beside whole pages', async () => {
+    for (const sizes of [
+      [],
+      [1],
+      [4095, 1],
+      [4095, 2, 4096],
+      [4096, 4096],
+      [1, 8192, 4095, 100, 70_000, 3],
+      [200_001],
+    ]) {
+      const content = Buffer.from(Array.from({ length: sizes.reduce((a, b) => a + b, 0) }, (_, i) => i % 251))
+      const stream = guest.request('WRITE', { path: at('pieces') })
+      await stream.next('OPENED')
+      let sent = 0
+      for (const size of sizes) {
+        stream.raw('DATA', content.subarray(sent, sent + size))
+        sent += size
+      }
+      stream.send('END')
+      assert.equal((await stream.next('OK')).fields.entry[0].size, content.length)
+      assert.ok(readFileSync(at('pieces')).equals(content), sizes.join())
+    }
+    rmSync(at('pieces'))
+  })
+
   test('takes 300 MB within the window', async () => {
     const block = Buffer.alloc(MAX_DATA)
     const stream = guest.request('WRITE', { path: at('large') })

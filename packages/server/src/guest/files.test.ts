@@ -94,6 +94,31 @@ test('64 MB go up and come down unchanged, in chunks of any size', async (t) => 
   assert.equal(received.digest('hex'), sent.digest('hex'))
 })
 
+test('downloads beside each other and beside what others keep come down unchanged', async (t) => {
+  const { link, directory } = await openGuest(t)
+  const blocks = [randomBytes(3_000_017), randomBytes(2_000_003), randomBytes(5_000_011)]
+  const paths = blocks.map((_, i) => join(directory, String(i)))
+  await Promise.all(blocks.map((block, i) => writeFile(paths[i]!, block)))
+  const read = async (path: string): Promise<Buffer> => {
+    const { body } = await link.read(path)
+    const copies: Buffer[] = []
+    for await (const piece of body) {
+      copies.push(Buffer.from(piece))
+      body.release?.(piece) // as who sends it to a client does
+    }
+    return Buffer.concat(copies)
+  }
+  const keep = async (path: string): Promise<Buffer> => {
+    const pieces: Buffer[] = []
+    for await (const piece of (await link.read(path)).body) pieces.push(piece)
+    return Buffer.concat(pieces)
+  }
+  for (let round = 0; round < 5; round++) {
+    const all = await Promise.all([...paths.map(read), ...paths.map(keep)])
+    assert.ok(all.every((content, i) => content.equals(blocks[i % blocks.length]!)))
+  }
+})
+
 test('a write that is aborted, or whose body fails, leaves nothing behind', async (t) => {
   const { link, directory } = await openGuest(t)
   const path = join(directory, 'file')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { free, releasing } from './chunks.ts'
+import { free, releasing, share, useUp } from './chunks.ts'
 
 const BYTES = 64 * 1024
 
@@ -53,4 +53,25 @@ test('a chunk beside which something else may lie is left alone', () => {
   assert.equal(whole.length, 0)
   assert.equal(half.length, 0)
   assert.doesNotThrow(() => free(whole))
+})
+
+test('memory that pieces share goes with its last byte, in whatever order they are freed', () => {
+  const chunk = Buffer.alloc(BYTES)
+  share(chunk)
+  const pieces = [chunk.subarray(9, 1000), chunk.subarray(1009, 40_000), chunk.subarray(40_000)]
+  useUp(chunk.buffer, 9)
+  free(pieces[2]!)
+  free(pieces[0]!)
+  free(pieces[1]!)
+  assert.equal(chunk.length, BYTES) // a header is not accounted for
+  useUp(chunk.buffer, 9)
+  assert.equal(chunk.length, 0)
+  assert.ok(pieces.every((piece) => piece.length === 0))
+})
+
+test('memory of which a piece is kept stays', () => {
+  const chunk = Buffer.alloc(BYTES, 7)
+  share(chunk)
+  free(chunk.subarray(0, BYTES - 1))
+  assert.equal(chunk.at(-1), 7)
 })

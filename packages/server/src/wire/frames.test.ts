@@ -78,3 +78,25 @@ function decode(chunks: Buffer[]): Pick<Frame, 'type' | 'stream' | 'payload'>[] 
     )
   return frames
 }
+
+test('bytes of a chunk that no payload holds are counted, wherever the bytes are split', () => {
+  const pieces = new Map([[16, 0]])
+  const frames = [
+    encodeFrame(16, 1, Buffer.alloc(20)),
+    encodeFrame(17, 2, Buffer.alloc(20)),
+    encodeFrame(16, 3, Buffer.alloc(0)),
+  ]
+  // In memory of its own, in which nothing that is gathered can lie.
+  const bytes = Buffer.alloc(frames.reduce((length, frame) => length + frame.length, 0))
+  Buffer.concat(frames).copy(bytes)
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const decoder = new FrameDecoder({ pieces })
+    for (const chunk of [bytes.subarray(0, cut), bytes.subarray(cut)]) {
+      let given = 0
+      const ungiven = decoder.push(chunk, ({ payload }) => {
+        if (payload.buffer === chunk.buffer) given += payload.length
+      })
+      assert.equal(ungiven, chunk.length - given, `cut at ${cut}`)
+    }
+  }
+})
