@@ -109,7 +109,10 @@ async function mountImage(image: string, dir: string): Promise<void> {
 
 async function attach(image: string): Promise<string> {
   const { stdout } = await run('losetup', ['--find', '--show', '--nooverlap', image])
-  return stdout.trim()
+  const loop = stdout.trim()
+  // Where the disk can: else what sandboxes write is in memory twice, and is copied once more.
+  await run('losetup', ['--direct-io=on', loop]).catch(() => {})
+  return loop
 }
 
 async function loopOf(image: string): Promise<string | undefined> {
