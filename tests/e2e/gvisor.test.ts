@@ -170,8 +170,8 @@ if (skip) {
   it('is saved without memory where that cannot be saved, and says so', async () => {
     const { sandbox, before } = await start()
     // gVisor cannot save a file that is open and deleted.
-    await sandbox.exec.start('exec 3<>deleted; rm deleted; exec sleep 1000')
-    await until(async () => (await sandbox.exec.run('test -e deleted')).exitCode !== 0)
+    await sandbox.exec.start('exec 3<>deleted; rm deleted; touch begun; exec sleep 1000')
+    await until(() => sandbox.files.exists('begun'))
     const checkpoint = await sandbox.createCheckpoint({ name: 'files' })
     assert.equal(checkpoint.memory, false)
     await goesOn(sandbox, before)

@@ -139,6 +139,7 @@ for (const [stop, goOn] of [
   test(`what runs stands still from ${stop} to ${goOn}, and goes on exactly where it was`, async () => {
     await using sandbox = await suite.create({ timeout: { idle: 0 } })
     const counter = await sandbox.exec.spawn('n=0; while n=$((n+1)); do echo $n; sleep 0.005; done > count')
+    await until(() => sandbox.files.exists('count'))
     await until(async () => Number(await say(sandbox, 'wc -l < count')) > 20)
     const info = await sandbox[stop]()
     assert.equal(info.status, TARGETS[stop])

@@ -54,13 +54,11 @@ export async function withServer(
 
 /**
  * What a power cut does to the first processes of the shells of a slot; the oldest `count` of them. One that the crash
- * cut off while it was being made has no record yet.
+ * cut off while it was being made has no record of a process yet.
  */
 export function killShells(slot: string, count = Number.POSITIVE_INFINITY): void {
-  const records = globSync(`/run/islet/${slot}/s/*/shell.json`).map((file) => {
-    const { process, createdAt } = JSON.parse(readFileSync(file, 'utf8'))
-    return { pid: process.pid as number, createdAt: createdAt as string }
-  })
-  records.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
-  for (const { pid } of records.slice(0, count)) process.kill(pid, 'SIGKILL')
+  const records = globSync(`/run/islet/${slot}/s/*/shell.json`)
+    .map((file) => JSON.parse(readFileSync(file, 'utf8')) as { process?: { pid: number }; createdAt: string })
+    .toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
+  for (const { process: first } of records.slice(0, count)) if (first) process.kill(first.pid, 'SIGKILL')
 }

@@ -21,6 +21,7 @@ test('what stood still stands still under the next server, and goes on where it 
     ] as const) {
       const sandbox = await server.islet().sandboxes.create()
       const counter = await sandbox.exec.spawn('n=0; while n=$((n+1)); do echo $n; sleep 0.01; done > count')
+      await until(() => sandbox.files.exists('count'))
       const { status } = await sandbox[stop]()
       await server.kill()
       await server.start()
