@@ -1,6 +1,7 @@
 // A server whose sandboxes have a kernel of their own: what runs goes on after hibernation, in a restored checkpoint and in forks.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { globSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -75,6 +76,13 @@ if (skip) {
     await until(async () => (await sandbox.exec.run('test -e count')).exitCode === 0)
     return { sandbox, before: await count(sandbox) }
   }
+
+  it('gives large files back as they were sent', async () => {
+    await using sandbox = await suite.create()
+    const content = randomBytes(5_000_003)
+    await sandbox.files.write('large', content)
+    assert.ok(content.equals(await sandbox.files.readBytes('large')))
+  })
 
   it('tells its isolation', async () => {
     await using sandbox = await suite.create()
