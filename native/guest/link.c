@@ -266,6 +266,8 @@ static void copy_pages(void) {
   if (!pages_copy(out + server.pages_at)) {
     pages_drop();
     link_break();
+    server.out_start = server.out_end = 0; /* a frame that is cut off, and not one of other bytes */
+    return;
   }
   server.out_end += length;
   if (server.out_end > server.out_touched) server.out_touched = server.out_end;

@@ -25,6 +25,11 @@ ssize_t pages_take(int file, uint64_t offset, size_t length) {
   }
   ssize_t n = splice(file, &at, ends[1], NULL, length, 0);
   if (n > 0) left = (size_t)n;
+  if (n < 0) {
+    int err = errno;
+    pages_drop(); /* nothing of it may begin the next frame */
+    errno = err;
+  }
   return n;
 }
 

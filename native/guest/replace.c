@@ -86,7 +86,7 @@ int replace_write(struct replace *replace, const void *bytes, size_t length, con
     length = left;
     replace->tail_length = 0;
   }
-  memcpy(replace->tail + replace->tail_length, bytes, length);
+  if (length > 0) memcpy(replace->tail + replace->tail_length, bytes, length);
   replace->tail_length += length;
   return 0;
 }

@@ -1,5 +1,5 @@
-// Making sandboxes: from an image, or as another was. A row `creating` that holds its layer comes first, `running` is the
-// acknowledgement, together with the Idempotency-Key; what fails or is cut off in between leaves nothing.
+// Making sandboxes: from an image, or as another was. A row `creating` that holds its layer comes first, or together with
+// `running`, which is the acknowledgement, and the Idempotency-Key; what fails or is cut off in between leaves nothing.
 import { type CopySandboxParsed, type CreateSandboxParsed, IsletError, type Sandbox } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
@@ -194,8 +194,10 @@ export class Creation {
     record: SandboxRecord,
     { isSeen, commit }: { isSeen: boolean; commit?: MakeOptions['commit'] },
   ): SandboxRecord {
-    const { origin, runtime, workdir } = record
+    const { origin, runtime, workdir, root } = record
     const also = () => {
+      // Its record was refused, on a full disk; then so is this.
+      if (!this.#fleet.layers.isHeld(root.layer)) throw new IsletError('server_disk_full')
       this.#fleet.events.add(record.id, 'created', { runtime, ...(origin && { origin: { ...origin } }) })
       commit?.(record.id)
     }

@@ -75,6 +75,8 @@ export async function startMachine(
       etc: (place) => etcFiles(record, place),
       memory: options.memory,
     })
+    // Awaited below, like the layer.
+    binding.catch(() => {})
     options.meanwhile?.()
     const bound = await binding
     await link.ready({ timeoutMs: CONNECT_TIMEOUT_MS })

@@ -73,8 +73,14 @@ export class OutputLog {
   }
 
   close(): void {
-    if (this.#file !== undefined) closeSync(this.#file)
+    if (this.#file === undefined) return
+    const file = this.#file
     this.#file = undefined
+    try {
+      closeSync(file)
+    } catch {
+      // The disk is broken; it is closed all the same.
+    }
   }
 
   #shorten(): void {

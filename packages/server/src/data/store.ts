@@ -125,6 +125,7 @@ export class Store {
     const before = { ...this.#totalsOf(sandboxId) }
     try {
       this.#db.transaction(() => {
+        this.#totals.set(sandboxId, { ...before })
         work()
         this.#assertWithin(sandboxId)
       })

@@ -1,25 +1,27 @@
 // Follows every process from its start to its recorded end, across restarts of the server.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DEFAULTS, type ExecParsed, IsletError, isId, newId, type ProcessInfo } from '@islet/contract'
 import type { Events } from '../control/events.ts'
 import type { Beginning, RunningSandbox, SandboxObserver } from '../control/fleet.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Db } from '../db/db.ts'
 import type { ProcessRecord, ProcessTable } from '../db/processes.ts'
-import type { Guest, GuestProcess, GuestProcessState, SpawnSpec } from '../guest/guest.ts'
+import type { GuestProcess, SpawnSpec } from '../guest/guest.ts'
 import type { Log } from '../log.ts'
 import { OutputLog } from './output-log.ts'
 import { Pace } from './pace.ts'
 import { ProcessRecords } from './process-records.ts'
 import { placeOf, toSpawn } from './spawn.ts'
+import { leaveAlone } from './strangers.ts'
 import { TrackedProcess, toResult } from './tracked.ts'
 
 /** Ended processes remembered in each sandbox; the oldest go first. */
 const KEEP_ENDED = 1000
 const SWEEP_EVERY = 100
 const GUEST_WAIT_MS = 10_000
-const ABANDON_AGAIN_MS = 5000
+const AGAIN_MS = 5000
 
 const STARTED_OVER =
   'What ran in the sandbox has ended: it was hibernated, lost while it stood still, or taken back to a checkpoint.'
@@ -159,7 +161,8 @@ export class ProcessTracker implements SandboxObserver {
     if (status === 'running' && !this.#tracked.has(processId))
       await this.#options.sandboxes.running(sandboxId).catch(() => {})
     await this.#adopting.get(sandboxId)
-    return this.#tracked.get(processId)
+    const tracked = this.#tracked.get(processId)
+    return tracked?.record.status === 'running' ? tracked : undefined
   }
 
   /** The same for one that has ended: all it still says is how. */
@@ -308,7 +311,7 @@ export class ProcessTracker implements SandboxObserver {
       this.#options.log.debug({ process: tracked.record.id, error }, 'abandoned process not killed')
       const isStill = error instanceof IsletError && error.code === 'invalid_state'
       if (isStill) this.#cancelled.add(tracked)
-      else tracked.abandonment.begin(ABANDON_AGAIN_MS)
+      else tracked.abandonment.begin(AGAIN_MS)
     })
   }
 
@@ -342,19 +345,24 @@ export class ProcessTracker implements SandboxObserver {
     if (this.#closed || record.status !== 'running') return !this.#closed
     tracked.guest = undefined
     tracked.end(status, result)
-    this.#tracked.delete(record.id)
     this.#cancelled.delete(tracked)
-    return this.#keepEnd(record, tracked.lostBecause)
+    const isKept = await this.#keepEnd(record, tracked.lostBecause)
+    if (this.#tracked.get(record.id) === tracked) this.#tracked.delete(record.id)
+    return isKept
   }
 
+  /** On a full disk it is tried again until there is room. */
   async #keepEnd(record: ProcessRecord, lostBecause: string): Promise<boolean> {
-    try {
-      await this.#records.ended(record, lostBecause)
-      return true
-    } catch (error) {
-      this.#options.log.error({ process: record.id, error }, 'the end of a process is not written down')
-      return false
+    while (!this.#closed) {
+      try {
+        await this.#records.ended(record, lostBecause)
+        return true
+      } catch (error) {
+        this.#options.log.error({ process: record.id, error }, 'the end of a process is not written down yet')
+        await sleep(AGAIN_MS, undefined, { ref: false })
+      }
     }
+    return false
   }
 
   async #sawOom({ machine }: RunningSandbox): Promise<boolean> {
@@ -379,17 +387,4 @@ export class ProcessTracker implements SandboxObserver {
     for (const id of this.table.removeOld(sandboxId, KEEP_ENDED))
       void rm(this.outputPath(sandboxId, id), { force: true })
   }
-}
-
-/**
- * One that has ended had its end recorded before a crash, but the guest was not told so. One that runs came with the memory of
- * another sandbox: nobody reads what it prints, and it must not wait for that.
- */
-async function leaveAlone(guest: Guest, { id, running, outputEnd }: GuestProcessState): Promise<void> {
-  const process = await guest.attach(id, outputEnd, { write() {} })
-  if (!running) return process.forget()
-  process.exited.then(
-    () => process.forget(),
-    () => {},
-  )
 }

@@ -301,6 +301,23 @@ test('what waits to be written is written when the database is closed', () => {
   assert.deepEqual(new SandboxTable(db).get(saved.id), saved)
 })
 
+test('what is removed before it was written is not remembered either', async () => {
+  const db = openDb(temporary())
+  const table = new SandboxTable(db)
+  const [a, b] = [record(), record()]
+  const kept = [db.beforeNext(() => table.save(a)), db.beforeNext(() => table.save(b))]
+  db.transaction(() => table.remove(a.id))
+  table.save({ ...b, status: 'stopped', stoppedAt: 2 })
+  await Promise.all(kept)
+  assert.equal(table.get(a.id), undefined)
+  assert.equal(table.get(b.id)?.status, 'stopped')
+  db[Symbol.dispose]()
+  await assert.rejects(
+    db.later(() => table.save(a)),
+    /closed/,
+  )
+})
+
 test('what was undone is not remembered as if it had been kept', () => {
   using db = openDb(temporary())
   const table = new SandboxTable(db)

@@ -68,7 +68,10 @@ export class Db implements Disposable {
     return this.#prepare(sql).all(...values) as Row[]
   }
 
-  /** All of it or, when `work` throws, nothing. Not for async work. */
+  /**
+   * All of it or, when `work` throws, nothing. Not for async work. It may be done twice, once undone: when what had to come
+   * before it could not be written together with it.
+   */
   transaction<T>(work: () => T): T {
     const before = this.#take()
     if (before.length === 0) return this.#transaction(work)
@@ -103,6 +106,7 @@ export class Db implements Disposable {
 
   /** The same without an end: for what nobody misses until somebody looks, such as a record that another transaction completes. */
   beforeNext(work: () => void): Promise<void> {
+    if (!this.#sqlite.isOpen) return Promise.reject(new Error('the database is closed'))
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#waiting.push({ work, resolve, reject })
     return promise
@@ -119,6 +123,7 @@ export class Db implements Disposable {
   }
 
   #catchUp(): void {
+    if (!this.#sqlite.isOpen) return
     const all = this.#take()
     if (all.length === 0) return
     try {

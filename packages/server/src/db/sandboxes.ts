@@ -102,7 +102,7 @@ export class SandboxTable {
       return JSON_FIELDS.has(name) ? JSON.stringify(value) : (value as string | number | null)
     })
     this.#db.run(SAVE, ...values)
-    if (record.status !== 'stopped') this.#db.afterCommit(() => this.#recent.set(record.id, record))
+    this.#db.afterCommit(() => this.#remember(record))
   }
 
   get(id: string): SandboxRecord | undefined {
@@ -130,6 +130,12 @@ export class SandboxTable {
   remove(id: string): void {
     this.#recent.delete(id)
     this.#db.run('DELETE FROM sandboxes WHERE id = ?', id)
+    this.#db.afterCommit(() => this.#recent.delete(id))
+  }
+
+  #remember(record: SandboxRecord): void {
+    if (record.status === 'stopped') this.#recent.delete(record.id)
+    else this.#recent.set(record.id, record)
   }
 
   /** Stopped sandboxes beyond the newest `keep`. */

@@ -42,8 +42,9 @@ export class Overlays {
     this.#table = new OverlayTable(options.db)
     this.#table.sweep()
     options.sandboxes.observe({
-      began: ({ record }) => {
+      began: ({ record }, how) => {
         this.#still.delete(record.id)
+        if (how === 'created') return
         for (const overlay of this.#table.list(record.id))
           if (!hasEnded(overlay) && !this.#jobs.has(overlay.id)) this.#begin(overlay)
       },
