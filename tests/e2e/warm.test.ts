@@ -1,6 +1,7 @@
 // The warm pool: what is made from it is like what is made without it, and nothing of it is used twice or left.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -132,6 +133,22 @@ test('the pool grows with demand up to its ceiling, and shows it', async () => {
   assert.equal(target, 12)
   await Promise.all(sandboxes.map((sandbox) => sandbox.kill()))
   assert.deepEqual(await warm(small.server), { ready: 12, target: 12, min: 2, max: 12 })
+})
+
+test('nobody comes in through the socket of a shell that waits; each sandbox finds its own', async () => {
+  await warm(small.server)
+  const waiting = shellsOf(small.server)
+  for (const id of waiting) {
+    const socket = connect(`${shellsDirectory(small.server)}/${id}/link/inside.sock`)
+    socket.write('GET /v1/store/x HTTP/1.1\r\nHost: islet\r\n\r\n')
+    socket.on('error', () => {})
+    assert.deepEqual(await socket.toArray().catch(() => []), [], 'no answer')
+  }
+  const look = 'curl -s -H "Authorization: Bearer $ISLET_STORE_TOKEN" $ISLET_STORE_URL/who'
+  const sandboxes = await Promise.all(waiting.map(() => small.create({ storeAccess: true })))
+  await Promise.all(sandboxes.map((sandbox) => sandbox.store.set('who', { value: sandbox.id })))
+  for (const sandbox of sandboxes) assert.match(await say(sandbox, look), new RegExp(sandbox.id))
+  await Promise.all(sandboxes.map((sandbox) => sandbox.kill()))
 })
 
 test('one that died while it waited is not given out', async () => {

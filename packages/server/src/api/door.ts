@@ -27,7 +27,6 @@ const SMALL_BODY_BYTES = 64 * 1024
 const LARGE_BODIES = 2
 
 export interface DoorOptions {
-  sandboxId: string
   path: string
   onConnection(socket: Socket): void
   log: Log
@@ -47,7 +46,8 @@ const visitors = new WeakMap<Socket, Visitor>()
 
 export class Door {
   readonly #options: DoorOptions
-  readonly #origin: Origin
+  /** Undefined: nobody lives behind it yet, and nobody comes in. */
+  #origin: Origin | undefined
   readonly #sockets = new Set<Socket>()
   readonly #large = new Slots(LARGE_BODIES)
   readonly #connections = new Rate(CONNECTIONS_PER_SECOND)
@@ -64,7 +64,13 @@ export class Door {
 
   constructor(options: DoorOptions) {
     this.#options = options
-    this.#origin = { sandboxId: options.sandboxId }
+  }
+
+  /** Whose it is, from now on and for good. */
+  give(sandboxId: string): this {
+    if (this.#origin) throw new Error(`a door of ${this.#origin.sandboxId} was given to ${sandboxId}`)
+    this.#origin = { sandboxId }
+    return this
   }
 
   /** Everybody inside may connect; the directory keeps everybody else away. */
@@ -99,7 +105,7 @@ export class Door {
 
   /** Another at the same place. */
   again(): Door {
-    return new Door(this.#options)
+    return new Door(this.#options).give(this.#origin!.sandboxId)
   }
 
   /** Nobody enters any more; whoever is being served has `timeoutMs` to be answered. */
@@ -154,7 +160,7 @@ export class Door {
   }
 
   #enter(socket: Socket): void {
-    if (!this.#isWelcome()) return void socket.destroy()
+    if (!this.#origin || !this.#isWelcome()) return void socket.destroy()
     markInside(socket, this.#origin)
     this.#sockets.add(socket)
     const visitor: Visitor = { door: this, isBusy: false, countedBytes: 0 }

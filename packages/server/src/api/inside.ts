@@ -10,6 +10,7 @@ import { IsletError } from '@islet/contract'
 import type { Beginning, RunningSandbox } from '../control/fleet.ts'
 import type { Machine } from '../control/machine.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
+import type { Shell } from '../engine/engine.ts'
 import type { Log } from '../log.ts'
 import type { Tokens } from '../tokens.ts'
 import type { Api } from './api.ts'
@@ -35,6 +36,8 @@ export class InsideSockets {
   /** Never listens: doors hand it their connections. */
   readonly #server: Server
   readonly #doors = new Map<string, Door>()
+  /** Of shells that wait for a sandbox, by the shells' ids. */
+  readonly #ahead = new Map<string, Door>()
 
   constructor(options: InsideSocketsOptions) {
     this.#options = options
@@ -55,11 +58,15 @@ export class InsideSockets {
       suspended: (id, { kept }) => this.#suspended(id, { kept }),
       disconnect: (id) => this.#disconnect(id),
       gone: async (id) => this.#close(id),
+      waits: (shell) => this.#openAhead(shell),
+      ends: async ({ id }) => this.#takeAhead(id)?.close(),
     })
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#doors.keys()].map((id) => this.#close(id)))
+    await Promise.all([...this.#doors.values(), ...this.#ahead.values()].map((door) => door.close()))
+    this.#doors.clear()
+    this.#ahead.clear()
   }
 
   /**
@@ -93,24 +100,41 @@ export class InsideSockets {
     const { log } = this.#options
     const known = how === 'resumed' ? this.#doors.get(record.id) : undefined
     if (known) return known.goOn()
-    const door = new Door({
-      sandboxId: record.id,
-      path: `${machine.shell.linkDir}/${SOCKET_NAME}`,
-      onConnection: (socket) => this.#server.emit('connection', socket),
-      log,
-    })
+    const ahead = this.#takeAhead(machine.shell.id)
+    const door = (ahead ?? this.#newDoor(machine.shell)).give(record.id)
     void this.#close(record.id)
     this.#doors.set(record.id, door)
     const isGiven = machine.env.ISLET_STORE_URL !== undefined
     const given = record.storeAccess && !isGiven ? this.#giveStore(record.id, machine) : undefined
+    if (ahead && !given) return
     // When its answer is on the way: commands wait for it, a create does not.
-    const opened = setImmediate().then(() => door.open())
+    const opened = ahead ? undefined : setImmediate().then(() => door.open())
     const ready = Promise.all([opened, given]).then(() => {})
     if (how === 'created' && given) return ready
     // The sandbox runs on without it; nobody waits for this.
     machine.envReady = ready.catch((error) => {
       log.error({ err: error, sandbox: record.id }, 'a sandbox cannot reach this server')
     })
+  }
+
+  #newDoor({ linkDir }: Shell): Door {
+    return new Door({
+      path: `${linkDir}/${SOCKET_NAME}`,
+      onConnection: (socket) => this.#server.emit('connection', socket),
+      log: this.#options.log,
+    })
+  }
+
+  async #openAhead(shell: Shell): Promise<void> {
+    const door = this.#newDoor(shell)
+    await door.open()
+    this.#ahead.set(shell.id, door)
+  }
+
+  #takeAhead(shellId: string): Door | undefined {
+    const door = this.#ahead.get(shellId)
+    this.#ahead.delete(shellId)
+    return door
   }
 
   /** What programs inside need to know: see docs/guide/inside.md. */

@@ -5,7 +5,7 @@ import { IsletError, isId, type SandboxEvent } from '@islet/contract'
 import type { Db } from '../db/db.ts'
 import { LayersHeld } from '../db/layers-held.ts'
 import { type SandboxRecord, SandboxTable } from '../db/sandboxes.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Engine, Shell } from '../engine/engine.ts'
 import type { Log } from '../log.ts'
 import type { Storage } from '../storage/storage.ts'
 import { Events } from './events.ts'
@@ -51,6 +51,10 @@ export interface SandboxObserver {
   disconnect?(sandboxId: string): Promise<() => void>
   /** For good; not `removed`: it failed, and what it holds can still be read. */
   gone(sandboxId: string, options: { removed: boolean }): Promise<void>
+  /** A shell that may become a sandbox's: what it will need can be made ready. */
+  waits?(shell: Shell): Promise<void>
+  /** It is about to end, whether it ever was a sandbox's or not. */
+  ends?(shell: Shell): Promise<void>
 }
 
 export interface MoveOptions {
@@ -93,11 +97,15 @@ export class Fleet {
     this.table = new SandboxTable(db)
     this.events = new Events(db)
     this.layers = new LayersHeld(db)
-    this.warm = new WarmPool({ engine, log, storage }, warm)
+    this.warm = new WarmPool(this, warm)
   }
 
   observe(observer: SandboxObserver): void {
     this.#observers.push(observer)
+  }
+
+  async tell(what: 'waits' | 'ends', shell: Shell): Promise<void> {
+    await Promise.all(this.#observers.map((observer) => observer[what]?.(shell)))
   }
 
   record(id: string): SandboxRecord {

@@ -12,6 +12,8 @@ export const CONNECT_TIMEOUT_MS = 20_000
 export interface ShellParts {
   engine: Engine
   log: Log
+  /** Whoever has to do with shells, whatever they are for. */
+  tell(what: 'waits' | 'ends', shell: Shell): Promise<void>
 }
 
 /** A shell that has no root yet. */
@@ -49,7 +51,11 @@ export async function startShell(
 export async function stopShell(parts: ShellParts, { shell, guest }: Partial<WaitingShell>): Promise<void> {
   guest?.lost('it was stopped')
   await guest?.close()
-  if (shell) await parts.engine.destroy(shell)
+  if (!shell) return
+  await parts
+    .tell('ends', shell)
+    .catch((error) => parts.log.error({ error, shell: shell.id }, 'not all of a shell was let go of'))
+  await parts.engine.destroy(shell)
 }
 
 export async function listen(parts: ShellParts, shell: Shell): Promise<Link> {

@@ -184,6 +184,7 @@ export class WarmPool {
     const waiting = await startShell(this.#parts, newId('shell'), { background: true })
     try {
       await waiting.guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS, signal: this.#closing.signal })
+      await this.#parts.tell('waits', waiting.shell)
       waiting.guest.events.once('disconnect', () => this.#drop(waiting))
       return waiting
     } catch (error) {
