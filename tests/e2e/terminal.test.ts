@@ -42,6 +42,8 @@ test('a shell in a terminal: size, resize, Ctrl-C, full-screen programs, its exi
     await screen(/^20 70$/m)
     type('echo before; sleep 1000')
     await screen(/^before$/m)
+    // Until then it is the shell that hears Ctrl-C.
+    while ((await sandbox.exec.run(['pgrep', '-x', 'sleep'])).exitCode !== 0) await sleep(50)
     tmux('send-keys', '-t', 'it', 'C-c')
     type('echo still $((40+2))')
     await screen(/^still 42$/m)
