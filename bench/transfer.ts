@@ -14,23 +14,29 @@ export interface Order {
 export class TransferClient implements AsyncDisposable {
   readonly #to: Omit<Order, 'verb' | 'path'>
   readonly #process: ChildProcess
+  /** It ends when it is told to, or by a mistake. */
+  readonly #ended: Promise<never>
 
   constructor(to: Omit<Order, 'verb' | 'path'>) {
     this.#to = to
     this.#process = fork(fileURLToPath(new URL('transfer-client.ts', import.meta.url)))
+    this.#ended = once(this.#process, 'exit').then(([code]) => {
+      throw new Error(`the client of large files ended with ${code}`)
+    })
+    this.#ended.catch(() => {})
   }
 
   /** In milliseconds. */
   async time(verb: Order['verb'], path: string): Promise<number> {
     this.#process.send({ ...this.#to, verb, path } satisfies Order)
-    const [answer] = (await once(this.#process, 'message')) as [{ ms: number; error?: string }]
+    const answered = once(this.#process, 'message') as Promise<[{ ms: number; error?: string }]>
+    const [answer] = await Promise.race([answered, this.#ended])
     if (answer.error !== undefined) throw new Error(answer.error)
     return answer.ms
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const ended = once(this.#process, 'exit')
-    this.#process.disconnect()
-    await ended
+    if (this.#process.connected) this.#process.disconnect()
+    await this.#ended.catch(() => {})
   }
 }
