@@ -24,13 +24,16 @@ test('a command that ends on a full disk has ended for everybody, and is written
     ).json()) as ProcessInfo
     const filler = join(disk, 'filler')
     const sandbox = await server.islet().sandboxes.connect(id)
-    fill(filler)
-    // A name and no content: there is room for that.
-    await sandbox.files.write('go', '')
-    await until(async () => ((await look(`/${started.id}`)) as ProcessInfo).status === 'exited')
-    assert.equal(((await look(`/${started.id}`)) as ProcessInfo).result?.exitCode, 7)
-    await until(() => server.output.includes('not written down yet'))
-    rmSync(filler)
+    try {
+      fill(filler)
+      // A name and no content: there is room for that.
+      await sandbox.files.write('go', '')
+      await until(async () => ((await look(`/${started.id}`)) as ProcessInfo).status === 'exited')
+      assert.equal(((await look(`/${started.id}`)) as ProcessInfo).result?.exitCode, 7)
+      await until(() => server.output.includes('not written down yet'))
+    } finally {
+      rmSync(filler)
+    }
     await until(async () => {
       const { processes: running } = (await look('?status=running')) as { processes: ProcessInfo[] }
       return running.length === 0
