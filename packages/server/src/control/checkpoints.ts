@@ -43,9 +43,16 @@ export class Checkpoints {
       const record = await savable(this.#fleet, sandboxId)
       this.#assertFree(sandboxId, name)
       const checkpoint = { id: newId('checkpoint'), sandboxId, name, createdAt: Date.now() }
-      const saved = await this.#saves.save(record, ({ id, memory, frozenMs }) => {
-        this.#table.insert({ ...checkpoint, savedId: id })
-        this.#fleet.events.add(sandboxId, 'checkpoint.created', { id: checkpoint.id, name, memory, frozenMs })
+      const saved = await this.#saves.save(record, {
+        name: ({ id, memory, frozenMs }) => {
+          this.#table.insert({ ...checkpoint, savedId: id })
+          this.#fleet.events.add(sandboxId, 'checkpoint.created', {
+            id: checkpoint.id,
+            name,
+            memory,
+            frozenMs,
+          })
+        },
       })
       this.#saves.measure(saved)
       return toInfo({ ...checkpoint, savedId: saved.id }, saved)

@@ -1,6 +1,12 @@
 // Making sandboxes: from an image, or as another was. A row `creating` that holds its layer comes first, or together with
 // `running`, which is the acknowledgement, and the Idempotency-Key; what fails or is cut off in between leaves nothing.
-import { type CopySandboxParsed, type CreateSandboxParsed, IsletError, type Sandbox } from '@islet/contract'
+import {
+  type CopySandboxParsed,
+  type CreateSandboxParsed,
+  IsletError,
+  newId,
+  type Sandbox,
+} from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
 import type { EngineCapabilities } from '../engine/engine.ts'
@@ -37,6 +43,8 @@ export interface CreateOptions {
   signal?: AbortSignal
   /** One that was claimed for it before; else one is claimed when it is needed. */
   shell?: ShellClaim
+  /** It alone begins as what was saved, and takes over the layer of that. */
+  takesLayer?: boolean
   /** Called with its id while its computer is being made, if one is made. */
   beside?: (id: string) => void
 }
@@ -87,16 +95,26 @@ export class Creation {
     options: CreateOptions = {},
   ): Promise<Sandbox> {
     const asked = { from: given.origin?.id, ...input }
-    return this.#once(asked, options, input, async () => this.#copy(saved(), input, given))
+    return this.#once(asked, options, input, async () =>
+      this.#copy(saved(), input, given, options.takesLayer),
+    )
   }
 
-  #copy(saved: SavedRecord, input: CopySandboxParsed, given: Given): Base {
+  #copy(saved: SavedRecord, input: CopySandboxParsed, given: Given, takesLayer = false): Base {
     const { storage } = this.#fleet
+    const layer = newId('layer')
     // What it was saved with may be another than what it runs with now.
     const { engine, isolation } = this.#fleet.engine.capabilities
     return {
       saved,
-      record: (flat = saved) => copyRecord(flat, input, { engine, isolation, ...given, storage }),
+      record: (flat = saved) =>
+        copyRecord(flat, input, {
+          engine,
+          isolation,
+          ...given,
+          storage,
+          layer: takesLayer ? flat.state.root.layer : layer,
+        }),
     }
   }
 

@@ -4,6 +4,7 @@ import type { SavedRecord } from '../db/saved-states.ts'
 import { assertSavable, savable } from './checkpoints.ts'
 import type { Fleet } from './fleet.ts'
 import { asStartError } from './machine.ts'
+import { clonesLayers } from './roots.ts'
 import type { Sandboxes } from './sandboxes.ts'
 import type { Saves } from './saves.ts'
 import type { ShellClaim } from './shells.ts'
@@ -28,16 +29,18 @@ export async function fork(
   options: { signal?: AbortSignal } = {},
 ): Promise<ForkResult> {
   assertSavable(fleet.record(sandboxId))
+  // A clone of a clone would be one more that everybody waits for.
+  const takesLayer = count === 1 && clonesLayers(fleet.storage)
   // If none waits, one is started while the source is saved; more would take the CPU from what stands still for it.
   await using shell = fleet.warm.claim()
   const saved = await fleet.inTurn(sandboxId, async () => {
     const record = await savable(fleet, sandboxId)
     options.signal?.throwIfAborted()
-    return saves.save(record)
+    return saves.save(record, { writable: takesLayer })
   })
   return await saves.using(saved, async () => {
     const one = (_: unknown, index: number) =>
-      forkOne(sandboxes, saved, input, index === 0 ? { ...options, shell } : options)
+      forkOne(sandboxes, saved, input, index === 0 ? { ...options, shell, takesLayer } : options)
     const forks = await Promise.all(Array.from({ length: count }, one))
     const made = forks.flatMap((result) => (result.ok ? result.sandbox.id : []))
     if (options.signal?.aborted) {
@@ -55,7 +58,7 @@ async function forkOne(
   sandboxes: Sandboxes,
   saved: SavedRecord,
   input: CopySandboxParsed,
-  options: { signal?: AbortSignal; shell?: ShellClaim },
+  options: { signal?: AbortSignal; shell?: ShellClaim; takesLayer?: boolean },
 ): Promise<ForkResult['forks'][number]> {
   const origin = { kind: 'fork', id: saved.sandboxId } as const
   try {

@@ -59,11 +59,10 @@ export function newRecord(
 export function copyRecord(
   saved: SavedRecord,
   input: CopySandboxParsed,
-  options: Pick<SandboxRecord, 'origin'> & Partial<SandboxRecord> & { storage: Storage },
+  options: Pick<SandboxRecord, 'origin'> & Partial<SandboxRecord> & { storage: Storage; layer: string },
 ): SandboxRecord {
-  const { storage, ...given } = options
+  const { storage, layer, ...given } = options
   const { state } = saved
-  const layer = newId('layer')
   return {
     ...fresh(input),
     ...state,

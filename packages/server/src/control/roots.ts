@@ -13,13 +13,15 @@ export function rootOver(saved: Root, layer: string, storage: Storage): Root {
   return { layer, trees: saved.trees.map(over) }
 }
 
-/** An empty one over the saved one, or a clone of that. */
+/** An empty one over the saved one, or a clone of that, or that itself. */
 export async function makeLayer(
   storage: Storage,
   options: { layer: string; over?: Root; limitBytes: number },
 ): Promise<void> {
   const { layer, over, limitBytes } = options
-  if (over && clonesLayers(storage)) await storage.clone(over.layer, layer, { limitBytes })
+  if (layer === over?.layer) {
+    if (storage.capabilities.diskLimit) await storage.setLimit(layer, limitBytes)
+  } else if (over && clonesLayers(storage)) await storage.clone(over.layer, layer, { limitBytes })
   else await storage.create(layer, { limitBytes })
 }
 
@@ -27,7 +29,7 @@ export async function makeLayer(
  * Where layers cannot be stacked, and where a clone costs nothing. A clone is also the truer copy: hard links stay linked when
  * they are written to, and inode numbers, which are of one subvolume, stay those of one.
  */
-function clonesLayers({ capabilities }: Storage): boolean {
+export function clonesLayers({ capabilities }: Storage): boolean {
   return !capabilities.stacks || capabilities.clone === 'btrfs'
 }
 

@@ -26,6 +26,12 @@ const MAX_STACK = 16
 /** Keys of a store that are removed without letting anything else run. */
 const REMOVE_KEYS = 500
 
+export interface SaveOptions {
+  name?: (saved: SavedRecord) => void
+  /** A sandbox will take over its layer. */
+  writable?: boolean
+}
+
 export class Saves {
   readonly table: SavedTable
   readonly memoryDir: string
@@ -55,7 +61,7 @@ export class Saves {
   }
 
   /** Call it in the turn of the sandbox. `name` writes who keeps it; without that, `discard` it. */
-  async save(record: SandboxRecord, name?: (saved: SavedRecord) => void): Promise<SavedRecord> {
+  async save(record: SandboxRecord, { name, writable = false }: SaveOptions): Promise<SavedRecord> {
     const { db, storage } = this.#fleet
     const layer = newId('layer')
     const machine = await this.#fleet.machine(record.id)
@@ -81,7 +87,7 @@ export class Saves {
       const frozenMs = await this.#frozen(record, machine, wantsMemory, async () => {
         // Before the files: it may have to go on for a moment to be saved at all.
         memory = wantsMemory && (await this.#saveMemory(record, machine, making.id))
-        isDurable = (await storage.clone(record.root.layer, layer, { readOnly: true })).durable
+        isDurable = (await storage.clone(record.root.layer, layer, { readOnly: !writable })).durable
         Object.assign(rows, this.#copyRows(making, record.id))
       })
       // What nobody names is gone after a power cut anyway.

@@ -59,7 +59,7 @@ export class Snapshots {
     return this.#fleet.inTurn(sandboxId, async () => {
       const record = await savable(this.#fleet, sandboxId)
       const snapshot = newSnapshot(input, { sandboxId, parentId: record.baseSnapshot })
-      const saved = await this.#saves.save(record, (made) => this.#insert(snapshot, made))
+      const saved = await this.#saves.save(record, { name: (made) => this.#insert(snapshot, made) })
       this.#saves.measure(saved)
       return toInfo({ ...snapshot, savedId: saved.id }, saved)
     })
