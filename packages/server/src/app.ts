@@ -120,6 +120,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const images = createImages({
     imagesDir: config.imageDir,
     inUse: async () => sandboxes.imagesInUse(),
+    letGo: () => fleet.warm.forget(),
     log: (line) => log.info(line),
   })
   const { maxSandboxes, defaultRuntime } = config
@@ -185,13 +186,12 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   cleanup.add(() => snapshots.close())
   cleanup.add(() => previews.close({ timeoutMs: 0 }))
   await previews.start()
-  if (engine.capabilities.wall === true) {
-    const collects = config.imageDir === join(instance.dataDir, 'images')
-    const prepared = prepareImages(images, { collects }).catch((error) =>
-      log.warn({ error }, 'images not prepared'),
-    )
-    cleanup.add(() => prepared)
-  }
+  const collects = config.imageDir === join(instance.dataDir, 'images')
+  const prepared = engine.capabilities.wall === true ? prepareImages(images, { collects }) : Promise.resolve()
+  const warmed = prepared
+    .catch((error) => log.warn({ error }, 'images not prepared'))
+    .then(() => sandboxes.keepWarm())
+  cleanup.add(() => warmed)
   const served = await serveApi(api, { host: config.host, port: config.port })
   previews.servedAt(served.port)
   const drain = { timeoutMs: config.drainTimeoutMs }
@@ -199,7 +199,6 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   cleanup.add(() => fleet.leave())
   cleanup.add(() => services.leave())
   cleanup.add(() => processes.leave())
-  fleet.warm.start()
   log.info({ url: served.url, dataDir: instance.dataDir, engine: engine.capabilities.engine }, 'islet is up')
   return {
     url: served.url,

@@ -17,6 +17,7 @@ import { Idempotency } from './idempotency.ts'
 import { asStartError, type Machine, settleMachine, startMachine, workdirOf } from './machine.ts'
 import { copyRecord, newRecord, toSandbox } from './record.ts'
 import { makeLayer } from './roots.ts'
+import { type Plan, planOf } from './roots-ahead.ts'
 import type { Saves } from './saves.ts'
 import type { ShellClaim } from './shells.ts'
 import { assertSupported } from './supported.ts'
@@ -153,11 +154,13 @@ export class Creation {
     const { db, layers, storage, table, warm } = this.#fleet
     // Again: others may have been made while this one's image or layers were.
     this.#assertRoom()
-    await using claim = options.shell ?? warm.claim()
-    const limitBytes = made.resources.diskBytes
-    const spare = this.#isPassing(saved) ? undefined : warm.takeLayer(limitBytes, saved?.state.root.layer)
-    const root = spare ? { ...made.root, layer: spare } : made.root
-    const fresh: SandboxRecord = { ...made, shell: claim.id, root }
+    const memory = saved && this.#options.saves.memoryOf(saved)
+    // What a fork stands on is used for that alone.
+    const isPassing = saved !== undefined && !this.#options.saves.table.isNamed(saved.id)
+    const plan = isPassing || memory ? undefined : planOf(made, saved?.state.root)
+    await using claim = options.shell ?? warm.claim(plan)
+    const fresh = recordFor(claim, made)
+    const { root } = fresh
     // While its computer is being made: what is cut off before it is recorded, nobody holds and the next start removes.
     const recorded = db.beforeNext(() => {
       table.save(fresh)
@@ -169,16 +172,16 @@ export class Creation {
       isSeen = true
     }
     recorded.then(see, () => {})
-    const layer = spare
+    const limitBytes = fresh.resources.diskBytes
+    const layer = claim.ahead
       ? undefined
       : makeLayer(storage, { layer: root.layer, over: saved?.state.root, limitBytes })
-    const memory = saved && this.#options.saves.memoryOf(saved)
     const machine = startMachine(this.#fleet, fresh, claim, {
       layer,
       memory,
       meanwhile: () => options.beside?.(fresh.id),
       // One that begins as another was has services and patches, which want it to run.
-      beside: saved
+      tell: saved
         ? undefined
         : (begun) => this.#fleet.tellBegan({ record: fresh, machine: begun }, 'created'),
     })
@@ -203,11 +206,6 @@ export class Creation {
     }
   }
 
-  /** What a fork stands on is used for that alone. */
-  #isPassing(saved: SavedRecord | undefined): boolean {
-    return saved !== undefined && !this.#options.saves.table.isNamed(saved.id)
-  }
-
   #started(
     record: SandboxRecord,
     { isSeen, commit }: { isSeen: boolean; commit?: MakeOptions['commit'] },
@@ -223,6 +221,12 @@ export class Creation {
     const started = this.#fleet.move(record.id, 'start', { from: isSeen ? undefined : record, change, also })
     this.#activity.begin(record.id)
     return started
+  }
+
+  /** What one is made of when nothing else is asked for; undefined: its image is not here. */
+  async usualPlan(): Promise<Plan | undefined> {
+    const base = await this.#base({}).catch(() => undefined)
+    return base && planOf(newRecord({}, base))
   }
 
   async #base(
@@ -263,4 +267,10 @@ export class Creation {
   #get(id: string): Sandbox {
     return toSandbox(this.#fleet.record(id))
   }
+}
+
+/** Who is the one that its shell says. */
+function recordFor({ id: shell, ahead }: ShellClaim, made: SandboxRecord): SandboxRecord {
+  if (!ahead) return { ...made, shell }
+  return { ...made, shell, id: ahead.id, root: { ...made.root, layer: ahead.layer } }
 }

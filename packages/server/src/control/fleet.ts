@@ -289,7 +289,7 @@ export class Fleet {
   /** Those that nobody holds any more: not before that survives a power cut, or the records might name them again. */
   async dropLayers(layers: readonly string[]): Promise<void> {
     if (layers.length > 0) await this.db.sync()
-    await this.warm.forgetLayers(layers)
+    await this.warm.forget(layers)
     for (const layer of layers)
       await this.storage
         .delete(layer)

@@ -47,8 +47,8 @@ export interface StartOptions {
   memory?: string
   /** Done while it is given its root. */
   meanwhile?: () => void
-  /** Done while the guest writes what its root must hold, if it has to. */
-  beside?: (machine: Machine) => Promise<void>
+  /** Done with it before anybody has it. */
+  tell?: (machine: Machine) => Promise<void>
 }
 
 /** Gives the shell that the record names its root. On an error nothing of it is left but the layer. */
@@ -58,38 +58,57 @@ export async function startMachine(
   claim: ShellClaim,
   options: StartOptions = {},
 ): Promise<Machine> {
-  const { engine } = parts
   // Awaited below, after the shell; a rejection in the meantime is not unhandled.
   options.layer?.catch(() => {})
   let waiting: WaitingShell | undefined
   try {
     waiting = await claim.take()
-    const { shell, guest: link } = waiting
+    const { shell, guest } = waiting
     await options.layer
     if (options.memory) await assertFits(options.memory, record.resources)
-    const binding = engine.bind(shell, {
-      root: record.root,
-      hostname: record.id,
-      limits: record.resources,
-      network: record.network,
-      etc: (place) => etcFiles(record, place),
-      memory: options.memory,
-    })
+    const giving = claim.ahead
+      ? Promise.resolve(claim.ahead.bound)
+      : giveRoot(parts, waiting, record, options)
     // Awaited below, like the layer.
-    binding.catch(() => {})
+    giving.catch(() => {})
     options.meanwhile?.()
-    const bound = await binding
-    await link.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
-    const machine = newMachine(shell, link, bound)
-    const isMissing = engine.capabilities.wall === true && !bound.hasEtc
-    const written = isMissing ? link.setup(setupFiles(etcFiles(record, bound))) : undefined
-    await Promise.all([written, options.beside?.(machine)])
+    const machine = newMachine(shell, guest, await giving)
+    await options.tell?.(machine)
     return machine
   } catch (error) {
     await options.layer?.catch(() => {})
     if (waiting) await stopShell(parts, waiting)
     throw error
   }
+}
+
+/** Root, name, limits and network, in place of what it was given ahead. */
+export async function giveRoot(
+  parts: ShellParts,
+  waiting: WaitingShell,
+  record: Pick<SandboxRecord, 'id' | 'root' | 'resources' | 'network'>,
+  options: { memory?: string; ahead?: boolean } = {},
+): Promise<Bound> {
+  const { engine } = parts
+  const { shell, guest } = waiting
+  const { memory, ahead } = options
+  const bound = await engine.bind(shell, {
+    root: record.root,
+    hostname: record.id,
+    limits: record.resources,
+    network: record.network,
+    etc: (place) => etcFiles(record, place),
+    memory,
+    ahead,
+  })
+  if (waiting.ahead && !ahead) {
+    parts.dropLater([waiting.ahead.layer])
+    waiting.ahead = undefined
+  }
+  await guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
+  if (engine.capabilities.wall === true && !bound.hasEtc)
+    await guest.setup(setupFiles(etcFiles(record, bound)))
+  return bound
 }
 
 /** What does not fit would end at once, and say nothing of why. */
@@ -170,7 +189,7 @@ async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {
 
 /** What a root must hold before the first command: who and where it is. */
 function etcFiles(
-  record: SandboxRecord,
+  record: Pick<SandboxRecord, 'id'>,
   { address, nameserver }: Pick<Bound, 'address' | 'nameserver'>,
 ): Record<string, string> {
   const hosts = [

@@ -19,7 +19,7 @@ export async function bringBack(fleet: Fleet, saves: Saves, suspension: Suspensi
   const needsShell = (record: SandboxRecord) =>
     record.memory === null && (!isStill(record) || engine.capabilities.freeze === true)
   const kept = records.filter(needsShell)
-  const alive = await engine.start(kept.map(({ shell }) => shell))
+  const alive = await engine.start(new Map(kept.map(({ shell, root }) => [shell, root.layer])))
   await saves.start()
   await sweepLayers(fleet, saves)
   const slots = new Slots(RESTARTS_AT_ONCE)

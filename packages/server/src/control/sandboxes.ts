@@ -204,6 +204,11 @@ export class Sandboxes implements Control {
     return this.#creation.unready()
   }
 
+  /** From now on shells wait for sandboxes. */
+  async keepWarm(): Promise<void> {
+    this.#fleet.warm.start(await this.#creation.usualPlan())
+  }
+
   info(): ServerInfo {
     return serverInfo(this.#fleet, this.#startedAt)
   }

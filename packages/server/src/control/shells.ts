@@ -1,25 +1,32 @@
-// Shells that have no root yet: started for one sandbox, or ahead of all by the warm pool.
+// Shells that nobody has used yet: started for one sandbox, or ahead of all by the warm pool.
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '@islet/contract'
 import type { Engine, Shell } from '../engine/engine.ts'
 import { type Link, listenLink } from '../guest/link.ts'
 import type { Log } from '../log.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { RootAhead } from './roots-ahead.ts'
 
 /** How long a started guest may take to dial. Ordinary is a few milliseconds; a loaded machine may need seconds. */
 export const CONNECT_TIMEOUT_MS = 20_000
 
 export interface ShellParts {
   engine: Engine
+  storage: Storage
   log: Log
   /** Whoever has to do with shells, whatever they are for. */
   tell(what: 'waits' | 'ends', shell: Shell): Promise<void>
+  /** Layers that nobody has are removed when there is time. */
+  dropLater(layers: readonly string[]): void
 }
 
-/** A shell that has no root yet. */
+/** A shell that nobody has used yet. */
 export interface WaitingShell {
   shell: Shell
   guest: Link
+  /** The root it has; its layer is nobody's yet. */
+  ahead?: RootAhead
 }
 
 interface StartOptions {
@@ -47,8 +54,11 @@ export async function startShell(
   }
 }
 
-/** Ends what runs in it; its layer stays. */
-export async function stopShell(parts: ShellParts, { shell, guest }: Partial<WaitingShell>): Promise<void> {
+/** Ends what runs in it. The layer of a sandbox stays; one that nobody got does not. */
+export async function stopShell(
+  parts: ShellParts,
+  { shell, guest, ahead }: Partial<WaitingShell>,
+): Promise<void> {
   guest?.lost('it was stopped')
   await guest?.close()
   if (!shell) return
@@ -56,6 +66,7 @@ export async function stopShell(parts: ShellParts, { shell, guest }: Partial<Wai
     .tell('ends', shell)
     .catch((error) => parts.log.error({ error, shell: shell.id }, 'not all of a shell was let go of'))
   await parts.engine.destroy(shell)
+  if (ahead) await parts.storage.delete(ahead.layer)
 }
 
 export async function listen(parts: ShellParts, shell: Shell): Promise<Link> {
@@ -69,6 +80,8 @@ const socketOf = (shell: Shell): string => join(shell.linkDir, 'link.sock')
 interface ClaimOptions {
   /** It need not be started. */
   ready?: WaitingShell | undefined
+  /** It has the root that it is claimed for. */
+  isRooted?: boolean
   /** Of one that is started. */
   id?: string
   link?: Link | undefined
@@ -77,11 +90,14 @@ interface ClaimOptions {
 /** A shell for one sandbox, whose record names it before it gets its root. One that nobody took goes with it. */
 export class ShellClaim implements AsyncDisposable {
   readonly id: string
+  /** The root that it has and that it was claimed for: the sandbox has to be the one it names. */
+  readonly ahead: RootAhead | undefined
   readonly #parts: ShellParts
   #waiting: Promise<WaitingShell> | undefined
 
-  constructor(parts: ShellParts, { ready, id = newId('shell'), link }: ClaimOptions = {}) {
+  constructor(parts: ShellParts, { ready, isRooted, id = newId('shell'), link }: ClaimOptions = {}) {
     this.id = ready?.shell.id ?? id
+    this.ahead = isRooted ? ready?.ahead : undefined
     this.#parts = parts
     this.#waiting = ready ? Promise.resolve(ready) : startShell(parts, this.id, { link })
     this.#waiting.catch(() => {})

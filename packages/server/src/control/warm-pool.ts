@@ -1,13 +1,16 @@
-// Shells that wait for a root, so that a sandbox need not wait for its shell. They are anonymous: one pool serves every image,
-// snapshot, checkpoint and fork. A shell leaves the pool once, for one sandbox or to be destroyed, and never comes back.
+// Shells that wait, so that a sandbox need not wait for its shell. They are anonymous: one pool serves every image, snapshot,
+// checkpoint and fork. A shell leaves the pool once, for one sandbox or to be destroyed, and never comes back.
+//
+// Most wait with the root of a sandbox like those that were asked for lately (roots-ahead.ts), in the same proportions; forks,
+// restores and wakes ask for none. Who finds none with the right root gets one without, or else one that is given another.
 //
 // How many wait follows from what was asked for lately, between a floor and a ceiling; the ceiling is lower when memory is short.
 // They are made one after another and behind all other work. They end with the server: a crashed one's are removed by the next.
 import { freemem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newId } from '@islet/contract'
-import type { Storage } from '../storage/storage.ts'
 import { Demand } from './demand.ts'
+import { giveRootAhead, type Plan, standsOn } from './roots-ahead.ts'
 import {
   CONNECT_TIMEOUT_MS,
   ShellClaim,
@@ -16,7 +19,6 @@ import {
   stopShell,
   type WaitingShell,
 } from './shells.ts'
-import { SpareLayers } from './spare-layers.ts'
 
 /** What a shell may cost at most, and which part of the free memory all of them may. */
 const SHELL_BYTES = 3 * 2 ** 20
@@ -29,6 +31,8 @@ const PATIENCE_MS = 1_000
 const RETRY_MS = 5_000
 /** How often the number is looked at while there are more than the floor. */
 const SHRINK_MS = 5_000
+/** Of how many claims the last ones say what the next ones will be for. */
+const ASKED = 16
 
 export interface WarmPoolOptions {
   min: number
@@ -46,12 +50,14 @@ export class WarmPool {
   readonly #parts: ShellParts
   readonly #options: WarmPoolOptions
   readonly #demand = new Demand()
-  readonly #layers: SpareLayers
+  /** The latest last. */
+  #asked: (Plan | undefined)[] = []
   /** The oldest first. */
   readonly #ready: WaitingShell[] = []
   readonly #ending = new Set<Promise<void>>()
   readonly #closing = new AbortController()
   #filling: Promise<void> | undefined
+  #making: { plan: Plan | undefined; done: Promise<void> } | undefined
   #fillSoon: NodeJS.Timeout | undefined
   #shrinking: NodeJS.Timeout | undefined
   #started = false
@@ -59,42 +65,46 @@ export class WarmPool {
   #claimedAt = 0
   #looked = { at: Number.NEGATIVE_INFINITY, shells: 0 }
 
-  constructor(parts: ShellParts & { storage: Storage }, options: WarmPoolOptions) {
+  constructor(parts: ShellParts, options: WarmPoolOptions) {
     this.#parts = parts
-    this.#layers = new SpareLayers(parts)
     // Where a shell cannot be started without its root there is nothing to keep warm.
     const isLate = parts.engine.capabilities.lateRoot === true
     const max = isLate ? options.max : 0
     this.#options = { min: Math.min(options.min, max), max }
   }
 
-  /** From now on shells are kept waiting. */
-  start(): void {
+  /** From now on shells are kept waiting, before anything was asked for with the root of the usual one. */
+  start(usual: Plan | undefined): void {
+    if (this.#closing.signal.aborted) return
     this.#started = true
+    if (this.#asked.length === 0) this.#asked.push(usual)
     this.#fill()
   }
 
-  /** One that waits, or else one that is started now. */
-  claim(): ShellClaim {
+  /** One that waits, with the root of this plan if there is such a one; or else one that is started now. */
+  claim(plan?: Plan): ShellClaim {
     this.#claimedAt = performance.now()
     this.#demand.count()
-    const ready = this.#takeAlive()
+    this.#asked = [...this.#asked, plan].slice(-ASKED)
+    const ready = this.#takeAlive(plan?.key)
     // Later it need not wait for a quiet moment.
     this.#fillSoon ??= setTimeout(() => {
       this.#fillSoon = undefined
       this.#fill()
     }, QUIET_MS).unref()
-    return new ShellClaim(this.#parts, { ready })
+    return new ShellClaim(this.#parts, { ready, isRooted: plan && ready?.ahead?.plan.key === plan.key })
   }
 
-  /** A layer of this size, empty or a copy of a saved one, if one waits. Hold it before it is used. */
-  takeLayer(limitBytes: number, over?: string): string | undefined {
-    return this.#options.max > 0 ? this.#layers.take(limitBytes, over) : undefined
-  }
-
-  /** No copy stays of what is deleted. */
-  forgetLayers(layers: readonly string[]): Promise<void> {
-    return this.#layers.forget(layers)
+  /** These layers are about to be deleted, and what stands on them goes before. Without layers: whatever was given ahead. */
+  async forget(layers?: readonly string[]): Promise<void> {
+    const isGone = (plan: Plan | undefined) => plan !== undefined && (!layers || standsOn(plan, layers))
+    this.#asked = this.#asked.filter((plan) => !isGone(plan))
+    // The one that is being made may be for it.
+    if (this.#making && isGone(this.#making.plan)) await this.#making.done
+    const gone = this.#ready.filter(({ ahead }) => isGone(ahead?.plan))
+    for (const waiting of gone) this.#ready.splice(this.#ready.indexOf(waiting), 1)
+    await Promise.all(gone.map((waiting) => this.#end(waiting)))
+    this.#fill()
   }
 
   info(): WarmPoolInfo {
@@ -116,14 +126,28 @@ export class WarmPool {
     await this.#filling
     for (const waiting of this.#ready.splice(0)) this.#end(waiting)
     await Promise.all(this.#ending)
-    await this.#layers.close()
   }
 
-  #takeAlive(): WaitingShell | undefined {
-    for (let waiting = this.#ready.shift(); waiting; waiting = this.#ready.shift()) {
+  #takeAlive(key: string | undefined): WaitingShell | undefined {
+    for (let waiting = this.#best(key); waiting; waiting = this.#best(key)) {
+      this.#ready.splice(this.#ready.indexOf(waiting), 1)
       if (waiting.guest.connected) return waiting
       this.#end(waiting)
     }
+  }
+
+  #best(key: string | undefined): WaitingShell | undefined {
+    const first = (wanted: string | undefined) => this.#ready.find(({ ahead }) => ahead?.plan.key === wanted)
+    return first(key) ?? first(undefined) ?? this.#ready[0]
+  }
+
+  /** Of what was asked for lately, what is most short among those that wait. */
+  #nextPlan(): Plan | undefined {
+    const lack = (plan: Plan | undefined) => {
+      const asked = this.#asked.filter((each) => each?.key === plan?.key).length / this.#asked.length
+      return asked * this.#target() - this.#ready.filter(({ ahead }) => ahead?.plan.key === plan?.key).length
+    }
+    return this.#asked.reduce((most, plan) => (lack(plan) > lack(most) ? plan : most), this.#asked[0])
   }
 
   #target(): number {
@@ -154,8 +178,10 @@ export class WarmPool {
     while (this.#started && this.#ready.length < this.#target()) {
       await this.#quiet()
       if (!this.#started) return
-      await this.#layers.fill(this.#target())
-      this.#ready.push(await this.#startOne())
+      const plan = this.#nextPlan()
+      const done = this.#startOne(plan).then((waiting) => void this.#ready.push(waiting))
+      this.#making = { plan, done: done.catch(() => {}) }
+      await done
       this.#isFailing = false
     }
   }
@@ -180,15 +206,26 @@ export class WarmPool {
     }
   }
 
-  async #startOne(): Promise<WaitingShell> {
+  async #startOne(plan: Plan | undefined): Promise<WaitingShell> {
     const waiting = await startShell(this.#parts, newId('shell'), { background: true })
     try {
       await waiting.guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS, signal: this.#closing.signal })
+      if (plan) await this.#giveRootAhead(waiting, plan)
       await this.#parts.tell('waits', waiting.shell)
       waiting.guest.events.once('disconnect', () => this.#drop(waiting))
       return waiting
     } catch (error) {
       await stopShell(this.#parts, waiting)
+      throw error
+    }
+  }
+
+  /** What cannot be made is not tried again before it is asked for. */
+  async #giveRootAhead(waiting: WaitingShell, plan: Plan): Promise<void> {
+    try {
+      await giveRootAhead(this.#parts, waiting, plan)
+    } catch (error) {
+      this.#asked = this.#asked.map((each) => (each?.key === plan.key ? undefined : each))
       throw error
     }
   }
@@ -211,21 +248,16 @@ export class WarmPool {
       const target = this.#target()
       const surplus = this.#ready.length - target
       if (surplus > 0) for (const waiting of this.#ready.splice(0, Math.ceil(surplus / 4))) this.#end(waiting)
-      this.#finish(this.#layers.trim(target))
       this.#scheduleShrink()
     }, SHRINK_MS).unref()
   }
 
-  #end(waiting: WaitingShell): void {
-    const ended = stopShell(this.#parts, waiting)
-    this.#finish(
-      ended.catch((error) => this.#parts.log.error({ error }, 'shell not removed; the next start does it')),
-    )
-  }
-
-  /** What `close` waits for. */
-  #finish(work: Promise<void>): void {
-    const ending = work.finally(() => this.#ending.delete(ending))
+  /** `close` waits for it too. */
+  #end(waiting: WaitingShell): Promise<void> {
+    const ending = stopShell(this.#parts, waiting)
+      .catch((error) => this.#parts.log.error({ error }, 'shell not removed; the next start does it'))
+      .finally(() => this.#ending.delete(ending))
     this.#ending.add(ending)
+    return ending
   }
 }

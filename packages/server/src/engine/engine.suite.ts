@@ -19,7 +19,7 @@ export function engineSuite(
     let harness: Harness
     before(async () => {
       harness = await open()
-      await harness.engine.start([])
+      await harness.engine.start(new Map())
     })
     after(async () => {
       await harness?.close()

@@ -79,6 +79,8 @@ export interface BindOptions {
   etc?: (place: Pick<Bound, 'address' | 'nameserver'>) => Record<string, string>
   /** A directory written by `saveMemory`: what ran then goes on. Only with `memoryCheckpoint`. */
   memory?: string
+  /** No record names the shell yet, and the one that will may want another root. Only with `lateRoot`. */
+  ahead?: boolean
 }
 
 /** What `bind` found out and the guest's files need. */
@@ -104,14 +106,17 @@ export interface Engine {
   readonly capabilities: EngineCapabilities
   /**
    * Makes the machine ready (bridge, firewall, cgroup) and takes away every shell, veth and cgroup of this instance that is not in
-   * `keep`. Answers with the ids of the kept shells that are still alive.
+   * `keep`: by their ids, the layers that their roots must have. Answers with the ids of the kept shells that are still alive.
    */
-  start(keep: readonly string[]): Promise<Set<string>>
+  start(keep: ReadonlyMap<string, string>): Promise<Set<string>>
   /** A fresh shell directory for `id`; listen on `linkDir/link.sock`, then call `prepare`. */
   allocate(id: string): Promise<Shell>
   /** Starts the guest behind its wall. Engines without `lateRoot` do that in `bind`. */
   prepare(shell: Shell, options?: PrepareOptions): Promise<void>
-  /** Gives the shell its root, name, limits and network. Fails whole: on an error, destroy the shell. */
+  /**
+   * Gives the shell its root, name, limits and network. Fails whole: on an error, destroy the shell. One that was bound `ahead` and
+   * not used may be bound again, and shows nothing of what it had.
+   */
   bind(shell: Shell, options: BindOptions): Promise<Bound>
   /** A shell this engine made before the server was restarted. Listen on its socket again, then call `ownSocket`. */
   adopt(id: string): Promise<Shell>

@@ -25,7 +25,7 @@ export interface ShellRecord {
   network?: true
   /** Its first process, once started. */
   process?: ProcessIdentity
-  /** The layer its workspace is made of; engine `process`. */
+  /** The layer its workspace is made of, engine `process`; or the one of the root that it was given ahead. */
   layer?: string
   createdAt: string
 }

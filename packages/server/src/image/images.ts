@@ -22,6 +22,8 @@ export interface ImagesOptions {
   imagesDir: string
   /** Names of the images that sandboxes and snapshots need. */
   inUse: () => Promise<Set<string>>
+  /** Whoever holds on to images that nobody uses lets go of them: before some are removed, and after. */
+  letGo?: () => Promise<void>
   log?: (line: string) => void
   /** The machine whose programs the runtime `host` is. */
   hostRoot?: string
@@ -35,7 +37,8 @@ interface MakeOptions extends ImportOptions {
 /** How long a look at the machine's /etc holds: a hundred creates at once need only one. */
 const HOST_CHECK_MS = 1000
 
-export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' }: ImagesOptions): Images {
+export function createImages(options: ImagesOptions): Images {
+  const { imagesDir, inUse, letGo = async () => {}, log = () => {}, hostRoot = '/' } = options
   mkdirSync(imagesDir, { recursive: true })
   chmodSync(imagesDir, 0o700)
   const catalog = openCatalog(imagesDir)
@@ -170,11 +173,16 @@ export function createImages({ imagesDir, inUse, log = () => {}, hostRoot = '/' 
     make,
     directory: (name) => join(imagesDir, name),
     async remove(runtimeOrImage) {
-      await removeAll(await locked(() => takeAway(garbage, runtimeOrImage)))
+      await letGo()
+      const paths = await locked(() => takeAway(garbage, runtimeOrImage))
+      await letGo()
+      await removeAll(paths)
     },
     async collect() {
       await host().catch(() => {})
+      await letGo()
       const { removed, paths } = await locked(() => sweep(garbage))
+      await letGo()
       return { removed, freedBytes: await removeAll(paths) }
     },
   }

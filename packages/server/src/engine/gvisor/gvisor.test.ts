@@ -11,7 +11,7 @@ if (skip) {
   await sweepDeadInstances()
   engineSuite(gvisorCapabilities({ quota: false }), openGvisor, async (nameserver, allowRanges) => {
     const harness = await openGvisor({ nameservers: [{ address: nameserver }], allowRanges })
-    await harness.engine.start([])
+    await harness.engine.start(new Map())
     return harness
   })
 }

@@ -24,7 +24,7 @@ export class GvisorEngine extends WallEngine {
     this.capabilities = gvisorCapabilities(options.warden)
   }
 
-  override async start(keep: readonly string[]): Promise<Set<string>> {
+  override async start(keep: ReadonlyMap<string, string>): Promise<Set<string>> {
     await mkdir(runscRoot(this.instance.runDir), { recursive: true, mode: 0o700 })
     return super.start(keep)
   }

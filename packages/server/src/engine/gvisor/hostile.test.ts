@@ -22,7 +22,7 @@ describe('a hostile sandbox with isolation gvisor', { skip: await whyNoGvisor() 
   before(async () => {
     await sweepDeadInstances()
     harness = await openGvisor()
-    await harness.engine.start([])
+    await harness.engine.start(new Map())
   })
   after(() => harness.close())
 

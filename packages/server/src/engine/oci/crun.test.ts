@@ -19,7 +19,7 @@ if (problems.length > 0) {
     () => openOci({ runtime: 'crun' }),
     async (nameserver, allowRanges) => {
       const harness = await openOci({ runtime: 'crun', nameservers: [{ address: nameserver }], allowRanges })
-      await harness.engine.start([])
+      await harness.engine.start(new Map())
       return harness
     },
   )

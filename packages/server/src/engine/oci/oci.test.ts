@@ -12,7 +12,7 @@ if (problems.length > 0) {
   await sweepDeadInstances()
   engineSuite(ociCapabilities({ quota: false }), openOci, async (nameserver, allowRanges) => {
     const harness = await openOci({ nameservers: [{ address: nameserver }], allowRanges })
-    await harness.engine.start([])
+    await harness.engine.start(new Map())
     return harness
   })
 }

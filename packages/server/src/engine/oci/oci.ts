@@ -40,7 +40,7 @@ export class OciEngine extends WallEngine {
     this.capabilities = ociCapabilities(options.warden)
   }
 
-  override async start(keep: readonly string[]): Promise<Set<string>> {
+  override async start(keep: ReadonlyMap<string, string>): Promise<Set<string>> {
     await this.#makeSkeleton()
     return super.start(keep)
   }
@@ -87,6 +87,9 @@ export class OciEngine extends WallEngine {
         network: plugged?.network,
         etc,
       })
+      // Until then a server that finds it knows it by the layer that it had before, or by none.
+      if (options.ahead || record.layer !== undefined)
+        this.shells.write(Object.assign(record, { layer: options.root.layer }))
       return { ...plugged?.bound, hasEtc: hasEtc === 1 }
     })
   }

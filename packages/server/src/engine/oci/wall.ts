@@ -71,14 +71,15 @@ export abstract class WallEngine implements Engine {
   /** The ids of shells that the runtime remembers. */
   protected abstract remembered(): Promise<string[]>
 
-  async start(keep: readonly string[]): Promise<Set<string>> {
+  async start(keep: ReadonlyMap<string, string>): Promise<Set<string>> {
     await killRuntimes(this.instance.runDir)
     const alive = new Set<string>()
     for (const id of await this.shells.list()) {
       const record = this.shells.read(id)
       // A server that was told to use another isolation cannot go on with what the one before made.
       if (record?.index === undefined || record.isolation !== this.#isolation) continue
-      if (!keep.includes(id) || !(await this.#isUsable(record))) continue
+      const layer = keep.get(id)
+      if (layer === undefined || !(await this.#isUsable(record, layer))) continue
       this.#records.set(id, record)
       this.#ranges.hold(record.index)
       alive.add(id)
@@ -209,7 +210,8 @@ export abstract class WallEngine implements Engine {
   }
 
   /** It lives, and a server before gave it its root: the records of a sandbox name its shell before that. */
-  async #isUsable({ process, index }: ShellRecord): Promise<boolean> {
+  async #isUsable({ process, index, layer: given }: ShellRecord, layer: string): Promise<boolean> {
+    if (given !== undefined && given !== layer) return false
     if (!(await isShellProcess(process, this.#ranges.uidBase(index!)))) return false
     return this.capabilities.lateRoot !== true || hasRoot(process!)
   }

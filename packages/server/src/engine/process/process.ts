@@ -43,7 +43,7 @@ export class ProcessEngine implements Engine {
     this.#shells = new Shells(instance.runDir, guest)
   }
 
-  async start(keep: readonly string[]): Promise<Set<string>> {
+  async start(keep: ReadonlyMap<string, string>): Promise<Set<string>> {
     if (process.platform !== 'linux') {
       throw new IsletError('not_supported', `The guest is a Linux program; this is ${process.platform}.`, {
         hint: 'Run Islet on Linux, or in a Linux virtual machine.',
@@ -56,7 +56,7 @@ export class ProcessEngine implements Engine {
     const alive = new Set<string>()
     for (const id of await this.#shells.list()) {
       const record = this.#shells.read(id)
-      if (record?.process && keep.includes(id) && (await isRunning(record.process))) {
+      if (record?.process && keep.has(id) && (await isRunning(record.process))) {
         this.#records.set(id, record)
         alive.add(id)
         continue

@@ -69,6 +69,7 @@ export async function bind(harness: Harness, shell: Shell, options: BoxOptions =
     limits: options.limits ?? LIMITS,
     network: options.network ?? { enabled: false },
     memory: options.memory,
+    ahead: options.ahead,
   })
 }
 

@@ -25,7 +25,7 @@ export async function leftovers({ title, module, open, record, skip }: Leftovers
   describe(title, skip ? { skip } : {}, () => {
     it('is nothing of a destroyed sandbox', async () => {
       const harness = await openHarness()
-      await harness.engine.start([])
+      await harness.engine.start(new Map())
       await using _anchor = await openBox(harness, ON)
       const before = await tracesOf(harness.instance)
       const boxes = await Promise.all([openBox(harness, ON), openBox(harness, ON), openBox(harness)])
@@ -41,12 +41,12 @@ export async function leftovers({ title, module, open, record, skip }: Leftovers
     it('is nothing of what an earlier server left', async () => {
       const harness = await openHarness()
       const { instance } = harness
-      await harness.engine.start([])
+      await harness.engine.start(new Map())
       const box = await openBox(harness, ON)
       await box.link.close()
       const stray = await plant(instance, record)
       const engine = await harness.restart()
-      assert.deepEqual(await engine.start([]), new Set())
+      assert.deepEqual(await engine.start(new Map()), new Set())
       assert.equal(await exit(stray), 'SIGKILL')
       const left = await tracesOf(instance)
       assert.deepEqual(
@@ -64,7 +64,7 @@ export async function leftovers({ title, module, open, record, skip }: Leftovers
       import { ${open} } from ${JSON.stringify(module.href)}
       import { openBox } from ${JSON.stringify(new URL('./harness.ts', import.meta.url).href)}
       const harness = await ${open}()
-      await harness.engine.start([])
+      await harness.engine.start(new Map())
       const box = await openBox(harness, { network: { enabled: true } })
       await harness.engine.freeze((await openBox(harness)).shell)
       const { release, ...instance } = harness.instance

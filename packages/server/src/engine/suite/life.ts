@@ -6,7 +6,7 @@ import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isRunning, signal } from '../proc.ts'
 import type { Gaps } from './gaps.ts'
-import { bind, boxOf, firstProcess, type Harness, newId, openBox } from './harness.ts'
+import { type Box, bind, boxOf, firstProcess, type Harness, newId, openBox } from './harness.ts'
 import { TestLink } from './link.ts'
 
 export function life(harness: () => Harness, gaps: Gaps): void {
@@ -29,10 +29,35 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     const bound = await openBox(harness())
     await Promise.all([link.close(), bound.link.close()])
     const next = await harness().restart()
-    assert.deepEqual(await next.start([shell.id, bound.shell.id]), new Set([bound.shell.id]))
+    const keep = new Map([
+      [shell.id, 'lyr-any'],
+      [bound.shell.id, bound.root.layer],
+    ])
+    assert.deepEqual(await next.start(keep), new Set([bound.shell.id]))
     assert.equal(existsSync(shell.linkDir), false)
     await next.destroy(await next.adopt(bound.shell.id))
   })
+
+  it(
+    'is kept with the root that it was given ahead for who has that layer alone',
+    gaps.unless('lateRoot'),
+    async () => {
+      const boxes = await Promise.all([0, 1, 2].map(() => openBox(harness(), { ahead: true })))
+      const [right, wrong, again] = boxes as [Box, Box, Box]
+      const other = await harness().newRoot()
+      await bind(harness(), again.shell, { root: other })
+      await Promise.all(boxes.map(({ link }) => link.close()))
+      const next = await harness().restart()
+      const keep = new Map([
+        [right.shell.id, right.root.layer],
+        [wrong.shell.id, other.layer],
+        [again.shell.id, other.layer],
+      ])
+      assert.deepEqual(await next.start(keep), new Set([right.shell.id, again.shell.id]))
+      assert.equal(existsSync(wrong.shell.linkDir), false)
+      for (const { shell } of [right, again]) await next.destroy(await next.adopt(shell.id))
+    },
+  )
 
   it('gives what it started in the background an ordinary priority', async () => {
     await using box = await openBox(harness(), { background: true })
@@ -91,7 +116,7 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     const { bootId } = box.link
     await box.link.close()
     const engine = await harness().restart()
-    assert.deepEqual(await engine.start([box.shell.id]), new Set([box.shell.id]))
+    assert.deepEqual(await engine.start(new Map([[box.shell.id, box.root.layer]])), new Set([box.shell.id]))
     const shell = await engine.adopt(box.shell.id)
     assert.deepEqual(shell, box.shell)
     const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
@@ -107,7 +132,7 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     const box = await openBox(harness())
     await box.link.close()
     const engine = await harness().restart()
-    assert.deepEqual(await engine.start([]), new Set())
+    assert.deepEqual(await engine.start(new Map()), new Set())
     assert.equal(await engine.alive(box.shell), false)
     assert.equal(existsSync(box.shell.linkDir), false)
     await assert.rejects(engine.adopt(box.shell.id), { code: 'sandbox_lost' })
@@ -121,7 +146,10 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     await engine.destroy(box.shell)
     await box.link.close()
     assert.equal(await engine.alive(box.shell), false)
-    assert.deepEqual(await (await harness().restart()).start([box.shell.id]), new Set())
+    assert.deepEqual(
+      await (await harness().restart()).start(new Map([[box.shell.id, box.root.layer]])),
+      new Set(),
+    )
   })
 
   it('destroys a shell at any stage, and one that is gone', async () => {

@@ -155,7 +155,7 @@ export function memory(harness: () => Harness, gaps: Gaps): void {
     await harness().engine.destroy(box.shell)
     await box.link.close()
     const engine = await harness().restart()
-    assert.deepEqual(await engine.start([]), new Set())
+    assert.deepEqual(await engine.start(new Map()), new Set())
     await using woken = await wake(harness(), { root, memory: directory })
     const after = await ask(woken)
     assert.equal(after.secret, before.secret)

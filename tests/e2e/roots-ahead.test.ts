@@ -1,0 +1,112 @@
+// Shells that wait with a root: whoever asks for another gets another, and what was made ahead is nobody's and goes.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import type { CreateOptions, Sandbox } from 'islet'
+import { heldBy } from '../support/held.ts'
+import { say } from '../support/shell.ts'
+import { startSuite } from '../support/suite.ts'
+import { shellsDirectory, shellsOf, warm } from '../support/warm.ts'
+
+const suite = await startSuite({ env: { ISLET_WARM_MIN: '2', ISLET_WARM_MAX: '2' } })
+const { islet, server } = suite
+
+/** What a sandbox shows of how it was made. */
+const LOOK =
+  'hostname; cat /etc/hostname; df -B1 --output=size /dev/shm | tail -1 | tr -d " "; ls /sys/class/net; ls -A /workspace'
+
+test('who asks for what was not expected gets what was asked for, again and again', async () => {
+  const asked: [CreateOptions, string[]][] = [
+    [{}, ['lo']],
+    [{ resources: { memory: '128Mi' } }, ['lo']],
+    [{ network: { enabled: true } }, ['eth0', 'lo']],
+    [{ files: [{ path: '/workspace/note', content: 'x' }] }, ['lo', 'note']],
+  ]
+  for (const [options, rest] of [...asked, ...asked]) {
+    await warm(server)
+    await using sandbox = await suite.create(options)
+    const halfBytes = (options.resources ? 128 : 1024) * 2 ** 19
+    assert.deepEqual((await say(sandbox, LOOK)).split('\n'), [
+      sandbox.id,
+      sandbox.id,
+      `${halfBytes}`,
+      ...rest,
+    ])
+  }
+})
+
+test('what waits with a root has it, and who gets it has that layer', async () => {
+  await suite.create().then((sandbox) => sandbox.kill())
+  await warm(server)
+  const waiting = rootsAhead()
+  assert.ok(waiting.length > 0, 'some wait with a root')
+  await using sandbox = await suite.create()
+  await say(sandbox, 'echo mine > /workspace/file')
+  const taken = waiting.filter((layer) =>
+    read(join(server.dataDir, 'pool/layers', layer, 'root/workspace/file')),
+  )
+  assert.equal(taken.length, 1)
+})
+
+test('roots that nobody wanted leave no layer', async () => {
+  const source = await suite.create()
+  await say(source, 'echo one > /workspace/file')
+  const { id } = await source.createCheckpoint('one')
+  const made: Sandbox[] = [source]
+  for (let round = 0; round < 3; round++) {
+    await suite.create().then((sandbox) => sandbox.kill())
+    await warm(server)
+    made.push(
+      ...(await source.fork({ count: 3 })).map((fork) =>
+        fork.ok ? fork.sandbox : assert.fail(`${fork.error}`),
+      ),
+    )
+    await source.restoreCheckpoint(id)
+  }
+  for (const sandbox of made)
+    assert.equal(await say(sandbox, 'cat /workspace/file; hostname'), `one\n${sandbox.id}`)
+  await Promise.all(made.map((sandbox) => sandbox.kill()))
+  await islet.checkpoints.delete(id)
+  await warm(server)
+  const ours = rootsAhead().length
+  while (heldBy(server).layers > ours) await setTimeout(20)
+  assert.equal(heldBy(server).shells, 2)
+})
+
+test('an image can be removed although shells wait with it, and be made again', async () => {
+  await using tree = await mkdtempDisposable(join(tmpdir(), 'islet-image-'))
+  await mkdir(join(tree.path, 'etc'))
+  for (const content of ['one', 'one', 'two']) {
+    await writeFile(join(tree.path, 'content'), content)
+    await islet.images.import({ kind: 'directory', path: tree.path, name: 'passing' })
+    for (let round = 0; round < 3; round++) {
+      await warm(server)
+      await using sandbox = await suite.create({ runtime: 'passing' })
+      assert.equal(await sandbox.files.read('/content'), content)
+    }
+    await warm(server)
+    await islet.images.remove('passing')
+    await islet.images.collect()
+    await assert.rejects(suite.create({ runtime: 'passing' }), { code: 'runtime_not_found' })
+  }
+})
+
+/** The layers of the roots with which shells wait. */
+function rootsAhead(): string[] {
+  return shellsOf(server).flatMap((id) => {
+    const record = read(join(shellsDirectory(server), id, 'shell.json'))
+    return (record && JSON.parse(record).layer) ?? []
+  })
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
