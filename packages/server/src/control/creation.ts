@@ -173,7 +173,8 @@ export class Creation {
     }
     recorded.then(see, () => {})
     const limitBytes = fresh.resources.diskBytes
-    const layer = claim.ahead
+    const isMade = claim.ahead !== undefined || root.layer === saved?.state.root.layer
+    const layer = isMade
       ? undefined
       : makeLayer(storage, { layer: root.layer, over: saved?.state.root, limitBytes })
     const machine = startMachine(this.#fleet, fresh, claim, {

@@ -36,7 +36,8 @@ export async function fork(
   const saved = await fleet.inTurn(sandboxId, async () => {
     const record = await savable(fleet, sandboxId)
     options.signal?.throwIfAborted()
-    return saves.save(record, { writable: takesLayer })
+    const limitBytes = input.resources?.disk ?? record.resources.diskBytes
+    return saves.save(record, { takenOver: takesLayer ? { limitBytes } : undefined })
   })
   return await saves.using(saved, async () => {
     const one = (_: unknown, index: number) =>

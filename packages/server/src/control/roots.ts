@@ -13,15 +13,13 @@ export function rootOver(saved: Root, layer: string, storage: Storage): Root {
   return { layer, trees: saved.trees.map(over) }
 }
 
-/** An empty one over the saved one, or a clone of that, or that itself. */
+/** An empty one over the saved one, or a clone of that. */
 export async function makeLayer(
   storage: Storage,
   options: { layer: string; over?: Root; limitBytes: number },
 ): Promise<void> {
   const { layer, over, limitBytes } = options
-  if (layer === over?.layer) {
-    if (storage.capabilities.diskLimit) await storage.setLimit(layer, limitBytes)
-  } else if (over && clonesLayers(storage)) await storage.clone(over.layer, layer, { limitBytes })
+  if (over && clonesLayers(storage)) await storage.clone(over.layer, layer, { limitBytes })
   else await storage.create(layer, { limitBytes })
 }
 

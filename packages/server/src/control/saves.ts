@@ -28,8 +28,8 @@ const REMOVE_KEYS = 500
 
 export interface SaveOptions {
   name?: (saved: SavedRecord) => void
-  /** A sandbox will take over its layer. */
-  writable?: boolean
+  /** A sandbox with this limit will take over its layer. */
+  takenOver?: { limitBytes: number }
 }
 
 export class Saves {
@@ -61,7 +61,7 @@ export class Saves {
   }
 
   /** Call it in the turn of the sandbox. `name` writes who keeps it; without that, `discard` it. */
-  async save(record: SandboxRecord, { name, writable = false }: SaveOptions): Promise<SavedRecord> {
+  async save(record: SandboxRecord, { name, takenOver }: SaveOptions): Promise<SavedRecord> {
     const { db, storage } = this.#fleet
     const layer = newId('layer')
     const machine = await this.#fleet.machine(record.id)
@@ -87,7 +87,7 @@ export class Saves {
       const frozenMs = await this.#frozen(record, machine, wantsMemory, async () => {
         // Before the files: it may have to go on for a moment to be saved at all.
         memory = wantsMemory && (await this.#saveMemory(record, machine, making.id))
-        isDurable = (await storage.clone(record.root.layer, layer, { readOnly: !writable })).durable
+        isDurable = (await storage.clone(record.root.layer, layer, takenOver ?? { readOnly: true })).durable
         Object.assign(rows, this.#copyRows(making, record.id))
       })
       // What nobody names is gone after a power cut anyway.

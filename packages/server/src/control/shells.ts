@@ -85,6 +85,8 @@ interface ClaimOptions {
   /** Of one that is started. */
   id?: string
   link?: Link | undefined
+  /** Whoever claimed it is done, or has given up. */
+  onEnd?: () => void
 }
 
 /** A shell for one sandbox, whose record names it before it gets its root. One that nobody took goes with it. */
@@ -93,10 +95,13 @@ export class ShellClaim implements AsyncDisposable {
   /** The root that it has and that it was claimed for: the sandbox has to be the one it names. */
   readonly ahead: RootAhead | undefined
   readonly #parts: ShellParts
+  #onEnd: (() => void) | undefined
   #waiting: Promise<WaitingShell> | undefined
 
-  constructor(parts: ShellParts, { ready, isRooted, id = newId('shell'), link }: ClaimOptions = {}) {
+  constructor(parts: ShellParts, options: ClaimOptions = {}) {
+    const { ready, isRooted, id = newId('shell'), link, onEnd } = options
     this.id = ready?.shell.id ?? id
+    this.#onEnd = onEnd
     this.ahead = isRooted ? ready?.ahead : undefined
     this.#parts = parts
     this.#waiting = ready ? Promise.resolve(ready) : startShell(parts, this.id, { link })
@@ -112,6 +117,8 @@ export class ShellClaim implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#onEnd?.()
+    this.#onEnd = undefined
     const waiting = await this.#waiting?.catch(() => undefined)
     this.#waiting = undefined
     if (waiting) await stopShell(this.#parts, waiting)

@@ -24,7 +24,7 @@ import {
 const SHELL_BYTES = 3 * 2 ** 20
 const MEMORY_SHARE = 1 / 8
 const LOOK_MS = 1_000
-/** Whoever claims one is likely to use it now, or to claim another: its work goes first, unless that does not end. */
+/** Whoever got one is likely to use it now, or to claim another: its work goes first, unless that does not end. */
 const QUIET_MS = 20
 const PATIENCE_MS = 1_000
 /** After one that could not be started, or died. */
@@ -62,7 +62,8 @@ export class WarmPool {
   #shrinking: NodeJS.Timeout | undefined
   #started = false
   #isFailing = false
-  #claimedAt = 0
+  #claims = 0
+  #quietSince = 0
   #looked = { at: Number.NEGATIVE_INFINITY, shells: 0 }
 
   constructor(parts: ShellParts, options: WarmPoolOptions) {
@@ -83,7 +84,6 @@ export class WarmPool {
 
   /** One that waits, with the root of this plan if there is such a one; or else one that is started now. */
   claim(plan?: Plan): ShellClaim {
-    this.#claimedAt = performance.now()
     this.#demand.count()
     this.#asked = [...this.#asked, plan].slice(-ASKED)
     const ready = this.#takeAlive(plan?.key)
@@ -92,7 +92,8 @@ export class WarmPool {
       this.#fillSoon = undefined
       this.#fill()
     }, QUIET_MS).unref()
-    return new ShellClaim(this.#parts, { ready, isRooted: plan && ready?.ahead?.plan.key === plan.key })
+    const isRooted = plan && ready?.ahead?.plan.key === plan.key
+    return new ShellClaim(this.#parts, { ready, isRooted, onEnd: this.#begun() })
   }
 
   /** These layers are about to be deleted, and what stands on them goes before. Without layers: whatever was given ahead. */
@@ -126,6 +127,15 @@ export class WarmPool {
     await this.#filling
     for (const waiting of this.#ready.splice(0)) this.#end(waiting)
     await Promise.all(this.#ending)
+  }
+
+  /** Answers with what ends it. */
+  #begun(): () => void {
+    this.#claims++
+    return () => {
+      this.#claims--
+      this.#quietSince = performance.now()
+    }
   }
 
   #takeAlive(key: string | undefined): WaitingShell | undefined {
@@ -200,7 +210,7 @@ export class WarmPool {
     const { signal } = this.#closing
     const since = performance.now()
     while (performance.now() < since + PATIENCE_MS) {
-      const left = this.#claimedAt + QUIET_MS - performance.now()
+      const left = this.#claims > 0 ? QUIET_MS : this.#quietSince + QUIET_MS - performance.now()
       if (left <= 0) return
       await sleep(left, undefined, { signal, ref: false })
     }
