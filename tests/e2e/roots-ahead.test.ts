@@ -1,7 +1,7 @@
 // Shells that wait with a root: whoever asks for another gets another, and what was made ahead is nobody's and goes.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtempDisposable, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -93,6 +93,22 @@ test('an image can be removed although shells wait with it, and be made again', 
     await islet.images.collect()
     await assert.rejects(suite.create({ runtime: 'passing' }), { code: 'runtime_not_found' })
   }
+})
+
+test('an image that is damaged does not hold up the pool', async () => {
+  await using tree = await mkdtempDisposable(join(tmpdir(), 'islet-image-'))
+  await mkdir(join(tree.path, 'etc'))
+  await writeFile(join(tree.path, 'content'), 'to be lost')
+  const { name } = await islet.images.import({ kind: 'directory', path: tree.path, name: 'damaged' })
+  await warm(server)
+  await rm(join(server.dataDir, 'images', name, 'root'), { recursive: true })
+  for (let round = 0; round < 3; round++) {
+    await assert.rejects(suite.create({ runtime: 'damaged' }), { code: 'engine_unavailable' })
+    await warm(server)
+  }
+  assert.ok(!server.output.includes('no shell could be started ahead'))
+  await using sandbox = await suite.create()
+  assert.equal(await say(sandbox, 'hostname'), sandbox.id)
 })
 
 /** The layers of the roots with which shells wait. */

@@ -105,7 +105,7 @@ export class WarmPool {
     const gone = this.#ready.filter(({ ahead }) => isGone(ahead?.plan))
     for (const waiting of gone) this.#ready.splice(this.#ready.indexOf(waiting), 1)
     await Promise.all(gone.map((waiting) => this.#end(waiting)))
-    this.#fill()
+    if (gone.length > 0) this.#fill()
   }
 
   info(): WarmPoolInfo {
@@ -189,7 +189,9 @@ export class WarmPool {
       await this.#quiet()
       if (!this.#started) return
       const plan = this.#nextPlan()
-      const done = this.#startOne(plan).then((waiting) => void this.#ready.push(waiting))
+      const done = this.#startOne(plan).then((waiting) => {
+        if (waiting) this.#ready.push(waiting)
+      })
       this.#making = { plan, done: done.catch(() => {}) }
       await done
       this.#isFailing = false
@@ -216,11 +218,13 @@ export class WarmPool {
     }
   }
 
-  async #startOne(plan: Plan | undefined): Promise<WaitingShell> {
+  /** Undefined: it could not have this root. */
+  async #startOne(plan: Plan | undefined): Promise<WaitingShell | undefined> {
     const waiting = await startShell(this.#parts, newId('shell'), { background: true })
     try {
       await waiting.guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS, signal: this.#closing.signal })
-      if (plan) await this.#giveRootAhead(waiting, plan)
+      if (plan && !(await this.#hasRootAhead(waiting, plan)))
+        return void (await stopShell(this.#parts, waiting))
       await this.#parts.tell('waits', waiting.shell)
       waiting.guest.events.once('disconnect', () => this.#drop(waiting))
       return waiting
@@ -230,13 +234,15 @@ export class WarmPool {
     }
   }
 
-  /** What cannot be made is not tried again before it is asked for. */
-  async #giveRootAhead(waiting: WaitingShell, plan: Plan): Promise<void> {
+  /** What cannot be made is not tried again before it is asked for; others do not wait for that. */
+  async #hasRootAhead(waiting: WaitingShell, plan: Plan): Promise<boolean> {
     try {
       await giveRootAhead(this.#parts, waiting, plan)
+      return true
     } catch (error) {
       this.#asked = this.#asked.map((each) => (each?.key === plan.key ? undefined : each))
-      throw error
+      this.#parts.log.warn({ error }, 'no root could be given ahead')
+      return false
     }
   }
 
