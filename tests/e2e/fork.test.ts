@@ -104,6 +104,22 @@ test('a fork knows who it is wherever its /etc leads', async () => {
   await child!.kill()
 })
 
+test('an only fork has the files of its parent and a limit of its own, and each goes its own way', async () => {
+  await using small = await suite.create({ resources: { disk: '64Mi' } })
+  await say(small, 'echo theirs > /workspace/file')
+  await using child = await small.fork({ resources: { disk: '256Mi' } })
+  await say(child, 'head -c 100M /dev/urandom > /workspace/large; echo mine > /workspace/file')
+  assert.equal(await say(small, 'cat /workspace/file; ls /workspace'), 'theirs\nfile')
+  await using tiny = await child.fork({ resources: { disk: '32Mi' } })
+  assert.equal(await say(tiny, 'cat /workspace/file; stat -c %s /workspace/large'), `mine\n${100 * 2 ** 20}`)
+  assert.match(
+    (await tiny.exec.run('head -c 100M /dev/urandom > /workspace/more')).stderr,
+    /No space left|quota/i,
+  )
+  await child.kill()
+  assert.equal(await say(tiny, 'cat /workspace/file'), 'mine')
+})
+
 test('a command that runs in the parent goes on, and does not run in the fork', async () => {
   await using source = await suite.create()
   const running = source.exec.run('while [ ! -e /tmp/stop ]; do echo >> /tmp/count; done; wc -l < /tmp/count')
