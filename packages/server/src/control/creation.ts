@@ -159,8 +159,10 @@ export class Creation {
     const isPassing = saved !== undefined && !this.#options.saves.table.isNamed(saved.id)
     const plan = isPassing || memory ? undefined : planOf(made, saved?.state.root)
     await using claim = options.shell ?? warm.claim(plan)
-    const fresh = recordFor(claim, made)
-    const { root } = fresh
+    const ready = claim.ahead?.layer ?? (saved ? undefined : warm.takeLayer(made.resources.diskBytes))
+    const id = claim.ahead?.id ?? made.id
+    const root = ready ? { ...made.root, layer: ready } : made.root
+    const fresh: SandboxRecord = { ...made, id, shell: claim.id, root }
     // While its computer is being made: what is cut off before it is recorded, nobody holds and the next start removes.
     const recorded = db.beforeNext(() => {
       table.save(fresh)
@@ -173,10 +175,10 @@ export class Creation {
     }
     recorded.then(see, () => {})
     const limitBytes = fresh.resources.diskBytes
-    const isMade = claim.ahead !== undefined || root.layer === saved?.state.root.layer
-    const layer = isMade
-      ? undefined
-      : makeLayer(storage, { layer: root.layer, over: saved?.state.root, limitBytes })
+    const layer =
+      ready || root.layer === saved?.state.root.layer
+        ? undefined
+        : makeLayer(storage, { layer: root.layer, over: saved?.state.root, limitBytes })
     const machine = startMachine(this.#fleet, fresh, claim, {
       layer,
       memory,
@@ -268,10 +270,4 @@ export class Creation {
   #get(id: string): Sandbox {
     return toSandbox(this.#fleet.record(id))
   }
-}
-
-/** Who is the one that its shell says. */
-function recordFor({ id: shell, ahead }: ShellClaim, made: SandboxRecord): SandboxRecord {
-  if (!ahead) return { ...made, shell }
-  return { ...made, shell, id: ahead.id, root: { ...made.root, layer: ahead.layer } }
 }

@@ -2,13 +2,14 @@
 // checkpoint and fork. A shell leaves the pool once, for one sandbox or to be destroyed, and never comes back.
 //
 // Most wait with the root of a sandbox like those that were asked for lately (roots-ahead.ts), in the same proportions; forks,
-// restores and wakes ask for none. Who finds none with the right root gets one without, or else one that is given another.
+// restores and wakes ask for none. Who finds none with the right root gets one without, or else one that is given another; for
+// them a few empty layers wait.
 //
 // How many wait follows from what was asked for lately, between a floor and a ceiling; the ceiling is lower when memory is short.
 // They are made one after another and behind all other work. They end with the server: a crashed one's are removed by the next.
 import { freemem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { newId } from '@islet/contract'
+import { DEFAULTS, newId } from '@islet/contract'
 import { Demand } from './demand.ts'
 import { giveRootAhead, type Plan, standsOn } from './roots-ahead.ts'
 import {
@@ -33,6 +34,8 @@ const RETRY_MS = 5_000
 const SHRINK_MS = 5_000
 /** Of how many claims the last ones say what the next ones will be for. */
 const ASKED = 16
+/** Empty layers that wait, of the ordinary size. */
+const LAYERS = 2
 
 export interface WarmPoolOptions {
   min: number
@@ -54,6 +57,7 @@ export class WarmPool {
   #asked: (Plan | undefined)[] = []
   /** The oldest first. */
   readonly #ready: WaitingShell[] = []
+  readonly #layers: string[] = []
   readonly #ending = new Set<Promise<void>>()
   readonly #closing = new AbortController()
   #filling: Promise<void> | undefined
@@ -78,7 +82,7 @@ export class WarmPool {
   start(usual: Plan | undefined): void {
     if (this.#closing.signal.aborted) return
     this.#started = true
-    if (this.#asked.length === 0) this.#asked.push(usual)
+    if (this.#asked.length === 0) this.#asked.push(usual, usual)
     this.#fill()
   }
 
@@ -94,6 +98,11 @@ export class WarmPool {
     }, QUIET_MS).unref()
     const isRooted = plan && ready?.ahead?.plan.key === plan.key
     return new ShellClaim(this.#parts, { ready, isRooted, onEnd: this.#begun() })
+  }
+
+  /** An empty layer of this size, if one waits. Hold it before it is used. */
+  takeLayer(limitBytes: number): string | undefined {
+    return limitBytes === DEFAULTS.diskBytes ? this.#layers.shift() : undefined
   }
 
   /** These layers are about to be deleted, and what stands on them goes before. Without layers: whatever was given ahead. */
@@ -127,6 +136,7 @@ export class WarmPool {
     await this.#filling
     for (const waiting of this.#ready.splice(0)) this.#end(waiting)
     await Promise.all(this.#ending)
+    for (const layer of this.#layers.splice(0)) await this.#parts.storage.delete(layer)
   }
 
   /** Answers with what ends it. */
@@ -151,13 +161,15 @@ export class WarmPool {
     return first(key) ?? first(undefined) ?? this.#ready[0]
   }
 
-  /** Of what was asked for lately, what is most short among those that wait. */
+  /** Of what was asked for lately, what is most short among those that wait. What was asked for once may have been all. */
   #nextPlan(): Plan | undefined {
+    const times = (plan: Plan | undefined) => this.#asked.filter((each) => each?.key === plan?.key).length
+    const expected = this.#asked.map((plan) => (times(plan) > 1 ? plan : undefined))
     const lack = (plan: Plan | undefined) => {
-      const asked = this.#asked.filter((each) => each?.key === plan?.key).length / this.#asked.length
-      return asked * this.#target() - this.#ready.filter(({ ahead }) => ahead?.plan.key === plan?.key).length
+      const share = expected.filter((each) => each?.key === plan?.key).length / expected.length
+      return share * this.#target() - this.#ready.filter(({ ahead }) => ahead?.plan.key === plan?.key).length
     }
-    return this.#asked.reduce((most, plan) => (lack(plan) > lack(most) ? plan : most), this.#asked[0])
+    return expected.reduce((most, plan) => (lack(plan) > lack(most) ? plan : most), expected[0])
   }
 
   #target(): number {
@@ -188,6 +200,7 @@ export class WarmPool {
     while (this.#started && this.#ready.length < this.#target()) {
       await this.#quiet()
       if (!this.#started) return
+      if (this.#layers.length < LAYERS) this.#layers.push(await this.#newLayer())
       const plan = this.#nextPlan()
       const done = this.#startOne(plan).then((waiting) => {
         if (waiting) this.#ready.push(waiting)
@@ -216,6 +229,12 @@ export class WarmPool {
       if (left <= 0) return
       await sleep(left, undefined, { signal, ref: false })
     }
+  }
+
+  async #newLayer(): Promise<string> {
+    const layer = newId('layer')
+    await this.#parts.storage.create(layer, { limitBytes: DEFAULTS.diskBytes })
+    return layer
   }
 
   /** Undefined: it could not have this root. */
