@@ -25,6 +25,7 @@ const MARKS = ['<!-- board -->', '<!-- /board -->'] as const
 
 /** What the README shows besides what has a budget. */
 const SHOWN = [
+  'create-unlike-first',
   'interactive-sequential',
   'interactive-staggered',
   'interactive-burst',

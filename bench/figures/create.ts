@@ -12,7 +12,8 @@ const POOL = 4
 export const createFigure: Figure = {
   method:
     'One sandbox after another is made, runs `true` and is removed, after 100 that do not count; removal has its own line. Cold: a server whose pool is off. ' +
-    'Warm: a server with 4 shells waiting, each sample begins when all 4 are ready. From a snapshot: the same with a snapshot that ' +
+    'Warm: a server with 4 shells waiting, each sample begins when all 4 are ready; as every sample asks for the same, they wait with the root of such a ' +
+    'sandbox. Not like those before: each asks for another size of memory, so no root that waits is the right one. From a snapshot: all from one snapshot that ' +
     'has a file of its own. Docker: `docker run --rm` of `true` on the same root filesystem. Floor: cold, `crun run` (or ' +
     '`runc run`) of `true` on a prepared bundle; warm, a bare `posix_spawn` of `true` through a unix socket.',
 
@@ -59,6 +60,22 @@ export const createFigure: Figure = {
         note: '`docker run`; `posix_spawn`',
       },
     )
+    let memoryMi = 512
+    const unlike = await measure(
+      'create, warm, not like those before',
+      size,
+      () => server.create({ resources: { memory: `${memoryMi++}Mi` } }),
+      () => server.filled(),
+    )
+    rows.push({
+      id: 'create-unlike-first',
+      figure: 'create, warm, not like those before, to first result',
+      unit: 'ms',
+      islet: unlike.first.summary(),
+      docker: dockerRun,
+      floor: bareSpawn,
+      note: '`docker run`; `posix_spawn`',
+    })
     const source = await server.create()
     await ran(source, 'echo saved > note')
     const snapshot = await source.createSnapshot()
