@@ -1,6 +1,6 @@
 // Shells that wait with a root: whoever asks for another gets another, and what was made ahead is nobody's and goes.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtempDisposable, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +13,7 @@ import { startSuite } from '../support/suite.ts'
 import { shellsDirectory, shellsOf, warm } from '../support/warm.ts'
 
 const suite = await startSuite({ env: { ISLET_WARM_MIN: '2', ISLET_WARM_MAX: '2' } })
+const stacked = await startSuite({ env: { ISLET_WARM_MIN: '2', ISLET_WARM_MAX: '2', ISLET_STORAGE: 'copy' } })
 const { islet, server } = suite
 
 /** What a sandbox shows of how it was made. */
@@ -72,8 +73,8 @@ test('roots that nobody wanted leave no layer', async () => {
   await Promise.all(made.map((sandbox) => sandbox.kill()))
   await islet.checkpoints.delete(id)
   await warm(server)
-  const ours = rootsAhead().length
-  while (heldBy(server).layers > ours) await setTimeout(20)
+  // Two that are empty wait as well.
+  await until(() => heldBy(server).layers <= rootsAhead().length + 2)
   assert.equal(heldBy(server).shells, 2)
 })
 
@@ -111,8 +112,34 @@ test('an image that is damaged does not hold up the pool', async () => {
   assert.equal(await say(sandbox, 'hostname'), sandbox.id)
 })
 
+test('where layers lie on each other, roots that wait go before what they stand on', async () => {
+  const source = await stacked.create()
+  await say(source, 'echo saved > /workspace/file')
+  const { id } = await source.createSnapshot({ tag: 'below' })
+  await source.kill()
+  for (let round = 0; round < 4; round++) {
+    await warm(stacked.server)
+    await using sandbox = await stacked.islet.sandboxes.create({ snapshot: 'below' })
+    assert.equal(await say(sandbox, 'cat /workspace/file; hostname'), `saved\n${sandbox.id}`)
+  }
+  await warm(stacked.server)
+  assert.ok(rootsAhead(stacked).length > 0, 'some wait with a root')
+  await stacked.islet.snapshots.delete(id)
+  await until(() => globSync(join(stacked.server.dataDir, 'pool/layers/*/root/workspace/file')).length === 0)
+  await warm(stacked.server)
+  await using sandbox = await stacked.create()
+  assert.equal(await say(sandbox, 'ls -A /workspace; hostname'), sandbox.id)
+})
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let left = 1_000; !isSo(); left--) {
+    assert.ok(left > 0, `${isSo} within 20 s`)
+    await setTimeout(20)
+  }
+}
+
 /** The layers of the roots with which shells wait. */
-function rootsAhead(): string[] {
+function rootsAhead({ server } = suite): string[] {
   return shellsOf(server).flatMap((id) => {
     const record = read(join(shellsDirectory(server), id, 'shell.json'))
     return (record && JSON.parse(record).layer) ?? []

@@ -39,7 +39,7 @@ test('a hundred creates at once from a warm pool share nothing, and all are gone
   assert.ok(seen.every(({ shell }) => waiting.has(shell)))
   for (const [n, sandbox] of sandboxes.entries()) assert.equal(await say(sandbox, 'cat /tmp/mine'), `${n}`)
   await Promise.all(sandboxes.map((sandbox) => sandbox.kill()))
-  assert.ok(heldBy(large.server).layers <= 100, 'only layers that wait are left')
+  assert.ok(heldBy(large.server).layers <= 102, 'only layers that wait, for shells and without, are left')
   const left = shellsOf(large.server)
   assert.deepEqual(
     seen.filter(({ shell }) => left.includes(shell)),

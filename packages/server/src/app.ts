@@ -120,7 +120,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const images = createImages({
     imagesDir: config.imageDir,
     inUse: async () => sandboxes.imagesInUse(),
-    letGo: () => fleet.warm.forget(),
+    alone: (work) => fleet.warm.withoutRoots(work),
     log: (line) => log.info(line),
   })
   const { maxSandboxes, defaultRuntime } = config
@@ -187,11 +187,11 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   cleanup.add(() => previews.close({ timeoutMs: 0 }))
   await previews.start()
   const collects = config.imageDir === join(instance.dataDir, 'images')
-  const prepared = engine.capabilities.wall === true ? prepareImages(images, { collects }) : Promise.resolve()
-  const warmed = prepared
-    .catch((error) => log.warn({ error }, 'images not prepared'))
-    .then(() => sandboxes.keepWarm())
-  cleanup.add(() => warmed)
+  const hasImages = engine.capabilities.wall === true
+  const prepared = (hasImages ? prepareImages(images, sandboxes, { collects }) : sandboxes.keepWarm()).catch(
+    (error) => log.warn({ error }, 'images not prepared'),
+  )
+  cleanup.add(() => prepared)
   const served = await serveApi(api, { host: config.host, port: config.port })
   previews.servedAt(served.port)
   const drain = { timeoutMs: config.drainTimeoutMs }
@@ -215,7 +215,15 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
  * Makes the host image, so that the first sandbox does not wait for it, and removes what nothing needs: only where no other
  * server's sandboxes can stand on an image that this one does not know to be in use.
  */
-async function prepareImages(images: Images, options: { collects: boolean }): Promise<void> {
-  await images.resolve('host')
+async function prepareImages(
+  images: Images,
+  sandboxes: Sandboxes,
+  options: { collects: boolean },
+): Promise<void> {
+  try {
+    await images.resolve('host')
+  } finally {
+    await sandboxes.keepWarm()
+  }
   if (options.collects) await images.collect()
 }

@@ -44,8 +44,8 @@ export interface CreateOptions {
   signal?: AbortSignal
   /** One that was claimed for it before; else one is claimed when it is needed. */
   shell?: ShellClaim
-  /** It alone begins as what was saved, and takes over the layer of that. */
-  takesLayer?: boolean
+  /** It alone begins as what was saved, and takes over the layer of that, which has this limit. */
+  takesLayer?: { limitBytes: number }
   /** Called with its id while its computer is being made, if one is made. */
   beside?: (id: string) => void
 }
@@ -54,7 +54,7 @@ type CreateInput = CreateSandboxParsed | CopySandboxParsed
 /** Where it comes from. */
 export type Given = Pick<SandboxRecord, 'origin'> & Partial<SandboxRecord>
 
-interface MakeOptions extends Pick<CreateOptions, 'signal' | 'shell' | 'beside'> {
+interface MakeOptions extends Omit<CreateOptions, 'idempotencyKey'> {
   /** In the transaction that acknowledges it. */
   commit?: (id: string) => void
 }
@@ -101,21 +101,23 @@ export class Creation {
     )
   }
 
-  #copy(saved: SavedRecord, input: CopySandboxParsed, given: Given, takesLayer = false): Base {
+  #copy(
+    saved: SavedRecord,
+    input: CopySandboxParsed,
+    given: Given,
+    takesLayer?: CreateOptions['takesLayer'],
+  ): Base {
     const { storage } = this.#fleet
-    const layer = newId('layer')
+    const own = newId('layer')
     // What it was saved with may be another than what it runs with now.
     const { engine, isolation } = this.#fleet.engine.capabilities
     return {
       saved,
-      record: (flat = saved) =>
-        copyRecord(flat, input, {
-          engine,
-          isolation,
-          ...given,
-          storage,
-          layer: takesLayer ? flat.state.root.layer : layer,
-        }),
+      record: (flat = saved) => {
+        const isTaken = takesLayer !== undefined && flat.state.root.layer === saved.state.root.layer
+        const layer = isTaken ? flat.state.root.layer : own
+        return copyRecord(flat, input, { engine, isolation, ...given, storage, layer })
+      },
     }
   }
 
@@ -151,7 +153,7 @@ export class Creation {
     saved: SavedRecord | undefined,
     options: MakeOptions,
   ): Promise<Sandbox> {
-    const { db, layers, storage, table, warm } = this.#fleet
+    const { db, layers, table, warm } = this.#fleet
     // Again: others may have been made while this one's image or layers were.
     this.#assertRoom()
     const memory = saved && this.#options.saves.memoryOf(saved)
@@ -174,11 +176,7 @@ export class Creation {
       isSeen = true
     }
     recorded.then(see, () => {})
-    const limitBytes = fresh.resources.diskBytes
-    const layer =
-      ready || root.layer === saved?.state.root.layer
-        ? undefined
-        : makeLayer(storage, { layer: root.layer, over: saved?.state.root, limitBytes })
+    const layer = ready ? undefined : this.#makeLayer(fresh, saved, options)
     const machine = startMachine(this.#fleet, fresh, claim, {
       layer,
       memory,
@@ -207,6 +205,22 @@ export class Creation {
       await recorded.catch(() => this.#fleet.dropLater([root.layer]))
       throw options.signal?.aborted ? options.signal.reason : asStartError(error)
     }
+  }
+
+  /** Undefined: it is as it should be. */
+  #makeLayer(
+    { root, resources }: SandboxRecord,
+    saved: SavedRecord | undefined,
+    { takesLayer }: MakeOptions,
+  ): Promise<void> | undefined {
+    const { storage } = this.#fleet
+    const { layer } = root
+    const limitBytes = resources.diskBytes
+    if (layer !== saved?.state.root.layer)
+      return makeLayer(storage, { layer, over: saved?.state.root, limitBytes })
+    // The limit of the source may have been changed while it was saved.
+    if (storage.capabilities.diskLimit && takesLayer?.limitBytes !== limitBytes)
+      return storage.setLimit(layer, limitBytes)
   }
 
   #started(

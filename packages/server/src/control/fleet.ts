@@ -12,7 +12,7 @@ import { Events } from './events.ts'
 import { assertRunning, isStill, MOVES, move, type Verb } from './lifecycle.ts'
 import { Locks } from './locks.ts'
 import { type Machine, startMachine } from './machine.ts'
-import { stopShell } from './shells.ts'
+import { deleteLayer, stopShell } from './shells.ts'
 import { WarmPool, type WarmPoolOptions } from './warm-pool.ts'
 
 /** How soon the death of a sandbox's first process is noticed after its connection broke. */
@@ -290,10 +290,7 @@ export class Fleet {
   async dropLayers(layers: readonly string[]): Promise<void> {
     if (layers.length > 0) await this.db.sync()
     await this.warm.forget(layers)
-    for (const layer of layers)
-      await this.storage
-        .delete(layer)
-        .catch((error) => this.log.error({ error, layer }, 'layer not deleted; the next start does it'))
+    for (const layer of layers) await deleteLayer(this, layer)
   }
 
   /** The same when there is time: only the end of the server waits for it. */

@@ -2,12 +2,12 @@
 import type { CopySandboxParsed, ForkSandboxParsed, IsletError, Sandbox } from '@islet/contract'
 import type { SavedRecord } from '../db/saved-states.ts'
 import { assertSavable, savable } from './checkpoints.ts'
+import type { CreateOptions } from './creation.ts'
 import type { Fleet } from './fleet.ts'
 import { asStartError } from './machine.ts'
 import { clonesLayers } from './roots.ts'
 import type { Sandboxes } from './sandboxes.ts'
 import type { Saves } from './saves.ts'
-import type { ShellClaim } from './shells.ts'
 
 export interface ForksOptions {
   fleet: Fleet
@@ -29,15 +29,16 @@ export async function fork(
   options: { signal?: AbortSignal } = {},
 ): Promise<ForkResult> {
   assertSavable(fleet.record(sandboxId))
-  // A clone of a clone would be one more that everybody waits for.
-  const takesLayer = count === 1 && clonesLayers(fleet.storage)
   // If none waits, one is started while the source is saved; more would take the CPU from what stands still for it.
   await using shell = fleet.warm.claim()
+  let takesLayer: CreateOptions['takesLayer']
   const saved = await fleet.inTurn(sandboxId, async () => {
     const record = await savable(fleet, sandboxId)
     options.signal?.throwIfAborted()
-    const limitBytes = input.resources?.disk ?? record.resources.diskBytes
-    return saves.save(record, { takenOver: takesLayer ? { limitBytes } : undefined })
+    // For one, a clone of the clone would only be one more to wait for.
+    if (count === 1 && clonesLayers(fleet.storage))
+      takesLayer = { limitBytes: input.resources?.disk ?? record.resources.diskBytes }
+    return saves.save(record, { takenOver: takesLayer })
   })
   return await saves.using(saved, async () => {
     const one = (_: unknown, index: number) =>
@@ -59,7 +60,7 @@ async function forkOne(
   sandboxes: Sandboxes,
   saved: SavedRecord,
   input: CopySandboxParsed,
-  options: { signal?: AbortSignal; shell?: ShellClaim; takesLayer?: boolean },
+  options: Pick<CreateOptions, 'signal' | 'shell' | 'takesLayer'>,
 ): Promise<ForkResult['forks'][number]> {
   const origin = { kind: 'fork', id: saved.sandboxId } as const
   try {

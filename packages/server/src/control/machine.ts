@@ -73,6 +73,7 @@ export async function startMachine(
     giving.catch(() => {})
     options.meanwhile?.()
     const machine = newMachine(shell, guest, await giving)
+    claim.rooted()
     await options.tell?.(machine)
     return machine
   } catch (error) {

@@ -79,7 +79,7 @@ async function exchange(
 
 /**
  * From now on a new server does not adopt what runs, but starts over: who follows it is about to be told that it ends. The
- * shell that takes its place has no root yet, so it is not adopted either.
+ * shell that takes its place has no root yet, or that of another layer, so it is not adopted either.
  */
 function exchangeShell(fleet: Fleet, id: string, claim: ShellClaim): void {
   fleet.table.save({ ...fleet.record(id), shell: claim.id })

@@ -66,7 +66,17 @@ export async function stopShell(
     .tell('ends', shell)
     .catch((error) => parts.log.error({ error, shell: shell.id }, 'not all of a shell was let go of'))
   await parts.engine.destroy(shell)
-  if (ahead) await parts.storage.delete(ahead.layer)
+  if (ahead) await deleteLayer(parts, ahead.layer)
+}
+
+/** One that nobody holds. */
+export async function deleteLayer(
+  { storage, log }: Pick<ShellParts, 'storage' | 'log'>,
+  layer: string,
+): Promise<void> {
+  await storage
+    .delete(layer)
+    .catch((error) => log.error({ error, layer }, 'layer not deleted; the next start does it'))
 }
 
 export async function listen(parts: ShellParts, shell: Shell): Promise<Link> {
@@ -85,23 +95,23 @@ interface ClaimOptions {
   /** Of one that is started. */
   id?: string
   link?: Link | undefined
-  /** Whoever claimed it is done, or has given up. */
-  onEnd?: () => void
+  /** It has its root, or nobody wants it any more. */
+  onRooted?: () => void
 }
 
-/** A shell for one sandbox, whose record names it before it gets its root. One that nobody took goes with it. */
+/** A shell for one sandbox, whose record names it before it gets the root of that. One that nobody took goes with it. */
 export class ShellClaim implements AsyncDisposable {
   readonly id: string
   /** The root that it has and that it was claimed for: the sandbox has to be the one it names. */
   readonly ahead: RootAhead | undefined
   readonly #parts: ShellParts
-  #onEnd: (() => void) | undefined
+  #onRooted: (() => void) | undefined
   #waiting: Promise<WaitingShell> | undefined
 
   constructor(parts: ShellParts, options: ClaimOptions = {}) {
-    const { ready, isRooted, id = newId('shell'), link, onEnd } = options
+    const { ready, isRooted, id = newId('shell'), link, onRooted } = options
     this.id = ready?.shell.id ?? id
-    this.#onEnd = onEnd
+    this.#onRooted = onRooted
     this.ahead = isRooted ? ready?.ahead : undefined
     this.#parts = parts
     this.#waiting = ready ? Promise.resolve(ready) : startShell(parts, this.id, { link })
@@ -116,9 +126,14 @@ export class ShellClaim implements AsyncDisposable {
     return waiting
   }
 
+  /** It has its root. */
+  rooted(): void {
+    this.#onRooted?.()
+    this.#onRooted = undefined
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#onEnd?.()
-    this.#onEnd = undefined
+    this.rooted()
     const waiting = await this.#waiting?.catch(() => undefined)
     this.#waiting = undefined
     if (waiting) await stopShell(this.#parts, waiting)

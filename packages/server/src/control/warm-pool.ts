@@ -1,4 +1,4 @@
-// Shells that wait, so that a sandbox need not wait for its shell. They are anonymous: one pool serves every image, snapshot,
+// Shells that wait, so that a sandbox need not wait for its shell. They are nobody's: one pool serves every image, snapshot,
 // checkpoint and fork. A shell leaves the pool once, for one sandbox or to be destroyed, and never comes back.
 //
 // Most wait with the root of a sandbox like those that were asked for lately (roots-ahead.ts), in the same proportions; forks,
@@ -14,6 +14,7 @@ import { Demand } from './demand.ts'
 import { giveRootAhead, type Plan, standsOn } from './roots-ahead.ts'
 import {
   CONNECT_TIMEOUT_MS,
+  deleteLayer,
   ShellClaim,
   type ShellParts,
   startShell,
@@ -66,6 +67,7 @@ export class WarmPool {
   #shrinking: NodeJS.Timeout | undefined
   #started = false
   #isFailing = false
+  #rootless = 0
   #claims = 0
   #quietSince = 0
   #looked = { at: Number.NEGATIVE_INFINITY, shells: 0 }
@@ -96,8 +98,8 @@ export class WarmPool {
       this.#fillSoon = undefined
       this.#fill()
     }, QUIET_MS).unref()
-    const isRooted = plan && ready?.ahead?.plan.key === plan.key
-    return new ShellClaim(this.#parts, { ready, isRooted, onEnd: this.#begun() })
+    const isRooted = this.#rootless === 0 && plan && ready?.ahead?.plan.key === plan.key
+    return new ShellClaim(this.#parts, { ready, isRooted, onRooted: this.#begun() })
   }
 
   /** An empty layer of this size, if one waits. Hold it before it is used. */
@@ -105,13 +107,29 @@ export class WarmPool {
     return limitBytes === DEFAULTS.diskBytes ? this.#layers.shift() : undefined
   }
 
-  /** These layers are about to be deleted, and what stands on them goes before. Without layers: whatever was given ahead. */
-  async forget(layers?: readonly string[]): Promise<void> {
-    const isGone = (plan: Plan | undefined) => plan !== undefined && (!layers || standsOn(plan, layers))
-    this.#asked = this.#asked.filter((plan) => !isGone(plan))
-    // The one that is being made may be for it.
-    if (this.#making && isGone(this.#making.plan)) await this.#making.done
-    const gone = this.#ready.filter(({ ahead }) => isGone(ahead?.plan))
+  /** These layers are about to be deleted: what stands on them goes before. */
+  async forget(layers: readonly string[]): Promise<void> {
+    const isGone = (plan: Plan) => standsOn(plan, layers)
+    this.#asked = this.#asked.filter((plan) => plan === undefined || !isGone(plan))
+    await this.#endThose(isGone)
+  }
+
+  /** The work, while none waits with a root: nothing stands on an image that no record names. */
+  async withoutRoots<T>(work: () => Promise<T>): Promise<T> {
+    this.#rootless++
+    try {
+      await this.#endThose(() => true)
+      return await work()
+    } finally {
+      this.#rootless--
+    }
+  }
+
+  async #endThose(isGone: (plan: Plan) => boolean): Promise<void> {
+    const has = (plan: Plan | undefined) => plan !== undefined && isGone(plan)
+    // The one that is being made may be one of them.
+    if (has(this.#making?.plan)) await this.#making!.done
+    const gone = this.#ready.filter(({ ahead }) => has(ahead?.plan))
     for (const waiting of gone) this.#ready.splice(this.#ready.indexOf(waiting), 1)
     await Promise.all(gone.map((waiting) => this.#end(waiting)))
     if (gone.length > 0) this.#fill()
@@ -136,10 +154,10 @@ export class WarmPool {
     await this.#filling
     for (const waiting of this.#ready.splice(0)) this.#end(waiting)
     await Promise.all(this.#ending)
-    for (const layer of this.#layers.splice(0)) await this.#parts.storage.delete(layer)
+    await Promise.all(this.#layers.splice(0).map((layer) => deleteLayer(this.#parts, layer)))
   }
 
-  /** Answers with what ends it. */
+  /** Answers with what says that it has its root. */
   #begun(): () => void {
     this.#claims++
     return () => {
@@ -163,6 +181,7 @@ export class WarmPool {
 
   /** Of what was asked for lately, what is most short among those that wait. What was asked for once may have been all. */
   #nextPlan(): Plan | undefined {
+    if (this.#rootless > 0) return undefined
     const times = (plan: Plan | undefined) => this.#asked.filter((each) => each?.key === plan?.key).length
     const expected = this.#asked.map((plan) => (times(plan) > 1 ? plan : undefined))
     const lack = (plan: Plan | undefined) => {
@@ -260,7 +279,7 @@ export class WarmPool {
       return true
     } catch (error) {
       this.#asked = this.#asked.map((each) => (each?.key === plan.key ? undefined : each))
-      this.#parts.log.warn({ error }, 'no root could be given ahead')
+      this.#parts.log.debug({ error }, 'no root could be given ahead')
       return false
     }
   }

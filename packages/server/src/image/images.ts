@@ -22,8 +22,8 @@ export interface ImagesOptions {
   imagesDir: string
   /** Names of the images that sandboxes and snapshots need. */
   inUse: () => Promise<Set<string>>
-  /** Whoever holds on to images that nobody uses lets go of them: before some are removed, and after. */
-  letGo?: () => Promise<void>
+  /** Does the work while nobody stands on an image that is not `inUse`. */
+  alone?: <T>(work: () => Promise<T>) => Promise<T>
   log?: (line: string) => void
   /** The machine whose programs the runtime `host` is. */
   hostRoot?: string
@@ -38,7 +38,7 @@ interface MakeOptions extends ImportOptions {
 const HOST_CHECK_MS = 1000
 
 export function createImages(options: ImagesOptions): Images {
-  const { imagesDir, inUse, letGo = async () => {}, log = () => {}, hostRoot = '/' } = options
+  const { imagesDir, inUse, alone = (work) => work(), log = () => {}, hostRoot = '/' } = options
   mkdirSync(imagesDir, { recursive: true })
   chmodSync(imagesDir, 0o700)
   const catalog = openCatalog(imagesDir)
@@ -173,16 +173,11 @@ export function createImages(options: ImagesOptions): Images {
     make,
     directory: (name) => join(imagesDir, name),
     async remove(runtimeOrImage) {
-      await letGo()
-      const paths = await locked(() => takeAway(garbage, runtimeOrImage))
-      await letGo()
-      await removeAll(paths)
+      await removeAll(await alone(() => locked(() => takeAway(garbage, runtimeOrImage))))
     },
     async collect() {
       await host().catch(() => {})
-      await letGo()
-      const { removed, paths } = await locked(() => sweep(garbage))
-      await letGo()
+      const { removed, paths } = await alone(() => locked(() => sweep(garbage)))
       return { removed, freedBytes: await removeAll(paths) }
     },
   }

@@ -37,7 +37,7 @@ export async function isShellProcess(
 
 /**
  * Whether `bind` came to its end: then an overlay is all that is mounted at `/`. A shell that waits has a root of its own there, and
- * one whose bind was cut off has both.
+ * one whose bind was cut off has both. This says nothing about whose root it is: the record of one that was bound ahead does.
  */
 export function hasRoot({ pid }: ProcessIdentity): boolean {
   const mounts = readProc(pid, 'mountinfo').split('\n')
