@@ -1,8 +1,8 @@
 // Shells that wait, so that a sandbox need not wait for its shell. They are nobody's: one pool serves every image, snapshot,
 // checkpoint and fork. A shell leaves the pool once, for one sandbox or to be destroyed, and never comes back.
 //
-// Most wait with the root of a sandbox like those that were asked for lately (roots-ahead.ts), in the same proportions; forks,
-// restores and wakes ask for none. Who finds none with the right root gets one without, or else one that is given another; for
+// Each gets the root of a sandbox like those that were asked for lately (roots-ahead.ts), in their proportions, and keeps it until
+// somebody takes it; forks, restores and wakes ask for none. Who finds none with the right root gets one without, or else one that is given another; for
 // them a few empty layers wait.
 //
 // How many wait follows from what was asked for lately, between a floor and a ceiling; the ceiling is lower when memory is short.
