@@ -25,7 +25,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   contract: [],
   server: ['@islet/contract'],
   sdk: ['@islet/contract'],
-  cli: ['@islet/contract', '@islet/server', 'islet'],
+  cli: ['@islet/contract', '@islet/server', '@islet/sdk'],
 }
 
 const problems: string[] = []

@@ -1,5 +1,5 @@
 // The server that commands speak to, and the one that `run` makes for itself when there is none.
-import { type ClientOptions, hasCode, Islet, type SocketConstructor } from 'islet'
+import { type ClientOptions, hasCode, Islet, type SocketConstructor } from '@islet/sdk'
 import { WebSocket } from 'ws'
 import { ensureSetup } from './setup.ts'
 

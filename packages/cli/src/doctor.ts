@@ -1,8 +1,8 @@
 // What `islet doctor` looks at. The engine's own needs are the server's knowledge; the rest is here.
 import { readFile, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { dataDirectory, hasCode, resolveSettings } from '@islet/sdk'
 import type { Finding } from '@islet/server/probe'
-import { dataDirectory, hasCode, resolveSettings } from 'islet'
 import { connect } from './connect.ts'
 import { formatBytes } from './format.ts'
 

@@ -1,5 +1,5 @@
 // What to run next after an error that comes without a hint of its own.
-import type { AnyErrorCode } from 'islet'
+import type { AnyErrorCode } from '@islet/sdk'
 
 type SystemCode = 'EACCES' | 'EADDRNOTAVAIL'
 

@@ -1,4 +1,4 @@
-import type { ImageInfo, ImageStep } from 'islet'
+import type { ImageInfo, ImageStep } from '@islet/sdk'
 import type { JsonFlag } from './command.ts'
 import { print, printJson } from './output.ts'
 import { clean } from './table.ts'

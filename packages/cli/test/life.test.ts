@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { SandboxInfo, SandboxPage } from 'islet'
+import type { SandboxInfo, SandboxPage } from '@islet/sdk'
 import { startTestApi, type TestApi, until } from '../../server/src/api/testing.ts'
 import { islet as run } from './islet.ts'
 

@@ -1,6 +1,6 @@
 // A checkpoint as people name it: its id, the beginning of its id, or its name.
 import { isId } from '@islet/contract'
-import type { CheckpointInfo, Islet } from 'islet'
+import type { CheckpointInfo, Islet } from '@islet/sdk'
 import { CliError, UsageError } from '../errors.ts'
 
 export async function findCheckpoint(

@@ -1,6 +1,6 @@
 // A process as people name it: its id, the beginning of its id, or its pid in the sandbox.
 import { isId } from '@islet/contract'
-import type { ProcessInfo, Sandbox } from 'islet'
+import type { ProcessInfo, Sandbox } from '@islet/sdk'
 import { CliError, UsageError } from '../errors.ts'
 
 export async function findProcess(sandbox: Sandbox, text: string): Promise<ProcessInfo> {

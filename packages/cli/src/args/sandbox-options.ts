@@ -1,6 +1,7 @@
 // What a new sandbox may be given, the same for `create`, `run` and `fork`.
+
+import type { CreateOptions, ForkOptions } from '@islet/sdk'
 import { type Command, Option } from 'commander'
-import type { CreateOptions, ForkOptions } from 'islet'
 import { addEnvOptions, type EnvFlags, toEnv } from './env.ts'
 import { pair } from './parse.ts'
 import { addResourceOptions, type ResourceFlags, toResources } from './resources.ts'

@@ -1,6 +1,6 @@
 // A sandbox as people name it: its id, the beginning of its id, or its name.
 import { isId } from '@islet/contract'
-import type { Islet, Sandbox } from 'islet'
+import type { Islet, Sandbox } from '@islet/sdk'
 import { CliError, UsageError } from '../errors.ts'
 
 export async function findSandbox(islet: Islet, text: string): Promise<Sandbox> {

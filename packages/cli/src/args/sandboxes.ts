@@ -1,5 +1,5 @@
 // Several sandboxes, each as people name it, and the same thing done to all of them.
-import type { Sandbox, SandboxInfo } from 'islet'
+import type { Sandbox, SandboxInfo } from '@islet/sdk'
 import { connect } from '../connect.ts'
 import { print, printJson } from '../output.ts'
 import { findSandbox } from './sandbox.ts'

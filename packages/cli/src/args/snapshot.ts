@@ -1,6 +1,6 @@
 // A snapshot as people name it: its id, the beginning of its id, its tag, or its name.
 import { isId } from '@islet/contract'
-import { hasCode, type Islet, type SnapshotInfo } from 'islet'
+import { hasCode, type Islet, type SnapshotInfo } from '@islet/sdk'
 import { UsageError } from '../errors.ts'
 
 export async function findSnapshot(islet: Islet, text: string): Promise<SnapshotInfo> {

@@ -1,7 +1,7 @@
 // What a sandbox does by itself after a while, as options.
 import { IDLE_ACTIONS } from '@islet/contract'
+import type { Timeouts } from '@islet/sdk'
 import { type Command, Option } from 'commander'
-import type { Timeouts } from 'islet'
 import { lasting } from './parse.ts'
 
 export interface TimeoutFlags {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
+import type { Language } from '@islet/sdk'
 import { type Command, Option } from 'commander'
-import type { Language } from 'islet'
 import { addEnvOptions, type EnvFlags, toEnv } from '../args/env.ts'
 import { duration } from '../args/parse.ts'
 import { findSandbox } from '../args/sandbox.ts'

@@ -1,6 +1,6 @@
 import { EVENT_TYPES } from '@islet/contract'
+import type { Events, EventType, SandboxEvent } from '@islet/sdk'
 import { type Command, InvalidArgumentError } from 'commander'
-import type { Events, EventType, SandboxEvent } from 'islet'
 import { duration, integer } from '../args/parse.ts'
 import { findSandboxId } from '../args/sandbox.ts'
 import { command, type JsonFlag } from '../command.ts'

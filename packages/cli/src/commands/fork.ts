@@ -1,5 +1,5 @@
+import type { ForkResult } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { ForkResult } from 'islet'
 import { integer } from '../args/parse.ts'
 import { findSandbox } from '../args/sandbox.ts'
 import { addCopyOptions, type CopyFlags, toCopyOptions } from '../args/sandbox-options.ts'

@@ -1,5 +1,5 @@
+import type { ProcessInfo, Sandbox } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { ProcessInfo, Sandbox } from 'islet'
 import { findProcess } from '../args/process.ts'
 import { findSandbox } from '../args/sandbox.ts'
 import { command, type JsonFlag } from '../command.ts'

@@ -1,6 +1,6 @@
 import { SANDBOX_STATUSES } from '@islet/contract'
+import type { SandboxInfo, SandboxStatus } from '@islet/sdk'
 import { type Command, Option } from 'commander'
-import type { SandboxInfo, SandboxStatus } from 'islet'
 import { many } from '../args/parse.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'

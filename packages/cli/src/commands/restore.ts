@@ -1,5 +1,5 @@
+import type { RestoredSandbox } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { RestoredSandbox } from 'islet'
 import { findCheckpoint } from '../args/checkpoint.ts'
 import { findSandbox } from '../args/sandbox.ts'
 import { command, type JsonFlag } from '../command.ts'

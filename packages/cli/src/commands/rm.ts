@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises'
+import type { Islet } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { Islet } from 'islet'
 import { findSandboxId } from '../args/sandbox.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'

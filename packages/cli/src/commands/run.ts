@@ -1,5 +1,5 @@
+import type { AttachOptions, CreateOptions, PtyOptions, Sandbox } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { AttachOptions, CreateOptions, PtyOptions, Sandbox } from 'islet'
 import { duration, many } from '../args/parse.ts'
 import { addSandboxOptions, type SandboxFlags, toCreateOptions } from '../args/sandbox-options.ts'
 import { toCommand } from '../args/words.ts'

@@ -1,5 +1,5 @@
+import type { RuntimeInfo } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { RuntimeInfo } from 'islet'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
 import { printJson } from '../output.ts'

@@ -66,7 +66,7 @@ function greet({ url, dataDir }: { url: string; dataDir: string }, isConfigured:
     ['key', key],
     ['curl', `curl -H "Authorization: Bearer ${shown}" ${url}/v1/info`],
     ['cli', `${prefix}islet run 'echo hello'`],
-    ['sdk', `import { Sandbox } from 'islet'; const sandbox = await Sandbox.create({ url: '${url}' })`],
+    ['sdk', `import { Sandbox } from '@islet/sdk'; const sandbox = await Sandbox.create({ url: '${url}' })`],
   ] as const
   for (const [name, text] of lines) say(`${paint('dim', name.padEnd(11), process.stderr)} ${text}`)
 }

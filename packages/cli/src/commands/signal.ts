@@ -1,5 +1,5 @@
+import type { Sandbox } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { Sandbox } from 'islet'
 import { findSandbox } from '../args/sandbox.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'

@@ -1,5 +1,5 @@
+import type { SandboxInfo } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { SandboxInfo } from 'islet'
 import { doToEach } from '../args/sandboxes.ts'
 import { addTimeoutOptions, type TimeoutFlags, toTimeouts } from '../args/timeouts.ts'
 import { command, type JsonFlag } from '../command.ts'

@@ -1,5 +1,5 @@
+import { hasCode } from '@islet/sdk'
 import type { Command } from 'commander'
-import { hasCode } from 'islet'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
 import { print, printJson } from '../output.ts'

@@ -1,5 +1,5 @@
+import { type FileChange, hasCode } from '@islet/sdk'
 import type { Command } from 'commander'
-import { type FileChange, hasCode } from 'islet'
 import { many } from '../args/parse.ts'
 import { findSandbox } from '../args/sandbox.ts'
 import { command, type JsonFlag } from '../command.ts'

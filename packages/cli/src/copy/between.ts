@@ -1,4 +1,4 @@
-import type { Sandbox } from 'islet'
+import type { Sandbox } from '@islet/sdk'
 import { baseName } from './location.ts'
 import { Progress } from './progress.ts'
 import { targetIn } from './upload.ts'

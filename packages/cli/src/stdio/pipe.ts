@@ -1,5 +1,5 @@
 // A command in a sandbox with our stdin, stdout and stderr.
-import type { AttachOptions, ExecSession } from 'islet'
+import type { AttachOptions, ExecSession } from '@islet/sdk'
 import { onBrokenPipe, say, writeAll } from '../output.ts'
 import type { Signals } from './signals.ts'
 

@@ -1,5 +1,5 @@
 // A command in a sandbox with our terminal: every key goes there, its screen comes here.
-import type { PtyOptions, PtySession } from 'islet'
+import type { PtyOptions, PtySession } from '@islet/sdk'
 import { UsageError } from '../errors.ts'
 import { writeAll } from '../output.ts'
 import type { Signals } from './signals.ts'

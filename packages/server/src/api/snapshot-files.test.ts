@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from '
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
-import { hasCode, Islet, type Sandbox } from 'islet'
+import { hasCode, Islet, type Sandbox } from '@islet/sdk'
 import { type RawEntry, type RawFile, rawSnapshot, rawTar } from '../control/snapshot-file/testing.ts'
 import { errorOf, startTestApi, TEST_KEY, type TestApi, until } from './testing.ts'
 

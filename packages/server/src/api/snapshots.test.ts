@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { EventPage } from '@islet/contract'
-import { hasCode, Islet, type Sandbox, type SnapshotInfo } from 'islet'
+import { hasCode, Islet, type Sandbox, type SnapshotInfo } from '@islet/sdk'
 import { errorOf, startTestApi, TEST_KEY, type TestApi } from './testing.ts'
 
 describe('snapshots', () => {

@@ -1,5 +1,5 @@
+import type { CheckpointInfo } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { CheckpointInfo } from 'islet'
 import { findSandboxId } from '../../args/sandbox.ts'
 import { command, type JsonFlag } from '../../command.ts'
 import { connect } from '../../connect.ts'

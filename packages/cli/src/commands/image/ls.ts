@@ -1,5 +1,5 @@
+import type { ImageInfo } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { ImageInfo } from 'islet'
 import { command, type JsonFlag } from '../../command.ts'
 import { connect } from '../../connect.ts'
 import { formatAge, formatBytes } from '../../format.ts'

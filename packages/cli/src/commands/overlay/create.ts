@@ -1,5 +1,5 @@
+import type { OverlayInfo } from '@islet/sdk'
 import { type Command, Option } from 'commander'
-import type { OverlayInfo } from 'islet'
 import { many } from '../../args/parse.ts'
 import { findSandbox } from '../../args/sandbox.ts'
 import { command, type JsonFlag } from '../../command.ts'

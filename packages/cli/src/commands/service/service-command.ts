@@ -1,6 +1,7 @@
 // What the commands about one service have in common.
+
+import type { ServiceInfo } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { ServiceInfo } from 'islet'
 import { command, type JsonFlag } from '../../command.ts'
 import { type Colour, print, printJson } from '../../output.ts'
 

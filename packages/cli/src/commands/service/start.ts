@@ -1,5 +1,5 @@
+import type { StartService } from '@islet/sdk'
 import { type Command, Option } from 'commander'
-import type { StartService } from 'islet'
 import { variable } from '../../args/env.ts'
 import { duration, integer } from '../../args/parse.ts'
 import { findSandbox } from '../../args/sandbox.ts'

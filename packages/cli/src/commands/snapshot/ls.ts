@@ -1,5 +1,5 @@
+import type { SnapshotInfo } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { SnapshotInfo } from 'islet'
 import { allSnapshots } from '../../args/snapshot.ts'
 import { command, type JsonFlag } from '../../command.ts'
 import { connect } from '../../connect.ts'

@@ -1,5 +1,5 @@
+import type { Islet } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { Islet } from 'islet'
 import { allSnapshots, findSnapshot } from '../../args/snapshot.ts'
 import { command, type JsonFlag } from '../../command.ts'
 import { connect } from '../../connect.ts'

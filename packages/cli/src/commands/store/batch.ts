@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import type { StoreOperation } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { StoreOperation } from 'islet'
 import { findSandbox } from '../../args/sandbox.ts'
 import { command, type JsonFlag } from '../../command.ts'
 import { connect } from '../../connect.ts'

@@ -1,5 +1,5 @@
+import type { PatchInfo } from '@islet/sdk'
 import type { Command } from 'commander'
-import type { PatchInfo } from 'islet'
 import { command, type JsonFlag } from '../../../command.ts'
 import { connect } from '../../../connect.ts'
 import { formatAge, formatBytes } from '../../../format.ts'
