@@ -44,6 +44,12 @@ test('events are printed a line each, oldest first, or as JSON', async () => {
   }
 })
 
+test('the words of a command are told apart', async () => {
+  await done(['exec', 'dev', '--', 'echo', 'a b', 'c'])
+  const line = await done(['events', 'dev', '--type', 'process.started'])
+  assert.match(line, / {2}command=\["echo","a b","c"\]\n$/)
+})
+
 test('--follow goes on with what happens, until the sandbox is gone', async () => {
   const { id: other } = await api.createSandbox({ name: 'short' })
   const following = run(['events', 'short', '--follow', '--json', '-n', '1'])

@@ -22,6 +22,7 @@ import {
   sandboxPath,
   updateSandbox,
   userName,
+  writeStdin,
 } from './index.ts'
 
 describe('units', () => {
@@ -122,6 +123,15 @@ describe('routes', () => {
   it('become paths with their parameters escaped', () => {
     assert.equal(routePath('removeImage', { name: 'a/b:c d' }), '/v1/images/a%2Fb%3Ac%20d')
   })
+
+  it('refuse a parameter that is missing or would be another address', () => {
+    for (const sid of [undefined, null, '', '.', '..', 7])
+      assert.throws(() => routePath('snapshotLineage', { sid } as never), {
+        code: 'bad_request',
+        message: /snapshotLineage takes the id or tag of a snapshot/,
+        details: { parameter: 'sid' },
+      })
+  })
 })
 
 describe('schemas', () => {
@@ -190,10 +200,28 @@ describe('schemas', () => {
       assert.ok(!accepts(exec, { command: 'a', stdin, stdinEncoding: 'base64' }), stdin)
       assert.ok(accepts(exec, { command: 'a', stdin }))
     }
-    assert.ok(accepts(exec, { command: 'a', stdin: 'A'.repeat(LIMITS.stdinBytes), stdinEncoding: 'base64' }))
     const file = (content: string) => ({ files: [{ path: '/a', content, encoding: 'base64' }] })
     assert.ok(accepts(createSandbox, file('AP8=')))
     assert.ok(!accepts(createSandbox, file('?')))
+  })
+
+  it('count the bytes that stdin and files stand for, as text and as base64', () => {
+    const most = Buffer.alloc(LIMITS.stdinBytes)
+    const more = Buffer.alloc(LIMITS.stdinBytes + 1)
+    const text = 'é'.repeat(LIMITS.stdinBytes / 2)
+    for (const [schema, name, encoding] of [
+      [exec, 'stdin', 'stdinEncoding'],
+      [writeStdin, 'data', 'encoding'],
+    ] as const) {
+      const rest = schema === exec ? { command: 'a' } : {}
+      assert.ok(accepts(schema, { ...rest, [name]: most.toString('base64'), [encoding]: 'base64' }))
+      assert.ok(!accepts(schema, { ...rest, [name]: more.toString('base64'), [encoding]: 'base64' }))
+      assert.ok(accepts(schema, { ...rest, [name]: text }))
+      assert.ok(!accepts(schema, { ...rest, [name]: `${text}.` }))
+    }
+    const content = Buffer.alloc(LIMITS.createFilesBytes).toString('base64')
+    assert.ok(accepts(createSandbox, { files: [{ path: '/a', content, encoding: 'base64' }] }))
+    assert.ok(!accepts(createSandbox, { files: [{ path: '/a', content, encoding: 'utf8' }] }))
   })
 
   it('refuse commands that no kernel would start', () => {

@@ -114,9 +114,9 @@ function toResult(client: Client, result: WireForks['forks'][number]): ForkResul
   return { ok: false, error: errorFromBody(result.error) }
 }
 
-/** What is no id must not lead to another address. */
+/** What is no id must not lead to another address. A missing one is refused where the path is made. */
 function checked(id: string): string {
-  if (isId('checkpoint', id)) return id
+  if (!id || isId('checkpoint', id)) return id
   throw new IsletError('checkpoint_not_found', `There is no checkpoint ${String(id).slice(0, 64)}.`, {
     hint: 'It takes the id of a checkpoint, ckp-…; a name is no id.',
   })

@@ -40,13 +40,13 @@ export async function listPatches(
   return (await client.call('listSandboxPatches', { params: { id: sandboxId }, ...options })).patches
 }
 
-// What is no id must not lead to another address.
+// What is no id must not lead to another address. A missing one is refused where the path is made.
 function checkedCheckpoint(id: string): string {
-  if (isId('checkpoint', id)) return id
+  if (!id || isId('checkpoint', id)) return id
   throw new IsletError('checkpoint_not_found', `There is no checkpoint ${String(id).slice(0, 64)}.`)
 }
 
 function checkedPatch(id: string): string {
-  if (isId('patch', id)) return id
+  if (!id || isId('patch', id)) return id
   throw new IsletError('patch_not_found', `There is no patch ${String(id).slice(0, 64)}.`)
 }

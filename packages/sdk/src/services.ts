@@ -104,9 +104,9 @@ export class Services {
     }
   }
 
-  /** A name like .. would lead to another address. */
+  /** A name like .. would lead to another address. A missing one is refused where the path is made. */
   #params(name: string): { id: string; name: string } {
-    if (!serviceName.safeParse(name).success)
+    if (name && !serviceName.safeParse(name).success)
       throw new IsletError('service_not_found', `There is no service ${JSON.stringify(name)}.`)
     return { id: this.#sandboxId, name }
   }

@@ -89,8 +89,8 @@ export class Snapshots {
   }
 }
 
-/** What is neither id nor tag must not lead to another address. */
+/** What is neither id nor tag must not lead to another address. A missing one is refused where the path is made. */
 function checked(ref: string): string {
-  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(ref)) return ref
+  if (!ref || /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(ref)) return ref
   throw new IsletError('snapshot_not_found', `There is no snapshot ${String(ref).slice(0, 128)}.`)
 }

@@ -42,8 +42,24 @@ test('a checkpoint is made, listed, restored on the same object and deleted', as
 test('a taken name, a name as an id and what leads elsewhere are refused', async () => {
   const { id } = await sandbox.createCheckpoint('taken')
   await assert.rejects(sandbox.createCheckpoint('taken'), { code: 'conflict', details: { checkpointId: id } })
-  for (const wrong of ['taken', '../x', '', 'ckp-00000000000000000000'])
+  for (const wrong of ['taken', '../x', '..', 'ckp-00000000000000000000'])
     await assert.rejects(sandbox.deleteCheckpoint(wrong), { code: 'checkpoint_not_found' })
+})
+
+test('a call without the id it needs is refused and says which', async () => {
+  for (const missing of ['', undefined as unknown as string]) {
+    const refused = (call: Promise<unknown>, message: RegExp) =>
+      assert.rejects(call, { code: 'bad_request', message })
+    await refused(islet.snapshots.lineage(missing), /the id or tag of a snapshot/)
+    await refused(sandbox.deleteCheckpoint(missing), /the id of a checkpoint/)
+    await refused(islet.checkpoints.patches.list(missing), /the id of a checkpoint/)
+    await refused(sandbox.service.retrieve(missing), /a name/)
+    await refused(sandbox.exec.get(missing), /the id of a process/)
+    await refused(sandbox.exec.attach(missing), /the id of a process/)
+    await refused(sandbox.terminal.connect(missing), /the id of a terminal/)
+    await refused(sandbox.watcher.connect(missing), /the id of a watcher/)
+    await refused(islet.sandboxes.get(missing), /the id of a sandbox/)
+  }
 })
 
 test('a sandbox begins as a checkpoint, also of one that is gone', async () => {

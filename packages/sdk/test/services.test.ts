@@ -47,7 +47,7 @@ test('waiting ends with the service, with its time and with its signal', async (
 })
 
 test('a name that is none does not lead elsewhere', async () => {
-  for (const name of ['..', '.', '', 'a/b', '../../x'])
+  for (const name of ['..', '.', 'a/b', '../../x'])
     await assert.rejects(sandbox.service.delete(name), { code: 'service_not_found' })
   assert.equal(await sandbox.isRunning(), true)
 })

@@ -73,7 +73,7 @@ function place(text: string): string {
 function lineOf({ id, type, data, createdAt }: SandboxEvent): string {
   const words = Object.entries(data).map(
     ([name, value]) =>
-      `${name}=${typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value)}`,
+      `${name}=${typeof value === 'string' && /^[^\s"=[{]+$/.test(value) ? value : JSON.stringify(value)}`,
   )
   return [createdAt, id, type, ...words].join('  ').replace(/\p{Cc}/gu, (character) => {
     return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`

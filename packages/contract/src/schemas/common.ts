@@ -115,6 +115,13 @@ export function checkBase64<Text extends string, Encoding extends string>(text: 
   }
 }
 
+/** How many bytes a text stands for: itself in UTF-8, or what its base64 decodes to. */
+export function decodedBytes(text: string, encoding: unknown): number {
+  if (encoding !== 'base64') return byteLength(text)
+  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
+  return Math.floor(((text.length - padding) * 3) / 4)
+}
+
 /** With or without its padding. Megabytes long, so looked through for what does not belong, not matched whole. */
 function isBase64(text: string): boolean {
   const bare = text.endsWith('==') ? text.slice(0, -2) : text.endsWith('=') ? text.slice(0, -1) : text

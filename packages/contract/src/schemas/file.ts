@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import {
-  byteLength,
   checkBase64,
+  decodedBytes,
   durationMs,
   fileMode,
   queryBoolean,
@@ -99,7 +99,8 @@ export const batchFiles = z.strictObject({
     .max(LIMITS.batchFiles)
     .refine(
       (files) =>
-        files.reduce((sum, file) => sum + byteLength(file.content ?? ''), 0) <= LIMITS.createFilesBytes,
+        files.reduce((sum, { content = '', encoding }) => sum + decodedBytes(content, encoding), 0) <=
+        LIMITS.createFilesBytes,
       `files hold at most ${LIMITS.createFilesBytes} bytes together; send more with PUT files`,
     )
     .meta({ description: 'Sorted by path; the last operation on a path wins.' }),

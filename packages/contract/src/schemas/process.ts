@@ -3,6 +3,7 @@ import { LIMITS } from '../limits.ts'
 import {
   byteLength,
   checkBase64,
+  decodedBytes,
   durationMs,
   env,
   processId,
@@ -39,12 +40,16 @@ export const command = z
   .meta({ description: 'Text runs through sh -c; a list is a program and its arguments.' })
 
 export const timeout = durationMs.refine((value) => value <= LIMITS.timeoutMs, 'a timeout is at most 24h')
-const stdinText = z
-  .string()
-  .refine(
-    (text) => text.length <= LIMITS.stdinBytes,
-    `stdin has at most ${LIMITS.stdinBytes} bytes; start a process and write to it for more`,
-  )
+const STDIN_FITS = `stdin has at most ${LIMITS.stdinBytes} bytes; start a process and write to it for more`
+/** Refuses base64 that is none, and more bytes than the limit, counted after decoding. */
+function checkInput<Text extends string, Encoding extends string>(text: Text, encoding: Encoding) {
+  const check = checkBase64(text, encoding)
+  return (value: { [Key in Text | Encoding]?: unknown }, context: z.RefinementCtx): void => {
+    check(value, context)
+    if (decodedBytes(String(value[text] ?? ''), value[encoding]) <= LIMITS.stdinBytes) return
+    context.addIssue({ code: 'custom', message: STDIN_FITS, path: [text], input: value[text] })
+  }
+}
 
 const commandFields = {
   command,
@@ -56,7 +61,7 @@ const commandFields = {
     .meta({ description: 'Kills the whole command after this long; 0 or absent: never.' }),
 }
 export const captureFields = {
-  stdin: stdinText.optional(),
+  stdin: z.string().optional().meta({ description: 'At most 8 MiB, counted after decoding.' }),
   stdinEncoding: z.enum(['utf8', 'base64']).optional(),
   encoding: z
     .enum(['utf8', 'base64'])
@@ -67,7 +72,7 @@ export const captureFields = {
   }),
 }
 
-const checkStdin = checkBase64('stdin', 'stdinEncoding')
+const checkStdin = checkInput('stdin', 'stdinEncoding')
 
 export const exec = z.strictObject({ ...commandFields, ...captureFields }).superRefine(checkStdin)
 export type Exec = z.input<typeof exec>
@@ -182,11 +187,11 @@ export const sendSignal = z.strictObject({
 export const resizeTerminal = terminalSize
 export const writeStdin = z
   .strictObject({
-    data: stdinText.optional(),
+    data: z.string().optional().meta({ description: 'At most 8 MiB, counted after decoding.' }),
     encoding: z.enum(['utf8', 'base64']).optional(),
     end: z.boolean().optional().meta({ description: 'Close stdin after the data.' }),
   })
-  .superRefine(checkBase64('data', 'encoding'))
+  .superRefine(checkInput('data', 'encoding'))
 export const getOutput = z.strictObject({ encoding: z.enum(['utf8', 'base64']).optional() })
 export const processOutput = z.object({
   stdout: z.string(),

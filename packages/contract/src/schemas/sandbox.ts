@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import {
-  byteLength,
   checkBase64,
   cpuMillis,
+  decodedBytes,
   env,
   envPatch,
   fileMode,
@@ -103,7 +103,9 @@ export const sandboxFields = {
     .array(fileToWrite)
     .max(LIMITS.createFiles)
     .refine(
-      (files) => files.reduce((sum, file) => sum + byteLength(file.content), 0) <= LIMITS.createFilesBytes,
+      (files) =>
+        files.reduce((sum, { content, encoding }) => sum + decodedBytes(content, encoding), 0) <=
+        LIMITS.createFilesBytes,
       `files hold at most ${LIMITS.createFilesBytes} bytes together; send more with PUT files`,
     )
     .optional(),

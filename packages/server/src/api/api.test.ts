@@ -37,6 +37,16 @@ describe('the API', () => {
     assert.equal((await api.call('GET', `/v1/sandboxes/${id}/metrics`)).status, 200)
     const deleted = (await (await api.call('DELETE', `/v1/sandboxes/${id}`)).json()) as Sandbox
     assert.equal(deleted.status, 'stopped')
+    for (const change of [
+      { env: { A: 'c' } },
+      { name: 'two' },
+      { metadata: {} },
+      { resources: { pids: 99 } },
+    ]) {
+      const refused = await errorOf(await api.call('PATCH', `/v1/sandboxes/${id}`, change))
+      assert.deepEqual([refused.status, refused.code], [409, 'invalid_state'])
+    }
+    assert.deepEqual((await (await api.call('GET', `/v1/sandboxes/${id}`)).json()) as Sandbox, deleted)
   })
 
   it('answers an id that cannot exist like one that does not', async () => {

@@ -46,6 +46,18 @@ test('a life leaves its events, in order, and they can still be read when the sa
   assert.equal(events[2]!.data.idleMs, 60_000)
 })
 
+test('a process that is started is told with its command as it was given', async () => {
+  const { id } = await api.createSandbox()
+  const long = 'x'.repeat(500)
+  for (const command of ['true  a b', ['true', 'a b', "it's"], ['true', long, 'never told'], `true ${long}`])
+    await post(`/v1/sandboxes/${id}/exec`, { command })
+  const { events } = await list(id, '?direction=asc&types=process.started')
+  assert.deepEqual(
+    events.map(({ data }) => data.command),
+    ['true  a b', ['true', 'a b', "it's"], ['true', `${'x'.repeat(194)}…`, '…'], `true ${'x'.repeat(194)}…`],
+  )
+})
+
 test('a list takes a limit, a direction, a place or a time to begin and end, and types', async () => {
   const { id } = await api.createSandbox()
   for (let index = 1; index <= 5; index++) await change(id, index * 1000)

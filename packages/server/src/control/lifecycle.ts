@@ -28,6 +28,8 @@ export type Verb = keyof typeof MOVES
 const AFTER_FAILURE =
   'Its files are there: fork it, or save a checkpoint and restore it, and it runs again with them.'
 
+const GONE = 'It is gone; another one can begin with one of its checkpoints.'
+
 const STILL: readonly SandboxStatus[] = ['paused', 'hibernated']
 
 /** The record after the move, with its times set. An illegal move is `invalid_state` and changes nothing. */
@@ -64,6 +66,15 @@ export function assertRunning(record: SandboxRecord): void {
   })
 }
 
+/** For changes of a sandbox: of a stopped one only the record is left, and it stays as it was. */
+export function assertNotStopped({ id, status, reason }: SandboxRecord): void {
+  if (status !== 'stopped') return
+  throw new IsletError('invalid_state', `Sandbox ${id} is stopped; it cannot be changed any more.`, {
+    hint: reason ?? GONE,
+    details: { status },
+  })
+}
+
 /** One in the making is stopped by whoever makes it. */
 export function assertMade({ id, status }: SandboxRecord): void {
   if (status !== 'creating') return
@@ -79,7 +90,7 @@ export function isStill({ status }: Pick<SandboxRecord, 'status'>): boolean {
 
 function hintFor({ status, reason }: SandboxRecord, verb: Verb): string | undefined {
   if (status === MOVES[verb].to) return `It is ${status} already.`
-  if (status === 'stopped') return reason ?? 'It is gone; another one can begin with one of its checkpoints.'
+  if (status === 'stopped') return reason ?? GONE
   if (status === 'failed') return AFTER_FAILURE
   if (verb === 'pause' && status === 'hibernated') return 'It stands still already.'
   if (verb === 'resume' && status === 'hibernated') return 'One that is hibernated goes on with wake.'

@@ -1,23 +1,22 @@
 // The sandboxes as callers see them: made, found, changed and removed, and brought back after a restart.
 import { setImmediate } from 'node:timers/promises'
-import {
-  type CopySandboxParsed,
-  type CreateSandboxParsed,
-  IsletError,
-  type ListSandboxesParsed,
-  type Sandbox,
-  type SandboxPage,
-  type SandboxUsage,
-  type ServerInfo,
-  type TimeoutsParsed,
-  type UpdateSandboxParsed,
+import type {
+  CopySandboxParsed,
+  CreateSandboxParsed,
+  ListSandboxesParsed,
+  Sandbox,
+  SandboxPage,
+  SandboxUsage,
+  ServerInfo,
+  TimeoutsParsed,
+  UpdateSandboxParsed,
 } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
 import type { Control } from './control.ts'
 import { type CreateOptions, Creation, type CreationOptions, type Given } from './creation.ts'
 import type { Fleet, RunningSandbox, SandboxObserver } from './fleet.ts'
-import { assertMade, isStill } from './lifecycle.ts'
+import { assertMade, assertNotStopped, isStill } from './lifecycle.ts'
 import type { Machine } from './machine.ts'
 import { patchRecord, patchTimeouts, toSandbox } from './record.ts'
 import { bringBack } from './recovery.ts'
@@ -102,8 +101,11 @@ export class Sandboxes implements Control {
   }
 
   async update(id: string, patch: UpdateSandboxParsed): Promise<Sandbox> {
+    assertNotStopped(this.record(id))
     if (patch.resources) await this.#limit(id, patch)
-    const record = patchRecord(this.record(id), patch)
+    const before = this.record(id)
+    assertNotStopped(before)
+    const record = patchRecord(before, patch)
     this.#fleet.table.save(record)
     return toSandbox(record)
   }
@@ -121,7 +123,7 @@ export class Sandboxes implements Control {
 
   setTimeouts(id: string, patch: TimeoutsParsed): Sandbox {
     const record = this.record(id)
-    if (record.status === 'stopped') throw new IsletError('invalid_state', `Sandbox ${id} is stopped.`)
+    assertNotStopped(record)
     const timeouts = patchTimeouts(record.timeouts, patch)
     const changed = { ...record, timeouts, updatedAt: Date.now() }
     this.#fleet.db.transaction(() => {

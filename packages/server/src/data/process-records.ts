@@ -54,7 +54,18 @@ export class ProcessRecords {
   }
 }
 
-function shortened(command: string | string[]): string {
-  const text = typeof command === 'string' ? command : command.join(' ')
-  return text.length > MAX_COMMAND_LENGTH ? `${text.slice(0, MAX_COMMAND_LENGTH - 1)}…` : text
+/** As it was given: text for a shell, or a program and its arguments. */
+function shortened(command: string | string[]): string | string[] {
+  if (typeof command === 'string') return shortText(command, MAX_COMMAND_LENGTH)
+  const words: string[] = []
+  let room = MAX_COMMAND_LENGTH
+  for (const word of command) {
+    if (room <= 0) return [...words, '…']
+    words.push(shortText(word, room))
+    room -= word.length + 1
+  }
+  return words
 }
+
+const shortText = (text: string, length: number) =>
+  text.length > length ? `${text.slice(0, length - 1)}…` : text
