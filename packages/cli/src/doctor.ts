@@ -35,8 +35,12 @@ async function server(): Promise<Finding> {
   } catch (error) {
     if (hasCode(error, 'unauthorized')) {
       const key = apiKey === undefined ? 'No key was found' : 'The key is wrong'
-      const mend = `Set ISLET_API_KEY, or run as the user that owns ${dataDirectory()}/key.`
-      return { name, ok: false, detail: `${url} answers, but does not let us in. ${key}.`, mend }
+      return {
+        name,
+        ok: false,
+        detail: `${url} answers, but does not let us in. ${key}.`,
+        mend: error.hint ?? 'Set ISLET_API_KEY.',
+      }
     }
     const optional = process.env.ISLET_URL ? undefined : true
     return { name, ok: false, optional, detail: (error as Error).message, mend: 'islet serve' }

@@ -1,6 +1,7 @@
 // One call of the native API: address, key, body, answer, error. The parts of Sandbox and Islet are thin over this.
 import {
   type BodyOf,
+  IsletError,
   LIMITS,
   type ResponseOf,
   ROUTES,
@@ -11,8 +12,8 @@ import {
   sandboxToken,
 } from '@islet/contract'
 import { type Claims, Credential, claimsOf } from './credential.ts'
-import { abortError, ClientError, errorFromBody, type WireError } from './errors.ts'
-import { type ClientOptions, resolveSettings } from './settings.ts'
+import { abortError, ClientError, errorFromBody, hasCode, type WireError } from './errors.ts'
+import { type ClientOptions, keyHint, resolveSettings } from './settings.ts'
 import { type Content, isReplayable, relay, toBody } from './transport/body.ts'
 import { readLines } from './transport/lines.ts'
 import { DEFAULT_RETRIES, withRetries } from './transport/retry.ts'
@@ -36,6 +37,7 @@ export type Query = Record<string, string | number | boolean | readonly string[]
 
 export class Client {
   readonly url: string
+  readonly #keyHint: () => string | undefined
   readonly #credential: Credential
   readonly #transport: Transport
   readonly #WebSocket: SocketConstructor
@@ -44,6 +46,7 @@ export class Client {
   constructor(options: ClientOptions = {}) {
     const { url, apiKey } = resolveSettings(options)
     this.url = url
+    this.#keyHint = () => keyHint(options)
     this.#credential = new Credential({
       apiKey,
       token: options.token,
@@ -138,7 +141,7 @@ export class Client {
     const attempt = async (): Promise<T> => {
       try {
         const response = await this.#sendFresh(name, options)
-        if (!response.ok) throw await errorOf(response)
+        if (!response.ok) throw await this.#errorOf(response)
         return await read(response)
       } catch (error) {
         throw this.#explain(error, signal)
@@ -190,6 +193,14 @@ export class Client {
     const response = await this.#send('createToken', options, bearer)
     if (!response.ok) throw await errorOf(response)
     return sandboxToken.parse(parseJson(await response.text())).token
+  }
+
+  /** The server cannot know why this side has no key, or the wrong one. */
+  async #errorOf(response: Answer): Promise<Error> {
+    const error = await errorOf(response)
+    const isPlain = hasCode(error, 'unauthorized') && error.message === new IsletError('unauthorized').message
+    const hint = isPlain ? this.#keyHint() : undefined
+    return hint === undefined ? error : new IsletError('unauthorized', error.message, { hint })
   }
 
   /** Aborted, a server's error, or a connection that failed: nothing else leaves a call. */

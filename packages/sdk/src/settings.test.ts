@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
-import { DEFAULT_URL, resolveSettings } from './settings.ts'
+import { DEFAULT_URL, keyHint, resolveSettings } from './settings.ts'
 
 const NAMES = ['ISLET_URL', 'ISLET_API_KEY', 'ISLET_DATA_DIR'] as const
 const saved = NAMES.map((name) => [name, process.env[name]] as const)
@@ -44,4 +44,14 @@ test('the caller comes before the environment, and the environment before the fi
 
 test('without any key there is none', () => {
   assert.equal(resolveSettings().apiKey, undefined)
+})
+
+test('what to do about a refused key depends on where the key came from', () => {
+  assert.match(keyHint({})!, /no key in \/.*\/key: set ISLET_API_KEY, or ISLET_DATA_DIR/)
+  writeFileSync(join(directory, 'key'), 'local-key\n')
+  assert.match(keyHint({})!, /key in .*\/key is another server's: set ISLET_DATA_DIR/)
+  assert.match(keyHint({ url: 'https://islet.example.com' })!, /Set ISLET_API_KEY to the key of https:/)
+  process.env.ISLET_API_KEY = 'env-key'
+  assert.match(keyHint({})!, /^ISLET_API_KEY is not the key/)
+  assert.equal(keyHint({ apiKey: 'given' }), undefined)
 })

@@ -1,5 +1,6 @@
 // Where the server is and which key to show it: what the caller says, else ISLET_URL and ISLET_API_KEY, else the key
-// file that a server on this machine wrote. Browsers have neither environment nor files: there the caller must say.
+// file that a server on this machine wrote: our own, or that of root's server if we are in its group. Browsers have
+// neither environment nor files: there the caller must say.
 import { DEFAULTS } from '@islet/contract'
 import type { TokenSource } from './credential.ts'
 import type { SocketConstructor } from './transport/socket.ts'
@@ -25,6 +26,8 @@ export interface Settings {
   apiKey: string | undefined
 }
 
+const ROOTS_DIRECTORY = '/var/lib/islet'
+
 export const DEFAULT_URL = `http://${DEFAULTS.host}:${DEFAULTS.port}`
 
 export function resolveSettings(options: Pick<ClientOptions, 'url' | 'apiKey' | 'token'> = {}): Settings {
@@ -34,27 +37,61 @@ export function resolveSettings(options: Pick<ClientOptions, 'url' | 'apiKey' | 
   if (options.token !== undefined) return { url, apiKey: options.apiKey }
   const apiKey = options.apiKey ?? (env.ISLET_API_KEY || undefined)
   // The key of this machine is never shown to another one.
-  return { url, apiKey: apiKey ?? (isLoopback(url) ? readKeyFile() : undefined) }
+  return { url, apiKey: apiKey ?? (isLoopback(url) ? findKey().key : undefined) }
 }
 
 /** ISLET_DATA_DIR, else /var/lib/islet as root, else the user's data directory. Undefined where there are no files. */
 export function dataDirectory(): string | undefined {
   const env = environment()
   if (env.ISLET_DATA_DIR) return env.ISLET_DATA_DIR
-  if (nodeProcess()?.getuid?.() === 0) return '/var/lib/islet'
+  if (nodeProcess()?.getuid?.() === 0) return ROOTS_DIRECTORY
   if (env.XDG_DATA_HOME?.startsWith('/')) return `${env.XDG_DATA_HOME}/islet`
   return env.HOME ? `${env.HOME}/.local/share/islet` : undefined
 }
 
-function readKeyFile(): string | undefined {
-  const directory = dataDirectory()
-  const fs = nodeProcess()?.getBuiltinModule?.('node:fs')
-  if (!directory || !fs) return undefined
-  try {
-    return fs.readFileSync(`${directory}/key`, 'utf8').trim() || undefined
-  } catch {
-    return undefined // no server on this machine yet, or not ours to read: the server will say unauthorized
+/** What to do when the server does not take the key, or the lack of one, that `resolveSettings` gave. */
+export function keyHint(options: Pick<ClientOptions, 'url' | 'apiKey' | 'token'>): string | undefined {
+  if (options.token !== undefined || options.apiKey !== undefined) return undefined
+  const { url } = resolveSettings(options)
+  const env = environment()
+  if (env.ISLET_API_KEY) return `ISLET_API_KEY is not the key of the server at ${url}.`
+  if (!isLoopback(url))
+    return `Set ISLET_API_KEY to the key of ${url}; the key of this machine is not sent there.`
+  const { path, closed, tried } = findKey()
+  if (path)
+    return `The key in ${path} is another server's: set ISLET_DATA_DIR to the data directory of the one at ${url}, or ISLET_API_KEY.`
+  if (closed) {
+    const user = env.USER || 'NAME'
+    return `You may not read ${closed}: become a member of its group (as root: usermod -aG islet ${user}; then log in again), or set ISLET_API_KEY.`
   }
+  return `There is no key in ${tried.join(' or ')}: set ISLET_API_KEY, or ISLET_DATA_DIR to the data directory of the server.`
+}
+
+interface FoundKey {
+  key?: string
+  /** Where the key was. */
+  path?: string
+  /** A file that is there, as far as can be told, and not ours to read. */
+  closed?: string
+  tried: string[]
+}
+
+function findKey(): FoundKey {
+  const own = dataDirectory()
+  const fs = nodeProcess()?.getBuiltinModule?.('node:fs')
+  // Whoever names a data directory means that server and no other.
+  const directories = environment().ISLET_DATA_DIR ? [own] : [own, ROOTS_DIRECTORY]
+  const tried = directories.flatMap((directory) => (directory ? [`${directory}/key`] : []))
+  const found: FoundKey = { tried: [...new Set(tried)] }
+  for (const path of fs ? found.tried : []) {
+    try {
+      const key = fs!.readFileSync(path, 'utf8').trim()
+      if (key) return { ...found, key, path }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EACCES') found.closed = path
+    }
+  }
+  return found
 }
 
 function isLoopback(url: string): boolean {

@@ -33,6 +33,7 @@ import { createLog, type Log } from './log.ts'
 import { Previews } from './preview/previews.ts'
 import { Cleanup } from './start/cleanup.ts'
 import { openEngine } from './start/engine.ts'
+import { groupOfKey, letThrough } from './start/key-group.ts'
 import { Tokens } from './tokens.ts'
 
 export type { Config } from './config.ts'
@@ -112,7 +113,9 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   cleanup.add(({ all }) => all && instance.release())
   const db = openDb(instance.dataDir)
   cleanup.add(() => db[Symbol.dispose]())
-  const key = loadOrCreateKey(instance.dataDir, { configured: config.apiKey, log })
+  const gid = options.ephemeral ? undefined : groupOfKey(config, log)
+  const key = loadOrCreateKey(instance.dataDir, { configured: config.apiKey, gid, log })
+  letThrough(instance.dataDir, key.path === undefined ? undefined : gid)
 
   const tokens = await Tokens.open(instance.dataDir, { log })
 

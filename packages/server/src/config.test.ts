@@ -32,6 +32,7 @@ describe('loadConfig', () => {
       dataDir: '/var/lib/islet',
       host: '127.0.0.1',
       port: 7400,
+      group: 'islet',
       engine: 'oci',
       isolation: 'namespace',
       runtimeBinary: 'auto',
@@ -48,6 +49,15 @@ describe('loadConfig', () => {
       imageDir: '/var/lib/islet/images',
       drainTimeoutMs: 10_000,
     })
+  })
+
+  it('takes an empty ISLET_GROUP for nobody', () => {
+    assert.equal(loadConfig({ env: { ISLET_GROUP: '' }, isRoot: true }).group, '')
+    assert.equal(loadConfig({ env: { ISLET_GROUP: 'staff' }, isRoot: true }).group, 'staff')
+    assert.match(
+      problemsOf({ env: { ISLET_GROUP: '0' } })[0]!,
+      /ISLET_GROUP is "0": it must be the name of a group/,
+    )
   })
 
   it('reads where previews are', () => {

@@ -54,7 +54,7 @@ export function loadConfig({
     const spec = settingOf(name)
     const given: [string, unknown][] = [
       [`--${fileKey(name)}`, overrides[name]],
-      [spec.env, env[spec.env] || undefined],
+      [spec.env, spec.mayBeEmpty ? env[spec.env] : env[spec.env] || undefined],
       [`"${fileKey(name)}" in the config file`, fromFile[fileKey(name)]],
       [spec.env, defaultOf(spec, { dataDir: config.dataDir as string, env, isRoot })],
     ]

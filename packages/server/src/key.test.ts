@@ -46,6 +46,19 @@ describe('the admin key', () => {
     assert.doesNotMatch(JSON.stringify(warnings), /islet_/)
   })
 
+  it('may be read by a group, and by nobody else again when the group is gone', {
+    skip: process.geteuid?.() !== 0 && 'only root gives files away',
+  }, () => {
+    const path = join(dataDir, 'key')
+    const lookedAt = () => ({ mode: statSync(path).mode & 0o777, gid: statSync(path).gid })
+    loadOrCreateKey(dataDir, { gid: 47_113 })
+    assert.deepEqual(lookedAt(), { mode: 0o640, gid: 47_113 })
+    loadOrCreateKey(dataDir, { gid: 47_114 })
+    assert.deepEqual(lookedAt(), { mode: 0o640, gid: 47_114 })
+    loadOrCreateKey(dataDir)
+    assert.equal(lookedAt().mode, 0o600)
+  })
+
   it('takes a configured key and writes no file', () => {
     const key = loadOrCreateKey(dataDir, { configured: 'islet_configured_key' })
     assert.equal(key.path, undefined)

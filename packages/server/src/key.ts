@@ -2,6 +2,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import {
   chmodSync,
+  chownSync,
   closeSync,
   fsyncSync,
   linkSync,
@@ -30,25 +31,27 @@ const RANDOM_BYTES = 32 // 43 characters of base64url
 export interface KeyOptions {
   /** The key of ISLET_API_KEY: used instead of the file. */
   configured?: string | undefined
+  /** Members of this group may read the file. */
+  gid?: number | undefined
   log?: Pick<Log, 'warn'> | undefined
 }
 
-export function loadOrCreateKey(dataDir: string, { configured, log }: KeyOptions = {}): AdminKey {
+export function loadOrCreateKey(dataDir: string, { configured, ...options }: KeyOptions = {}): AdminKey {
   if (configured !== undefined) return describe(checkText(configured, 'ISLET_API_KEY'), undefined)
   const path = join(dataDir, 'key')
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const key = createSecretOnce(path, () => `${newKey()}\n`, { log })
+  const key = createSecretOnce(path, () => `${newKey()}\n`, options)
   return describe(checkText(key.trim(), path), path)
 }
 
-/** What is in a file of mode 0600, made with `make` if it is missing. */
+/** What is in a file of mode 0600 (0640 with a `gid`), made with `make` if it is missing. */
 export function createSecretOnce(
   path: string,
   make: () => string,
-  { log }: Pick<KeyOptions, 'log'> = {},
+  options: Pick<KeyOptions, 'gid' | 'log'> = {},
 ): string {
   createOnce(path, make)
-  closeToOthers(path, log)
+  closeToOthers(path, options)
   return readFileSync(path, 'utf8')
 }
 
@@ -97,11 +100,18 @@ function createOnce(path: string, make: () => string): void {
   }
 }
 
-function closeToOthers(path: string, log: KeyOptions['log']): void {
-  const mode = statSync(path).mode & 0o777
-  if ((mode & 0o077) === 0) return
-  chmodSync(path, 0o600)
-  log?.warn({ path, mode: mode.toString(8) }, 'the key file was open to others; its mode is 0600 again')
+function closeToOthers(path: string, { gid, log }: Pick<KeyOptions, 'gid' | 'log'>): void {
+  const { mode, uid, gid: owningGroup } = statSync(path)
+  const wanted = gid === undefined ? 0o600 : 0o640
+  if ((mode & 0o077 & ~wanted) !== 0) {
+    const shown = { path, mode: (mode & 0o777).toString(8) }
+    log?.warn(shown, `the key file was open to others; its mode is 0${wanted.toString(8)} again`)
+  }
+  if (gid !== undefined && owningGroup !== gid) {
+    chmodSync(path, 0o600) // no group may read it while it changes hands
+    chownSync(path, uid, gid)
+  }
+  chmodSync(path, wanted)
 }
 
 function checkText(key: string, where: string): string {

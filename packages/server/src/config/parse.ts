@@ -20,6 +20,12 @@ export function host(value: string): string {
   throw new Error('it must be an IP address or a host name')
 }
 
+/** The name of a group as groupadd takes it, or nothing. */
+export function group(value: string): string {
+  if (value === '' || /^[a-z_][a-z0-9_-]{0,30}[a-z0-9_$-]?$/.test(value)) return value
+  throw new Error("it must be the name of a group like 'islet', or empty")
+}
+
 /** Without a slash at its end. */
 export function url(value: string): string {
   const parsed = URL.canParse(value) ? new URL(value) : undefined

@@ -7,6 +7,7 @@ import {
   address,
   cidr,
   duration,
+  group,
   host,
   integer,
   list,
@@ -29,9 +30,14 @@ export interface Setting<T> {
   help: string
   /** Only the environment may set it. */
   envOnly?: true
+  /** A variable that is set to nothing is a value, not an absent one. */
+  mayBeEmpty?: true
 }
 
 export type Env = Record<string, string | undefined>
+
+/** Made by `islet service install`. */
+export const DEFAULT_GROUP = 'islet'
 
 const setting = <T>(value: Setting<T>): Setting<T> => value
 
@@ -67,6 +73,13 @@ export const SETTINGS = {
     parse: text,
     help: 'The admin key, instead of the one in `<data>/key`. Clients read the same variable.',
     envOnly: true,
+  }),
+  group: setting({
+    env: 'ISLET_GROUP',
+    parse: group,
+    default: DEFAULT_GROUP,
+    help: 'Members of this group of the machine may read `<data>/key` of a server that runs as root, if the group exists. Empty: nobody but root.',
+    mayBeEmpty: true,
   }),
   engine: setting({
     env: 'ISLET_ENGINE',

@@ -7,7 +7,17 @@
 //   pool.img on a loop       cut before the mount           that loop device is mounted
 //   pool mounted             the last server was killed     taken over as it is
 import { execFile } from 'node:child_process'
-import { mkdir, open as openFile, readFile, realpath, rename, rm, stat, statfs } from 'node:fs/promises'
+import {
+  chmod,
+  mkdir,
+  open as openFile,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  statfs,
+} from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -45,14 +55,15 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
   const method = options.method ?? 'auto'
   await mkdir(join(options.dataDir, 'pool'), { recursive: true, mode: 0o700 })
   const dir = await realpath(join(options.dataDir, 'pool')) // as mountinfo spells it
+  await chmod(dir, 0o700)
   if (method === 'reflink' || method === 'copy') return plainPool(dir, method)
   const image = join(options.dataDir, 'pool.img')
-  if (await isMounted(dir)) return mountedPool(dir)
+  if (await isMounted(dir)) return closedPool(dir)
   if (!(await exists(image)) && (await isBtrfs(dir))) return plainPool(dir, 'btrfs')
   try {
     await makeImage(image, options.sizeBytes ?? DEFAULT_SIZE)
     await mountImage(image, dir)
-    return mountedPool(dir)
+    return closedPool(dir)
   } catch (error) {
     if (method === 'btrfs' || (await exists(image))) throw error
     const reason = (error as Error).message.trim().split('\n').at(-1)
@@ -65,6 +76,12 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
 
 function plainPool(dir: string, method: PoolMethod): Pool {
   return { dir, method, mounted: false, close: async () => {} }
+}
+
+/** The root of the mounted filesystem has a mode of its own. Layers hold setuid files with real ids: only root may get in. */
+async function closedPool(dir: string): Promise<Pool> {
+  await chmod(dir, 0o700)
+  return mountedPool(dir)
 }
 
 function mountedPool(dir: string): Pool {

@@ -1,0 +1,118 @@
+// A server of root that other users of the machine may use: the members of its group, through the key and nothing else.
+import assert from 'node:assert/strict'
+import { execFile, execFileSync } from 'node:child_process'
+import { chmodSync, globSync, lstatSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { promisify } from 'node:util'
+import { cleanEnv, root, TestServer } from '../support/server.ts'
+
+const run = promisify(execFile)
+const GROUP = `islet-test-${process.pid}`
+const STRANGER = 47_113 // the uid of nobody in particular
+let server: TestServer
+let gid: number
+
+before(async () => {
+  execFileSync('groupadd', ['--system', GROUP])
+  gid = Number(execFileSync('getent', ['group', GROUP], { encoding: 'utf8' }).split(':')[2])
+  server = new TestServer({ env: { ISLET_GROUP: GROUP, ISLET_DEFAULT_RUNTIME: 'host' } })
+  writeFileSync(join(server.dataDir, 'config.json'), '{}', { mode: 0o644 })
+  chmodSync(join(server.dataDir, 'config.json'), 0o644)
+  await server.start()
+})
+
+after(async () => {
+  try {
+    execFileSync('groupdel', [GROUP], { stdio: 'ignore' })
+  } catch {
+    // a test has removed it
+  }
+  await server[Symbol.asyncDispose]()
+})
+
+test('a member of the group uses the server with nothing set but where it is', async () => {
+  const sandbox = JSON.parse((await islet([gid], 'create', '--name', 'shared', '--json')).stdout)
+  const { stdout } = await islet([gid], 'exec', sandbox.id, '--', 'id', '-un')
+  assert.equal(stdout, 'user\n')
+})
+
+test('another user is refused, and told to become a member', async () => {
+  await assert.rejects(islet([], 'ls'), (error: { stderr: string }) => {
+    assert.match(error.stderr, /key or token is missing/)
+    assert.match(error.stderr, /\/var\/lib\/islet\/key.*usermod -aG islet somebody.*ISLET_API_KEY/)
+    return true
+  })
+})
+
+test('a member reaches nothing of the data directory but the key, least of all setuid files of sandboxes', async () => {
+  const { sandboxes } = server.islet()
+  const sandbox = await sandboxes.connect((await sandboxes.list()).sandboxes[0]!.id)
+  await sandbox.runCommand('cp /bin/sh /usr/local/bin/rootsh && chmod 4755 /usr/local/bin/rootsh', {
+    user: 'root',
+  })
+  const [setuid] = globSync(join(server.dataDir, 'pool/layers/**/rootsh'))
+  assert.equal(statSync(setuid!).mode & 0o7777, 0o4755)
+
+  assert.equal(lstatSync(server.dataDir).mode & 0o777, 0o710)
+  const names = readdirSync(server.dataDir)
+  for (const name of ['config.json', 'images', 'islet.db', 'output', 'pool', 'pool.img', 'token-key'])
+    assert.ok(names.includes(name), name)
+  for (const name of names.filter((name) => name !== 'key'))
+    assert.equal(lstatSync(join(server.dataDir, name)).mode & 0o077, 0, name)
+
+  const paths = names.map((name) => join(server.dataDir, name))
+  const program = `
+    const fs = require('node:fs')
+    const tries = {
+      list: (path) => fs.readdirSync(path),
+      read: (path) => fs.closeSync(fs.openSync(path, 'r')),
+      write: (path) => fs.closeSync(fs.openSync(path, 'a')),
+      inside: (path) => fs.lstatSync(path + '/.'),
+      execute: (path) => require('node:child_process').execFileSync(path, ['-c', 'id']),
+    }
+    const done = []
+    for (const path of ${JSON.stringify([server.dataDir, ...paths, setuid])}) {
+      for (const [verb, attempt] of Object.entries(tries)) {
+        try { attempt(path); done.push(verb + ' ' + path) } catch {}
+      }
+    }
+    console.log(JSON.stringify(done))`
+  const { stdout } = await as([gid], [process.execPath, '--eval', program])
+  assert.deepEqual(JSON.parse(stdout), [`inside ${server.dataDir}`, `read ${join(server.dataDir, 'key')}`])
+})
+
+test('when the group is gone, the next start closes the key', async () => {
+  execFileSync('groupdel', [GROUP])
+  await server.kill()
+  await server.start()
+  assert.equal(lstatSync(join(server.dataDir, 'key')).mode & 0o777, 0o600)
+  assert.equal(lstatSync(server.dataDir).mode & 0o777, 0o700)
+  assert.match(server.output, /the group of ISLET_GROUP does not exist/)
+  await assert.rejects(islet([gid], 'ls'), { code: 1 })
+})
+
+/** The command as another user, who finds the server's data directory where that of root's server is. */
+function islet(groups: number[], ...words: string[]): Promise<{ stdout: string; stderr: string }> {
+  return as(groups, [process.execPath, join(root, 'packages/cli/bin/islet.js'), ...words])
+}
+
+/** In a mount namespace of its own: the tree may lie where that user cannot go. */
+function as(
+  groups: number[],
+  [program = '', ...args]: string[],
+): Promise<{ stdout: string; stderr: string }> {
+  const tree = '/var/lib/tree'
+  const moved = (path: string) => (path.startsWith(root) ? join(tree, path.slice(root.length)) : path)
+  const script = `set -e
+    mount -t tmpfs -o mode=755 none /var/lib
+    mkdir /var/lib/islet ${tree}
+    mount --rbind "$DATA" /var/lib/islet
+    mount --rbind "$TREE" ${tree}
+    exec setpriv --reuid ${STRANGER} --regid ${STRANGER} ${groups.length ? `--groups ${groups}` : '--clear-groups'} "$@"`
+  const env = { ...cleanEnv(), HOME: '/nowhere', USER: 'somebody', ISLET_URL: server.url }
+  return run('unshare', ['--mount', 'sh', '-c', script, 'sh', moved(program), ...args.map(moved)], {
+    cwd: '/',
+    env: { ...env, DATA: server.dataDir, TREE: root },
+  })
+}
