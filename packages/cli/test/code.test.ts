@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { CodeResult, Sandbox } from '@islet/contract'
 import { startTestApi, type TestApi } from '../../server/src/api/testing.ts'
 import { islet } from './islet.ts'
 
+/** With the Node that runs this, which runs TypeScript. */
+const PATH = `PATH=${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`
 let api: TestApi
 let sandbox: Sandbox
 before(async () => {
@@ -22,12 +24,23 @@ test('code from stdin runs in its language, with its output and exit code', asyn
   assert.equal(told.stdout, 'b\n')
 })
 
-test('code from a file runs in the language its name says', async () => {
-  const file = join(api.dataDir, 'script.sh')
-  writeFileSync(file, 'print() { echo "shell $1"; }; print 1\n')
-  const ran = await islet(['code', 'dev', file, '--json'], api)
-  const { language, output, exitCode } = JSON.parse(ran.stdout) as CodeResult
-  assert.deepEqual([language, output, exitCode], ['shell', 'shell 1\n', 0])
+test('code from a file runs in the language its name says, unless another is given', async () => {
+  const ran = async (name: string, text: string, ...flags: string[]) => {
+    const file = join(api.dataDir, name)
+    writeFileSync(file, text)
+    const { stdout, stderr } = await islet(['code', 'dev', file, '--json', '-e', PATH, ...flags], api)
+    assert.notEqual(stdout, '', stderr)
+    const { language, output } = JSON.parse(stdout) as CodeResult
+    return [language, output]
+  }
+  const shell = 'print() { echo "shell $1"; }; print 1\n'
+  assert.deepEqual(await ran('script.sh', shell), ['shell', 'shell 1\n'])
+  assert.deepEqual(await ran('script.BASH', shell), ['shell', 'shell 1\n'])
+  assert.deepEqual(await ran('a.ts', 'console.log(1)'), ['typescript', '1\n'])
+  assert.deepEqual(await ran('a.mts', 'const x: number = 2\nconsole.log(x)'), ['typescript', '2\n'])
+  assert.deepEqual(await ran('a.cts', 'console.log(require.name)'), ['typescript', 'require\n'])
+  assert.deepEqual(await ran('a.cjs', 'console.log(3)'), ['node', '3\n'])
+  assert.deepEqual(await ran('b.ts', 'print(4)', '-l', 'py'), ['python', '4\n'])
 })
 
 test('what cannot run says why', async () => {

@@ -1,10 +1,10 @@
-import type { CodeResult, Language } from '@islet/contract'
+import type { CodeResult, LanguageName } from '@islet/contract'
 import type { Client } from './client.ts'
 import type { CommandOptions } from './exec.ts'
 
 export interface RunCodeOptions extends CommandOptions {
   /** Default: found out from the code. */
-  language?: Language
+  language?: LanguageName
   /** Of stdout and stderr together; more is cut and `truncated` is true. Default: 4 MiB. */
   maxOutputBytes?: number
 }
@@ -14,7 +14,7 @@ export function runCode(
   client: Client,
   sandboxId: string,
   code: string,
-  language: Language | RunCodeOptions | undefined,
+  language: LanguageName | RunCodeOptions | undefined,
   options: RunCodeOptions = {},
 ): Promise<CodeResult> {
   const chosen = typeof language === 'object' ? language : { ...options, ...(language && { language }) }

@@ -11,6 +11,7 @@ export type {
   FileEntry,
   ImageInfo,
   Language,
+  LanguageName,
   ListeningPort,
   OverlayInfo,
   PatchInfo,

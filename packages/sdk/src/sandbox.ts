@@ -4,7 +4,7 @@ import type {
   CreatePatch,
   CreatePreview,
   ExecResult,
-  Language,
+  LanguageName,
   ListeningPort,
   PatchInfo,
   PatchRun,
@@ -332,10 +332,14 @@ export class Sandbox {
   }
 
   /**
-   * Python, JavaScript (node), TypeScript (deno, bun) or shell, found out from the code where no language is given. Code that
+   * Python, JavaScript, TypeScript or shell, found out from the code where no language is given. Code that
    * fails is a result with its exit code.
    */
-  runCode(code: string, language?: Language | RunCodeOptions, options?: RunCodeOptions): Promise<CodeResult> {
+  runCode(
+    code: string,
+    language?: LanguageName | RunCodeOptions,
+    options?: RunCodeOptions,
+  ): Promise<CodeResult> {
     return runCode(this.#client, this.id, code, language, options)
   }
 

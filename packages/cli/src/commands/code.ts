@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import type { Language } from '@islet/sdk'
+import type { LanguageName } from '@islet/sdk'
 import { type Command, Option } from 'commander'
 import { addEnvOptions, type EnvFlags, toEnv } from '../args/env.ts'
 import { duration } from '../args/parse.ts'
@@ -13,20 +13,37 @@ import { hasPipedStdin, readStdin } from '../stdio/pipe.ts'
 import { Signals } from '../stdio/signals.ts'
 
 interface CodeFlags extends EnvFlags, JsonFlag {
-  language?: Language
+  language?: LanguageName
   cwd?: string
   user?: string
   timeout?: number
 }
 
-const LANGUAGES: readonly Language[] = ['python', 'node', 'deno', 'bun', 'shell']
+const LANGUAGES: readonly LanguageName[] = [
+  'python',
+  'python3',
+  'py',
+  'node',
+  'javascript',
+  'js',
+  'typescript',
+  'ts',
+  'deno',
+  'bun',
+  'shell',
+  'bash',
+  'sh',
+]
 
-/** What the name of a file says. That of TypeScript leaves open who runs it. */
-const EXTENSIONS: Record<string, Language> = {
+/** What the name of a file says. */
+const EXTENSIONS: Record<string, LanguageName> = {
   '.py': 'python',
   '.js': 'node',
   '.cjs': 'node',
   '.mjs': 'node',
+  '.ts': 'typescript',
+  '.cts': 'typescript',
+  '.mts': 'typescript',
   '.sh': 'shell',
   '.bash': 'shell',
 }

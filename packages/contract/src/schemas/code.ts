@@ -3,15 +3,38 @@ import { LIMITS } from '../limits.ts'
 import { byteLength, env, sandboxPath, userName } from './common.ts'
 import { captureFields, execResult, timeout } from './process.ts'
 
-export const LANGUAGES = ['python', 'node', 'deno', 'bun', 'shell'] as const
+export const LANGUAGES = ['python', 'node', 'typescript', 'deno', 'bun', 'shell'] as const
 export const language = z.enum(LANGUAGES)
 export type Language = z.infer<typeof language>
+
+/** Other names that a call may give. The answer has the name of the language. */
+export const LANGUAGE_ALIASES = {
+  py: 'python',
+  python3: 'python',
+  javascript: 'node',
+  js: 'node',
+  ts: 'typescript',
+  bash: 'shell',
+  sh: 'shell',
+} as const satisfies Record<string, Language>
+type Alias = keyof typeof LANGUAGE_ALIASES
+export type LanguageName = Language | Alias
+
+const aliases = Object.keys(LANGUAGE_ALIASES) as Alias[]
+const languageName = z
+  .enum([...LANGUAGES, ...aliases])
+  .transform(
+    (name): Language => (name in LANGUAGE_ALIASES ? LANGUAGE_ALIASES[name as Alias] : (name as Language)),
+  )
 
 export const runCode = z.strictObject({
   code: z
     .string()
     .refine((text) => byteLength(text) <= LIMITS.codeBytes, `code has at most ${LIMITS.codeBytes} bytes`),
-  language: language.optional().meta({ description: 'Default: found out from the code.' }),
+  language: languageName.optional().meta({
+    description:
+      'py and python3 are python; javascript and js node; ts typescript; bash and sh shell. Default: found out from the code.',
+  }),
   cwd: sandboxPath.optional(),
   env: env.optional(),
   user: userName.optional(),

@@ -18,10 +18,10 @@ describe('code', () => {
   })
   after(() => api[Symbol.asyncDispose]())
 
-  const post = (body: object, init?: RequestInit) =>
+  const postCode = (body: object, init?: RequestInit) =>
     api.call('POST', `/v1/sandboxes/${sandbox.id}/code`, body, init)
   const run = async (body: object) => {
-    const response = await post(body)
+    const response = await postCode(body)
     const text = await response.text()
     assert.equal(response.status, 200, text)
     return codeResult.parse(JSON.parse(text))
@@ -100,6 +100,79 @@ describe('code', () => {
     assert.deepEqual(leftovers(), [])
   })
 
+  it('may be TypeScript, in any of its forms, for a Node that runs it', async () => {
+    const helper = join(sandbox.workdir, 'helper.ts')
+    writeFileSync(helper, 'export interface Pair { a: number }\nexport const pair: Pair = { a: 3 }\n')
+    const cases: [string, string][] = [
+      ['const x: number = 1 + 1\nconsole.log(x)', '2\n'],
+      ["import { type Pair, pair } from './helper.ts'\nconst p: Pair = pair\nconsole.log(p.a)", '3\n'],
+      [
+        "const os = require('node:os') as any\nconsole.log(typeof os.cpus, typeof __dirname)",
+        'function string\n',
+      ],
+      ['const x: number = await Promise.resolve(4)\nconsole.log(x, typeof require)', '4 function\n'],
+      ['enum Color { Red = 5 }\nconsole.log(Color.Red)', '5\n'],
+      ['class P { constructor(readonly x: number) {} }\nconsole.log(new P(6).x)', '6\n'],
+      ['namespace N { export const x: number = 7 }\nconsole.log(N.x)', '7\n'],
+    ]
+    for (const [text, output] of cases) {
+      const result = await run({ code: text })
+      assert.deepEqual([result.output, result.language], [output, 'typescript'], text)
+    }
+    const broken = await run({ code: 'const x: = 1', language: 'ts' })
+    assert.deepEqual([broken.exitCode, broken.language], [1, 'typescript'])
+    // Its own end with that exit code is no sign that Node cannot run it.
+    const nine = await run({ code: 'console.error("nine" as string); process.exit(9)' })
+    assert.deepEqual([nine.exitCode, nine.stderr], [9, 'nine\n'])
+    assert.deepEqual(leftovers(), [])
+  })
+
+  it('in TypeScript goes to whatever runs it where Node does not', async () => {
+    const bin = join(sandbox.workdir, 'old')
+    mkdirSync(bin)
+    const put = (name: string, lines: string) => {
+      writeFileSync(join(bin, name), `#!/bin/sh\n${lines}\n`)
+      chmodSync(join(bin, name), 0o755)
+    }
+    const input = { code: 'import os from "os"\nconst x: number = 1', env: { PATH: bin } }
+    const said = 'echo "$0: bad option: --disable-warning=ExperimentalWarning" >&2; exit 9'
+    // One before 20.11, then one that knows all options and no TypeScript.
+    put('node', said)
+    put('nodejs', `exec ${process.execPath} --no-experimental-strip-types "$@"`)
+    const nothing = await errorOf(await postCode(input))
+    assert.equal(nothing.code, 'interpreter_not_found')
+    assert.match(nothing.message, /node and nodejs cannot, and there is no tsx, ts-node, bun or deno/)
+    assert.match(nothing.hint ?? '', /Node 22\.18.*tsx/)
+    const which = 'for last; do :; done; echo "\x24{0##*/} \x24{last##*.}"'
+    for (const [name, extension] of [
+      ['deno', 'mts'],
+      ['bun', 'ts'],
+      ['ts-node', 'cts'],
+      ['tsx', 'mts'],
+    ] as const) {
+      put(name, which)
+      assert.equal((await run(input)).output, `${name} ${extension}\n`)
+    }
+    assert.deepEqual(leftovers(), [])
+  })
+
+  it('has a language of several names, and the answer has the one', async () => {
+    const names = {
+      py: 'python',
+      python3: 'python',
+      javascript: 'node',
+      js: 'node',
+      ts: 'typescript',
+      bash: 'shell',
+      sh: 'shell',
+    }
+    for (const [name, language] of Object.entries(names)) {
+      const text = language === 'shell' ? 'echo 1' : language === 'python' ? 'print(1)' : 'console.log(1)'
+      const result = await run({ code: text, language: name })
+      assert.deepEqual([result.language, result.output], [language, '1\n'], name)
+    }
+  })
+
   it('arrives unchanged, whatever is in it', async () => {
     const head = 'import hashlib\nprint(hashlib.sha256(open(__file__, "rb").read()).hexdigest())\n'
     const odd = `# "quotes" 'single' \`ticks\` $HOME $(id) \\ \\n %s é 漢 🙂 \t end\r\n`
@@ -130,14 +203,14 @@ describe('code', () => {
 
   it('that has no interpreter, no text or no place says so', async () => {
     const env = { PATH: sandbox.workdir }
-    const missing = await errorOf(await post({ code: 'x', language: 'bun', env }))
+    const missing = await errorOf(await postCode({ code: 'x', language: 'bun', env }))
     assert.deepEqual([missing.status, missing.code], [422, 'interpreter_not_found'])
     assert.match(`${missing.message} ${missing.hint}`, /bun.*runtime/)
-    const python = await errorOf(await post({ code: 'x', language: 'python', env }))
+    const python = await errorOf(await postCode({ code: 'x', language: 'python', env }))
     assert.match(python.message, /python3 or python/)
-    assert.equal((await errorOf(await post({ code: ' \n' }))).code, 'bad_request')
-    assert.equal((await errorOf(await post({ code: 'x', language: 'cobol' }))).code, 'bad_request')
-    assert.equal((await errorOf(await post({ code: 'echo', cwd: 'nowhere' }))).code, 'cwd_not_found')
+    assert.equal((await errorOf(await postCode({ code: ' \n' }))).code, 'bad_request')
+    assert.equal((await errorOf(await postCode({ code: 'x', language: 'cobol' }))).code, 'bad_request')
+    assert.equal((await errorOf(await postCode({ code: 'echo', cwd: 'nowhere' }))).code, 'cwd_not_found')
     assert.deepEqual(leftovers(), [])
     assert.deepEqual(
       readdirSync('/tmp').filter((name) => name.startsWith('.islet-prc-')),
@@ -159,7 +232,7 @@ describe('code', () => {
     assert.deepEqual([late.timedOut, late.exitCode, late.output], [true, 124, 'begun\n'])
     const gate = makeGate(sandbox)
     const abort = new AbortController()
-    const call = post({ language: 'shell', code: 'echo > gate; sleep 600' }, { signal: abort.signal })
+    const call = postCode({ language: 'shell', code: 'echo > gate; sleep 600' }, { signal: abort.signal })
     await gate.passed()
     assert.equal(leftovers().length, 1)
     abort.abort()

@@ -6,7 +6,7 @@ import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Entry, Guest } from '../../guest/guest.ts'
 import type { Processes } from '../processes.ts'
 import { detectLanguage } from './detect.ts'
-import { COMMONJS_GLOBALS, interpreterOf, needsCommonJsGlobals } from './interpreters.ts'
+import { type Interpreter, interpretersOf } from './interpreters.ts'
 
 const GUEST_WAIT_MS = 10_000
 const FALLBACK_DIRECTORY = '/tmp'
@@ -36,55 +36,98 @@ export class CodeRunner {
     const { code } = input
     if (code.trim() === '') throw new IsletError('bad_request', 'The code is empty.')
     const language = input.language ?? detectLanguage(code)
-    const { programs, args, extension } = interpreterOf(language, code)
+    const interpreters = interpretersOf(language, code)
     const sandbox = await this.#options.sandboxes.running(sandboxId)
     const { guest } = sandbox.machine
     if (!guest.connected) await guest.ready({ timeoutMs: GUEST_WAIT_MS })
-
-    const processId = newId('process')
-    const files: Record<string, string> = { [`.islet-${processId}${extension}`]: code }
-    const preloads = needsCommonJsGlobals(extension, code) ? [`.islet-${processId}-require.cjs`] : []
-    for (const name of preloads) files[name] = COMMONJS_GLOBALS
-
-    const placed = await placeFiles(sandbox, input, files, options)
+    const unable = new Set<string>()
+    let placed: Placed | undefined
     try {
-      const [main, ...others] = placed.paths as [string, ...string[]]
-      const argv = [...others.flatMap((path) => ['--require', path]), ...args, main]
-      const env = { ...input.env, ...(placed.isElsewhere && searchPaths(sandbox, input)) }
-      const { cwd, user, timeout, maxOutputBytes } = input
-      for (const program of programs) {
-        try {
-          const exec = { command: [program, ...argv], cwd, user, timeout, maxOutputBytes, env }
-          const { result, output } = await this.#options.processes.capture(sandboxId, exec, {
-            processId,
-            ...options,
-          })
-          return { processId, language, ...result, ...output.texts('utf8'), output: output.together() }
-        } catch (error) {
-          if (!(error instanceof IsletError) || error.code !== 'command_not_found') throw error
+      for (const interpreter of interpreters) {
+        if (placed?.for !== layoutOf(interpreter)) {
+          await removeFiles(guest, placed?.paths ?? [])
+          placed = undefined
+          placed = await placeFiles(sandbox, input, interpreter, options)
         }
+        const result = await this.#attempt(sandbox, input, interpreter, placed, options)
+        if (result === 'unable') unable.add(interpreter.program)
+        else if (result !== 'missing') return { language, ...result }
       }
     } finally {
-      await removeFiles(guest, placed.paths)
+      await removeFiles(guest, placed?.paths ?? [])
     }
-    throw new IsletError('interpreter_not_found', `The sandbox has no ${programs.join(' or ')}.`)
+    throw notFound(interpreters, unable)
+  }
+
+  async #attempt(
+    sandbox: RunningSandbox,
+    input: RunCodeParsed,
+    { program, args, isUnable }: Interpreter,
+    placed: Placed,
+    options: RunOptions,
+  ): Promise<Omit<CodeResult, 'autoResumed' | 'language'> | 'missing' | 'unable'> {
+    const [main, ...preloads] = placed.paths as [string, ...string[]]
+    const argv = [...preloads.flatMap((path) => ['--require', path]), ...args, main]
+    const env = { ...input.env, ...(placed.isElsewhere && searchPaths(sandbox, input)) }
+    const { cwd, user, timeout, maxOutputBytes } = input
+    const exec = { command: [program, ...argv], cwd, user, timeout, maxOutputBytes, env }
+    const processId = newId('process')
+    try {
+      const how = { processId, ...options }
+      const { result, output } = await this.#options.processes.capture(sandbox.record.id, exec, how)
+      const texts = output.texts('utf8')
+      if (isUnable?.({ ...result, ...texts })) return 'unable'
+      return { processId, ...result, ...texts, output: output.together() }
+    } catch (error) {
+      if (error instanceof IsletError && error.code === 'command_not_found') return 'missing'
+      throw error
+    }
   }
 }
+
+function notFound(interpreters: readonly Interpreter[], unable: ReadonlySet<string>): IsletError {
+  const programs = interpreters.map(({ program }) => program)
+  const missing = programs
+    .filter((program) => !unable.has(program))
+    .join(', ')
+    .replace(/, (?=[^,]*$)/, ' or ')
+  if (!programs.includes('tsx'))
+    return new IsletError('interpreter_not_found', `The sandbox has no ${missing}.`)
+  const old = unable.size > 0 ? `${[...unable].join(' and ')} cannot, and ` : ''
+  const message = `Nothing in the sandbox runs TypeScript: ${old}there is no ${missing}.`
+  return new IsletError('interpreter_not_found', message, {
+    hint: 'Node 22.18 or newer, tsx, ts-node, bun or deno would do: choose a runtime that has one, or npm install -g tsx.',
+  })
+}
+
+interface Placed {
+  /** The code first, then what is loaded before it. */
+  paths: string[]
+  isElsewhere: boolean
+  for: string
+}
+
+/** What the files of an interpreter depend on. */
+const layoutOf = ({ extension, preloads = [] }: Interpreter): string => [extension, ...preloads].join('\n')
 
 /** In the working directory, so that the code finds what is beside it; where the user may not write there, in /tmp. */
 async function placeFiles(
   sandbox: RunningSandbox,
   input: RunCodeParsed,
-  files: Record<string, string>,
+  interpreter: Interpreter,
   options: RunOptions,
-): Promise<{ paths: string[]; isElsewhere: boolean }> {
+): Promise<Placed> {
   const { guest } = sandbox.machine
+  const name = `.islet-${newId('process')}`
+  const files = [[name + interpreter.extension, input.code] as const]
+  for (const [index, source] of (interpreter.preloads ?? []).entries())
+    files.push([`${name}-${index}.cjs`, source])
   const owner = input.user ?? sandbox.record.user
   const write = async (directory: string) => {
     const paths: string[] = []
     let entry: Entry | undefined
     try {
-      for (const [name, content] of Object.entries(files)) {
+      for (const [name, content] of files) {
         const path = posix.join(directory, name)
         const how = { mode: 0o600, owner, exclusive: true, ...options }
         entry = await guest.write(path, bytesOf(content), how)
@@ -101,9 +144,11 @@ async function placeFiles(
     write(cwd).catch((error) => keepAbort(error, options)),
     guest.stat(cwd, { follow: true }).catch(() => undefined),
   ])
-  if (there && directory && mayWrite(directory, there.entry)) return { ...there, isElsewhere: false }
+  if (there && directory && mayWrite(directory, there.entry))
+    return { paths: there.paths, isElsewhere: false, for: layoutOf(interpreter) }
   if (there) await removeFiles(guest, there.paths)
-  return { ...(await write(FALLBACK_DIRECTORY)), isElsewhere: true }
+  const { paths } = await write(FALLBACK_DIRECTORY)
+  return { paths, isElsewhere: true, for: layoutOf(interpreter) }
 }
 
 const workingDirectory = ({ record }: RunningSandbox, input: RunCodeParsed): string =>

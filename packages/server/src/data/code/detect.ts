@@ -1,6 +1,6 @@
 // Which language a piece of code is written in: by its first line if that says so, else by what speaks for each.
 import type { Language } from '@islet/contract'
-import { JAVASCRIPT, PYTHON, type Rule, SHELL } from './rules.ts'
+import { JAVASCRIPT, PYTHON, type Rule, SHELL, TYPESCRIPT } from './rules.ts'
 
 /** What is looked at; an honest piece of code shows what it is within this. */
 const MAX_CHARACTERS = 16 * 1024
@@ -9,6 +9,7 @@ const MAX_LINE = 500
 const MAX_MATCHES = 3
 
 const SHEBANGS: readonly [RegExp, Language][] = [
+  [/\b(?:tsx|ts-node)\b/, 'typescript'],
   [/\bdeno\b/, 'deno'],
   [/\bbun\b/, 'bun'],
   [/\b(?:node|nodejs)\b/, 'node'],
@@ -25,9 +26,13 @@ export function detectLanguage(code: string): Language {
   }
   const plain = withoutText(text)
   const python = score(PYTHON, plain)
-  const javascript = score(JAVASCRIPT, plain)
+  const typescript = score(TYPESCRIPT, plain)
+  const javascript = score(JAVASCRIPT, plain) + typescript
   const shell = score(SHELL, plain)
-  if (javascript > python && javascript >= shell) return javascriptRuntime(text, plain.bare)
+  if (javascript > python && javascript >= shell) {
+    const runtime = javascriptRuntime(text, plain.bare)
+    return runtime === 'node' && typescript > 0 ? 'typescript' : runtime
+  }
   if (shell > python) return 'shell'
   if (python > 0) return 'python'
   return looksLikeWords(plain.bare) ? 'shell' : 'python'

@@ -2,33 +2,89 @@
 import { compileFunction } from 'node:vm'
 import type { Language } from '@islet/contract'
 
+/** One way to run a file of a language. */
 export interface Interpreter {
-  /** Tried in this order. */
-  programs: readonly string[]
+  program: string
   /** Between the program and the file. */
   args: readonly string[]
   extension: string
+  /** Sources of files that `--require` loads before the code. */
+  preloads?: readonly string[]
+  /** The result of a program that is there and cannot run this language. The code has not begun then. */
+  isUnable?(result: { exitCode: number; stderr: string }): boolean
 }
 
-const FIXED: Record<Exclude<Language, 'node'>, Interpreter> = {
+/** In the order in which they are tried. */
+export function interpretersOf(language: Language, code: string): readonly Interpreter[] {
+  if (language === 'node') return node(code)
+  return language === 'typescript' ? typescript(code) : FIXED[language]
+}
+
+const FIXED: Record<Exclude<Language, 'node' | 'typescript'>, readonly Interpreter[]> = {
   // Unbuffered, so that what it prints to stdout and to stderr comes in order.
-  python: { programs: ['python3', 'python'], args: ['-u'], extension: '.py' },
-  deno: { programs: ['deno'], args: ['run', '--quiet', '--allow-all'], extension: '.ts' },
-  bun: { programs: ['bun'], args: ['run'], extension: '.ts' },
-  shell: { programs: ['bash', 'sh'], args: [], extension: '.sh' },
+  python: ['python3', 'python'].map((program) => ({ program, args: ['-u'], extension: '.py' })),
+  deno: [{ program: 'deno', args: ['run', '--quiet', '--allow-all'], extension: '.ts' }],
+  bun: [{ program: 'bun', args: ['run'], extension: '.ts' }],
+  shell: ['bash', 'sh'].map((program) => ({ program, args: [], extension: '.sh' })),
+}
+const NODES = ['node', 'nodejs']
+
+function node(code: string): Interpreter[] {
+  const isModule = !isCommonJs(code)
+  const extension = isModule ? '.mjs' : '.cjs'
+  return NODES.map((program) => ({ program, args: [], extension, preloads: globalsFor(code, isModule) }))
 }
 
-export function interpreterOf(language: Language, code: string): Interpreter {
-  if (language !== 'node') return FIXED[language]
-  return { programs: ['node', 'nodejs'], args: [], extension: isCommonJs(code) ? '.cjs' : '.mjs' }
+/** Node itself since 22.18; of an older one the code is left to whatever else in the sandbox runs TypeScript. */
+function typescript(code: string): Interpreter[] {
+  const isModule = MODULE_SYNTAX.test(code)
+  const extension = isModule ? '.mts' : '.cts'
+  const globals = globalsFor(code, isModule)
+  const flags = TRANSFORMED_SYNTAX.test(code) ? [TRANSFORM] : []
+  return [
+    ...NODES.map((program) => ({
+      program,
+      args: ['--disable-warning=ExperimentalWarning', ...flags],
+      extension,
+      preloads: [ONLY_WITH_TYPESCRIPT, ...globals],
+      isUnable: isUnableNode,
+    })),
+    { program: 'tsx', args: [], extension, preloads: globals },
+    // It makes CommonJS of modules; anything else would depend on the package.json nearby.
+    {
+      program: 'ts-node',
+      args: ['--transpileOnly', '--compilerOptions', '{"module":"commonjs"}'],
+      extension: '.cts',
+    },
+    ...FIXED.bun,
+    // By the extension it tells CommonJS from a module.
+    ...FIXED.deno.map((deno) => ({ ...deno, extension })),
+  ]
 }
 
-/** Gives a module what only CommonJS has, from a file beside it that `node --require` loads first. */
-export const COMMONJS_GLOBALS =
-  'Object.assign(globalThis, { require, __dirname, __filename: process.argv[1] })\n'
+const TRANSFORM = '--experimental-transform-types'
+/** What is more than types, which Node can take out: it has to become other code. */
+const TRANSFORMED_SYNTAX =
+  /^[ \t]*(?:(?:export|declare|const)\s+)*(?:enum|namespace|module)\s+[\w.]+\s*\{|\bconstructor\s*\([^)]*\b(?:public|private|protected|readonly)\s|^[ \t]*import\s+\w+\s*=/m
+const MODULE_SYNTAX = /^[ \t]*(?:import\s*[\w{*"'.]|export\b)|\bawait\b|\bimport\.meta\b/m
+const UNABLE = 'islet: this Node does not run TypeScript'
+const UNABLE_EXIT_CODE = 9 // Node's own for an option that it does not know
 
-export function needsCommonJsGlobals(extension: string, code: string): boolean {
-  return extension === '.mjs' && /\b(?:require|__dirname|__filename)\b/.test(code)
+/** Before any of the code: an older Node would end with an error about the name of the file. */
+const ONLY_WITH_TYPESCRIPT = `if (!process.features.typescript) { console.error(${JSON.stringify(UNABLE)}); process.exit(${UNABLE_EXIT_CODE}) }\n`
+
+function isUnableNode({ exitCode, stderr }: { exitCode: number; stderr: string }): boolean {
+  return (
+    exitCode === UNABLE_EXIT_CODE &&
+    (stderr.trim() === UNABLE || /^\S*node\S*: bad option: --\S+\s*$/.test(stderr))
+  )
+}
+
+/** Gives a module what only CommonJS has. */
+const COMMONJS_GLOBALS = 'Object.assign(globalThis, { require, __dirname, __filename: process.argv[1] })\n'
+
+function globalsFor(code: string, isModule: boolean): string[] {
+  return isModule && /\b(?:require|__dirname|__filename)\b/.test(code) ? [COMMONJS_GLOBALS] : []
 }
 
 /** Compiling takes time of the server; of more code the beginnings of its lines are looked at. */

@@ -77,6 +77,46 @@ export const JAVASCRIPT: readonly Rule[] = [
   rule(-3, /^[ \t]*#(?!!|\w+\s*[=;(])/gm),
 ]
 
+const TYPE =
+  '(?:(?:readonly\\s+)?(?:string|number|boolean|void|any|unknown|never|object|bigint|symbol|null|undefined|[A-Z][\\w.]*(?:<[^;{}\\n]*>)?)(?:\\[\\])*)'
+const TYPES = `${TYPE}(?:\\s*[|&]\\s*${TYPE})*`
+
+/** What TypeScript has and JavaScript has not. Each speaks for JavaScript too, whose syntax surrounds it. */
+export const TYPESCRIPT: readonly Rule[] = [
+  rule(
+    6,
+    /^[ \t]*(?:export\s+|declare\s+)*interface\s+[A-Za-z_$][\w$]*(?:<[^\n{]*>)?(?:\s+extends\s+[^\n{]+)?\s*\{/gm,
+  ),
+  rule(6, /^[ \t]*(?:export\s+|declare\s+)*type\s+[A-Za-z_$][\w$]*(?:<[^\n=]*>)?\s*=[^=]/gm),
+  rule(6, /^[ \t]*(?:export\s+|declare\s+|const\s+)*enum\s+[A-Za-z_$][\w$]*\s*\{/gm),
+  rule(6, /^[ \t]*(?:import|export)\s+type\s+[\w{*]/gm),
+  rule(6, /^[ \t]*(?:export\s+)?declare\s+(?:const|let|var|function|class|module|namespace|global)\b/gm),
+  rule(6, /^[ \t]*(?:export\s+)?(?:abstract\s+class|namespace)\s+[A-Za-z_$][\w$.]*[^\n]*\{/gm),
+  rule(6, new RegExp(`\\b(?:const|let|var)\\s+[\\w$]+\\s*:\\s*(?:${TYPES}|\\{|\\[|\\()`, 'g')),
+  rule(6, new RegExp(`\\)\\s*:\\s*(?:asserts\\s|\\w+\\s+is\\s)?${TYPES}\\s*(?:\\{|=>)`, 'g')),
+  rule(
+    5,
+    new RegExp(
+      `[(,]\\s*(?:\\.\\.\\.)?[\\w$]+\\?\\s*:\\s*${TYPES}|[(,]\\s*(?:\\.\\.\\.)?[\\w$]+\\s*:\\s*${TYPES}\\s*(?:[,=][^{}\\n]*)?\\)\\s*(?:=>|\\{|:)`,
+      'g',
+    ),
+  ),
+  rule(
+    5,
+    /^[ \t]*(?:public|private|protected|readonly)\s+(?:static\s+|readonly\s+|async\s+)*[\w$]+\s*[?!]?\s*[:(=;]/gm,
+  ),
+  rule(
+    5,
+    new RegExp(
+      `\\S[ \\t]+(?:as|satisfies)[ \\t]+(?:const\\b|unknown\\b|any\\b|${TYPE}[ \\t]*(?:$|[;)\\].|&]))`,
+      'gm',
+    ),
+  ),
+  rule(5, /\bfunction\s+[\w$]*\s*<[A-Z][^()\n]*>\s*\(|=\s*<[A-Z]\w*(?:\s+extends\s[^()\n]*)?,?>\s*\(/g),
+  rule(5, /[(,]\s*(?:public|private|protected|readonly)\s+[A-Za-z_$]/g),
+  rule(5, /\bnew\s+[A-Z]\w*<[^()\n]+>\s*\(/g),
+]
+
 /** What a line of a shell begins with, as long as nothing follows that makes a name or a call of it. */
 const COMMANDS =
   'alias|apk|apt|apt-get|awk|base64|basename|bash|bun|bunx|cargo|cat|cd|chmod|chown|cmake|cp|crontab|curl|cut|date|dd|declare|' +
