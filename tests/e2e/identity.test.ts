@@ -97,6 +97,15 @@ for (const runtime of ['host', 'base']) {
   })
 }
 
+test('its user can ping, on the base and where the machine has a ping', async () => {
+  for (const runtime of ['base', 'host']) {
+    await using sandbox = await suite.create({ runtime })
+    if (runtime === 'host' && (await sandbox.exec.run('which ping')).exitCode !== 0) continue
+    assert.match(await say(sandbox, 'ping -c 1 127.0.0.1'), /1 received/)
+    assert.equal(await say(sandbox, 'getcap -r /usr/bin /usr/sbin'), '', 'programs that could not be started')
+  }
+})
+
 test('a sandbox may name another user and directory', async () => {
   await using sandbox = await suite.create({ user: 'root', workdir: '/srv/deep/inside' })
   assert.equal(await say(sandbox, 'id -u; pwd'), '0\n/srv/deep/inside')

@@ -1,9 +1,10 @@
 // What a foreign root lacks to be a sandbox, as a second directory above it: the account `user`, its home, /workspace, mount points.
-// The unpacked root itself stays as its author made it.
+// The unpacked root itself stays as its author made it, but for device files and file capabilities, which are of no use in a sandbox.
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { SUDOERS_USER, USER, withUser } from './accounts.ts'
+import { dropFileCapabilities } from './file-capabilities.ts'
 import type { ImageDefaults, Tree } from './image.ts'
 import { readInside, resolveInside, statInside } from './inside.ts'
 import { runOk } from './run.ts'
@@ -28,6 +29,7 @@ export async function adapt(image: string, wishes: Wishes): Promise<ImageDefault
     throw new IsletError('bad_request', 'The image has no root directory.')
   // Device files serve no purpose in a sandbox, whose /dev is its own.
   await runOk(['find', root, '-xdev', '(', '-type', 'b', '-o', '-type', 'c', ')', '-delete'])
+  await dropFileCapabilities(root)
   const over = await overlay(root, join(image, 'adapt'))
   const shell = (await statInside(root, 'bin/bash'))?.isFile() ? '/bin/bash' : '/bin/sh'
   const read = (name: string) => readInside(root, `etc/${name}`)

@@ -16,7 +16,7 @@ export interface ArchiveJob extends Job {
   source: Extract<ImageSource, { path: string }>
 }
 
-const XATTRS = ['--xattrs', '--xattrs-include=security.capability', '--xattrs-include=user.*']
+const XATTRS = ['--xattrs', '--xattrs-include=user.*']
 const CREATE = ['--create', '--file=-', '--numeric-owner', '--one-file-system', ...XATTRS]
 /** The same tree gives the same bytes: names in order, no times of access, no process id. */
 const STABLE = [

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { lstat, readdir, readFile } from 'node:fs/promises'
+import { lstat, mkdir, readdir, readFile, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { archiveOf, keyringsOf, mirrorOf, suiteOf } from './apt.ts'
 import type { Image } from './image.ts'
 import { scratch } from './scratch.ts'
-import { baseImageForTests } from './testing.ts'
+import { baseImageForTests, cacheEntry } from './testing.ts'
 
 let base: Image
 let root: string
@@ -82,6 +82,16 @@ test('the base has a home and a workspace of the user, and nothing of the build 
 test('a second build from the same inputs is the first', async () => {
   const { image } = await baseImageForTests()
   assert.deepEqual(image, base)
+})
+
+test('the cache of these tests keeps each definition apart, and forgets those that nobody asked for in a long time', async () => {
+  await using dir = await scratch()
+  const old = new Date(Date.now() - 30 * 24 * 3_600_000)
+  for (const name of ['forgotten', 'mine', 'other'])
+    await mkdir(join(dir.path, name, 'images/img'), { recursive: true })
+  for (const name of ['forgotten', 'mine']) await utimes(join(dir.path, name), old, old)
+  assert.equal(await cacheEntry(dir.path, 'mine'), join(dir.path, 'mine'))
+  assert.deepEqual((await readdir(dir.path)).sort(), ['lock', 'mine', 'other'])
 })
 
 test('a build that is cancelled stops and leaves nothing, mounted or stored', async () => {

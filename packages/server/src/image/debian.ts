@@ -15,6 +15,7 @@ import {
 } from './apt.ts'
 import { type Authority, localAuthorities, trusting } from './authorities.ts'
 import { bootstrap, LEFTOVERS } from './bootstrap.ts'
+import { dropFileCapabilities } from './file-capabilities.ts'
 import type { Image, ImageDefaults } from './image.ts'
 import { type Job, publish } from './job.ts'
 import { runOk } from './run.ts'
@@ -22,7 +23,7 @@ import { exists, removeTree } from './staging.ts'
 import { type TreeWriter, treeWriter } from './tree.ts'
 
 /** Raise it when this file makes another base from the same archive. */
-const GENERATION = 2
+const GENERATION = 3
 const PACKAGES = [
   ...[
     'python3',
@@ -68,6 +69,38 @@ export interface BaseJob extends Job {
 export async function buildBase(job: BaseJob): Promise<Image> {
   const { staging, onProgress } = job
   onProgress({ stage: 'resolve', message: 'Reading the package sources of this machine' })
+  const definition = await defineBase(job.packages)
+  const { suite, packages, settings, authorities, inputs } = definition
+  if (!job.force) {
+    const found = (await sameInputs(job, inputs)) ?? (await job.find(inputs))
+    if (found) return found
+  }
+  const root = join(staging.image, 'root')
+  await bootstrap(job, { suite, packages, sources: settings.sources, dpkgOptions: DPKG_OPTIONS, root })
+  onProgress({ stage: 'finish', message: 'Adding the user and cleaning up', fraction: 0.96 })
+  await trust(root, authorities)
+  await finish(root, settings)
+  await dropFileCapabilities(root)
+  await writeFile(join(staging.image, 'inputs'), inputs)
+  return publish(staging, {
+    digest: job.force ? digestOf([inputs, Date.now()]) : inputs,
+    source: { kind: 'debian', suite },
+    defaults: trusting(BASE_DEFAULTS, authorities),
+    trees: (name) => [{ tree: 'root', at: '/', lowers: [{ kind: 'image', name, tree: 'root' }] }],
+  })
+}
+
+export interface BaseDefinition {
+  suite: string
+  packages: readonly string[]
+  settings: AptSettings
+  authorities: readonly Authority[]
+  /** The digest of all that; two builds with the same one may hold different versions of packages. */
+  inputs: string
+}
+
+/** What a base built now would be made of. */
+export async function defineBase(more: readonly string[] = []): Promise<BaseDefinition> {
   const all = await aptSources()
   const suite = suiteOf(all) ?? 'bookworm'
   const settings: AptSettings = { sources: archiveOf(all, suite), options: await aptOptions() }
@@ -80,29 +113,14 @@ export async function buildBase(job: BaseJob): Promise<Image> {
       },
     )
   }
-  const packages = [...new Set([...PACKAGES, ...job.packages])]
+  const packages = [...new Set([...PACKAGES, ...more])]
   for (const name of packages) {
     if (!/^[a-z0-9][a-z0-9+.-]+$/.test(name))
       throw new IsletError('bad_request', `${JSON.stringify(name)} is not the name of a package.`)
   }
   const authorities = await localAuthorities()
   const inputs = digestOf([GENERATION, suite, process.arch, packages, settings, authorities])
-  if (!job.force) {
-    const found = (await sameInputs(job, inputs)) ?? (await job.find(inputs))
-    if (found) return found
-  }
-  const root = join(staging.image, 'root')
-  await bootstrap(job, { suite, packages, sources: settings.sources, dpkgOptions: DPKG_OPTIONS, root })
-  onProgress({ stage: 'finish', message: 'Adding the user and cleaning up', fraction: 0.96 })
-  await trust(root, authorities)
-  await finish(root, settings)
-  await writeFile(join(staging.image, 'inputs'), inputs)
-  return publish(staging, {
-    digest: job.force ? digestOf([inputs, Date.now()]) : inputs,
-    source: { kind: 'debian', suite },
-    defaults: trusting(BASE_DEFAULTS, authorities),
-    trees: (name) => [{ tree: 'root', at: '/', lowers: [{ kind: 'image', name, tree: 'root' }] }],
-  })
+  return { suite, packages, settings, authorities, inputs }
 }
 
 async function sameInputs({ current }: BaseJob, inputs: string): Promise<Image | undefined> {

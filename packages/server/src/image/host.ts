@@ -12,7 +12,7 @@ import { runOk } from './run.ts'
 import { type TreeWriter, treeWriter } from './tree.ts'
 
 /** Raise it when this file makes another skeleton from the same machine. */
-const GENERATION = 2
+const GENERATION = 3
 const TOP_LINKS = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'] as const
 /** Parts of a /lib that is a real directory which no sandbox needs. */
 const UNUSED = ['modules', 'firmware']
@@ -26,10 +26,12 @@ export const HOST_DEFAULTS: ImageDefaults = {
   },
 }
 
-export function hostTrees(name: string): Tree[] {
+/** `shadowed`: the image has a tree `usr` of its own, with what stands in for files of the machine. */
+export function hostTrees(name: string, { shadowed = false } = {}): Tree[] {
+  const lower = (tree: string) => ({ kind: 'image', name, tree }) as const
   return [
-    { tree: 'root', at: '/', lowers: [{ kind: 'image', name, tree: 'root' }] },
-    { tree: 'usr', at: '/usr', lowers: [{ kind: 'host-usr' }] },
+    { tree: 'root', at: '/', lowers: [lower('root')] },
+    { tree: 'usr', at: '/usr', lowers: [...(shadowed ? [lower('usr')] : []), { kind: 'host-usr' }] },
   ]
 }
 
@@ -42,6 +44,9 @@ export function hostFingerprint(hostRoot: string, paths: readonly string[]): str
     'etc/apt/sources.list',
     'etc/apt/sources.list.d',
     'etc/apt/apt.conf.d',
+    // Replaced by an upgrade of the machine's packages, as the programs that the image shadows are.
+    'usr/bin/ping',
+    'var/lib/dpkg/status',
   ]
   const inputs = [
     ...TOP_LINKS,

@@ -8,6 +8,7 @@ import { localAuthorities, trusting } from './authorities.ts'
 import { BUILT_IN, checkRuntimeName, IMAGE_NAME, imageName, openCatalog } from './catalog.ts'
 import { buildBase } from './debian.ts'
 import { allowedPaths } from './etc.ts'
+import { shadowFileCapabilities } from './file-capabilities.ts'
 import { type Garbage, removeAll, sweep, takeAway } from './gc.ts'
 import { buildHostRoot, HOST_DEFAULTS, hostFingerprint, hostGaps, hostTrees } from './host.ts'
 import type { Image, ImageSource, Images, ImportOptions, Runtime } from './image.ts'
@@ -64,7 +65,9 @@ export function createImages(options: ImagesOptions): Images {
       await mkdir(join(staging.image, 'root'))
       await buildHostRoot(hostRoot, join(staging.image, 'root'))
       const defaults = trusting(HOST_DEFAULTS, await localAuthorities(hostRoot))
-      const draft = { digest, source: { kind: 'host' }, defaults, trees: hostTrees } as const
+      const shadowed = await shadowFileCapabilities(hostRoot, join(staging.image, 'usr'))
+      const trees = (name: string) => hostTrees(name, { shadowed })
+      const draft = { digest, source: { kind: 'host' }, defaults, trees } as const
       // The first sandbox of a machine waits for this one, and it can be made again at any time.
       return publish(staging, draft, { synced: false })
     })
