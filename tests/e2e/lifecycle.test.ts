@@ -82,6 +82,39 @@ test('limits hold inside, and an update of them takes effect', async () => {
   )
 })
 
+test('limits above what the machine has are refused with what there is, by whatever call', async () => {
+  const { machine } = await islet.info()
+  assert.ok(machine.memoryBytes > 0 && machine.cpuMillis >= 10 && machine.diskBytes > 0 && machine.pids >= 16)
+  await using sandbox = await suite.create()
+  const { resources } = await sandbox.getInfo()
+  const tooMuch = {
+    memory: [
+      machine.memoryBytes + 1,
+      '1Ti',
+      /^resources\.memory is 1Ti, but this machine has [\d.]+[MG]i\.$/,
+    ],
+    cpu: [
+      (machine.cpuMillis + 1) / 1000,
+      999,
+      /^resources\.cpu is 999 cores, but this machine has [\d.]+ cores?\.$/,
+    ],
+    disk: [machine.diskBytes + 1, '900Ti', /^resources\.disk is 900Ti, but this machine has [\d.]+[GT]i\.$/],
+  } as const
+  for (const [option, [justAbove, absurd, message]] of Object.entries(tooMuch)) {
+    for (const value of [justAbove, absurd]) {
+      const asked = { resources: { [option]: value } }
+      await failsWith(suite.create(asked), 'limit_too_high')
+      await failsWith(sandbox.update(asked), 'limit_too_high')
+      await failsWith(sandbox.fork(asked), 'limit_too_high')
+    }
+    await assert.rejects(suite.create({ resources: { [option]: absurd } }), { message })
+  }
+  assert.deepEqual((await sandbox.getInfo()).resources, resources)
+  const { memoryBytes, cpuMillis, diskBytes } = machine
+  const all = { memory: memoryBytes, cpu: cpuMillis / 1000, disk: diskBytes }
+  assert.deepEqual((await sandbox.update({ resources: all })).resources, { ...machine, pids: resources.pids })
+})
+
 test('lists find sandboxes by name, project, metadata and status, page by page', async () => {
   const made = []
   for (let n = 0; n < 5; n++) {

@@ -10,6 +10,12 @@ export interface ErrorSpec {
 
 export const ERRORS = {
   bad_request: { status: 400, retryable: false, message: 'The request is not valid.' },
+  limit_too_high: {
+    status: 400,
+    retryable: false,
+    message: 'A limit is larger than what this machine has.',
+    hint: 'GET /v1/info says what the machine has.',
+  },
   invalid_json: {
     status: 400,
     retryable: false,

@@ -36,6 +36,22 @@ export function parseCpuMillis(value: number | string): number | undefined {
   return match ? finiteInteger(Number(match[1]) * (match[2] ? 1 : 1000)) : undefined
 }
 
+/** A size as it can be written, rounded down: `1.5Gi`. */
+export function formatSize(bytes: number): string {
+  const units = ['', 'Ki', 'Mi', 'Gi', 'Ti']
+  let value = bytes
+  let unit = 0
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024
+    unit++
+  }
+  return `${Math.floor(value * 10) / 10}${units[unit]}`
+}
+
+export function formatCores(millis: number): string {
+  return `${millis / 1000} ${millis === 1000 ? 'core' : 'cores'}`
+}
+
 function finiteInteger(value: number): number | undefined {
   const rounded = Math.round(value)
   return Number.isSafeInteger(rounded) && rounded >= 0 ? rounded : undefined

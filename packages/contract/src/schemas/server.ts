@@ -9,6 +9,14 @@ export const serverInfo = z.object({
   engine: z.string(),
   isolation: z.string(),
   capabilities: z.record(z.string(), capability),
+  machine: z
+    .object({
+      memoryBytes: z.number(),
+      cpuMillis: z.number(),
+      diskBytes: z.number(),
+      pids: z.number(),
+    })
+    .meta({ description: 'What the machine has, and so the most that a sandbox can be given.' }),
   storage: z.object({ clone: z.string(), diskLimit: z.boolean(), stacks: z.boolean() }),
   sandboxes: z.number().meta({ description: 'Live ones.' }),
   warm: z

@@ -238,6 +238,20 @@ describe('snapshots as files', () => {
     await islet.snapshots.delete(id)
   })
 
+  it('of a larger machine are taken, and what is made from them has the limits of this one', async () => {
+    const most = { memoryBytes: 2 ** 40, cpuMillis: 1_000_000, diskBytes: 2 ** 50, pids: 100 }
+    const state = { ...(manifest.state as object), resources: most }
+    const { id } = await islet.snapshots.import(
+      rawSnapshot({ manifest: { ...manifest, state }, trees: { 'layer/files': [TOP] } }),
+    )
+    const { machine } = await islet.info()
+    const copy = await islet.sandboxes.create({ snapshot: id })
+    const { resources } = await copy.getInfo()
+    assert.deepEqual(resources, { ...machine, pids: 100 })
+    await copy.kill()
+    await islet.snapshots.delete(id)
+  })
+
   it('stop when the client goes away, and leave nothing', async () => {
     const big = await islet.sandboxes.create()
     await big.exec.run('head -c 30000000 /dev/urandom > noise')

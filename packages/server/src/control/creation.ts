@@ -12,6 +12,7 @@ import type { SavedRecord } from '../db/saved-states.ts'
 import type { EngineCapabilities } from '../engine/engine.ts'
 import type { Image, Images } from '../image/image.ts'
 import type { Activity } from './activity.ts'
+import type { Capacity } from './capacity.ts'
 import type { Fleet } from './fleet.ts'
 import { Idempotency } from './idempotency.ts'
 import { asStartError, type Machine, settleMachine, startMachine, workdirOf } from './machine.ts'
@@ -107,7 +108,7 @@ export class Creation {
     given: Given,
     takesLayer?: CreateOptions['takesLayer'],
   ): Base {
-    const { storage } = this.#fleet
+    const { capacity, storage } = this.#fleet
     const own = newId('layer')
     // What it was saved with may be another than what it runs with now.
     const { engine, isolation } = this.#fleet.engine.capabilities
@@ -116,7 +117,7 @@ export class Creation {
       record: (flat = saved) => {
         const isTaken = takesLayer !== undefined && flat.state.root.layer === saved.state.root.layer
         const layer = isTaken ? flat.state.root.layer : own
-        return copyRecord(flat, input, { engine, isolation, ...given, storage, layer })
+        return copyRecord(flat, input, { engine, isolation, ...given, storage, capacity, layer })
       },
     }
   }
@@ -142,6 +143,7 @@ export class Creation {
     if (this.#fleet.closed) throw new IsletError('draining')
     this.#assertRoom()
     assertSupported(input, this.#fleet.engine.capabilities)
+    this.#fleet.capacity.assertFits(input.resources)
     const { saved, record } = await base()
     if (!saved) return this.#make(input, record(undefined), undefined, options)
     return this.#options.saves.using(saved, (flat) => this.#make(input, record(flat), flat, options))
@@ -248,13 +250,14 @@ export class Creation {
 
   async #base(
     input: CreateSandboxParsed,
-  ): Promise<{ runtime: string; image?: Image; capabilities: EngineCapabilities }> {
+  ): Promise<{ runtime: string; image?: Image; capabilities: EngineCapabilities; capacity: Capacity }> {
     const { images, defaultRuntime } = this.#options
     const runtime = input.runtime ?? defaultRuntime
-    const { capabilities } = this.#fleet.engine
+    const { capacity, engine } = this.#fleet
+    const { capabilities } = engine
     // An engine without a wall runs on the machine's own files: there is no other image for it.
-    if (capabilities.wall !== true) return { runtime: 'host', capabilities }
-    return { runtime, image: await images.resolve(runtime), capabilities }
+    if (capabilities.wall !== true) return { runtime: 'host', capabilities, capacity }
+    return { runtime, image: await images.resolve(runtime), capabilities, capacity }
   }
 
   async #undo(record: SandboxRecord, machine: Promise<Machine>): Promise<void> {

@@ -8,6 +8,7 @@ import { type SandboxRecord, SandboxTable } from '../db/sandboxes.ts'
 import type { Engine, Shell } from '../engine/engine.ts'
 import type { Log } from '../log.ts'
 import type { Storage } from '../storage/storage.ts'
+import { Capacity } from './capacity.ts'
 import { Events } from './events.ts'
 import { assertRunning, isStill, MOVES, move, type Verb } from './lifecycle.ts'
 import { Locks } from './locks.ts'
@@ -75,6 +76,7 @@ export class Fleet {
   readonly log: Log
   readonly table: SandboxTable
   readonly events: Events
+  readonly capacity: Capacity
   readonly layers: LayersHeld
   readonly warm: WarmPool
   /** One thing at a time is done to a sandbox's life. */
@@ -94,6 +96,7 @@ export class Fleet {
     this.engine = engine
     this.storage = storage
     this.log = log
+    this.capacity = new Capacity(storage)
     this.table = new SandboxTable(db)
     this.events = new Events(db)
     this.layers = new LayersHeld(db)

@@ -29,6 +29,7 @@ export async function fork(
   options: { signal?: AbortSignal } = {},
 ): Promise<ForkResult> {
   assertSavable(fleet.record(sandboxId))
+  fleet.capacity.assertFits(input.resources)
   // If none waits, one is started while the source is saved; more would take the CPU from what stands still for it.
   await using shell = fleet.warm.claim()
   let takesLayer: CreateOptions['takesLayer']

@@ -14,6 +14,7 @@ import type { SavedRecord } from '../db/saved-states.ts'
 import type { EngineCapabilities } from '../engine/engine.ts'
 import type { Image } from '../image/image.ts'
 import type { Storage } from '../storage/storage.ts'
+import type { Capacity } from './capacity.ts'
 import { movedPath, rootOver } from './roots.ts'
 
 const DEFAULT_TIMEOUTS: TimeoutsInfo = {
@@ -30,9 +31,10 @@ export function newRecord(
     runtime: string
     image?: Image
     capabilities: Pick<EngineCapabilities, 'engine' | 'isolation'>
+    capacity?: Capacity
   },
 ): SandboxRecord {
-  const { runtime, image, capabilities } = options
+  const { runtime, image, capabilities, capacity } = options
   return {
     ...fresh(input),
     runtime,
@@ -42,7 +44,7 @@ export function newRecord(
     metadata: input.metadata ?? {},
     project: input.project ?? null,
     env: { ...image?.defaults.env, ...input.env },
-    resources: patchResources(input.resources, DEFAULTS),
+    resources: patchResources(input.resources, capacity?.lower(DEFAULTS) ?? DEFAULTS),
     network: input.network ?? { enabled: false },
     user: input.user ?? image?.defaults.user ?? '',
     workdir: input.workdir ?? image?.defaults.workdir ?? '',
@@ -59,9 +61,14 @@ export function newRecord(
 export function copyRecord(
   saved: SavedRecord,
   input: CopySandboxParsed,
-  options: Pick<SandboxRecord, 'origin'> & Partial<SandboxRecord> & { storage: Storage; layer: string },
+  options: Pick<SandboxRecord, 'origin'> &
+    Partial<SandboxRecord> & {
+      storage: Storage
+      capacity: Capacity
+      layer: string
+    },
 ): SandboxRecord {
-  const { storage, layer, ...given } = options
+  const { storage, capacity, layer, ...given } = options
   const { state } = saved
   return {
     ...fresh(input),
@@ -69,7 +76,7 @@ export function copyRecord(
     metadata: input.metadata ?? state.metadata,
     project: input.project ?? state.project,
     env: { ...state.env, ...input.env },
-    resources: patchResources(input.resources, state.resources),
+    resources: patchResources(input.resources, capacity.lower(state.resources)),
     network: input.network ?? state.network,
     user: input.user ?? state.user,
     workdir: input.workdir ?? movedPath(state.workdir, state.root.layer, layer, storage),

@@ -113,6 +113,7 @@ export class Sandboxes implements Control {
   async #limit(id: string, patch: UpdateSandboxParsed): Promise<void> {
     const { engine, storage } = this.#fleet
     assertSupported({ resources: patch.resources }, engine.capabilities)
+    this.#fleet.capacity.assertFits(patch.resources)
     const record = this.record(id)
     // One that stands still may have nothing to limit: then the limits wait for its wake.
     const machine = isStill(record) ? await this.#fleet.machine(id) : (await this.running(id)).machine

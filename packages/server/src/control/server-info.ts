@@ -3,13 +3,14 @@ import { VERSION } from '../version.ts'
 import type { Fleet } from './fleet.ts'
 
 /** What this server is and what it can do. */
-export function serverInfo({ engine, storage, table, warm }: Fleet, startedAt: Date): ServerInfo {
+export function serverInfo({ capacity, engine, storage, table, warm }: Fleet, startedAt: Date): ServerInfo {
   const { engine: name, isolation, ...capabilities } = engine.capabilities
   return {
     version: VERSION,
     engine: name,
     isolation,
     capabilities,
+    machine: capacity.has,
     storage: storage.capabilities,
     sandboxes: table.countLive(),
     warm: warm.info(),

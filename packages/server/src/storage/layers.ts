@@ -1,9 +1,10 @@
 // Storage over the warden. How a layer is cloned is the warden's business; here are names, numbers and promises.
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Warden } from '../warden/warden.ts'
 import { coalesced } from './coalesced.ts'
 import type { Pool } from './pool.ts'
+import { totalBytes } from './room.ts'
 import type { CloneMethod, LayerOptions, Storage, StorageCapabilities } from './storage.ts'
 import { Walks } from './walks.ts'
 
@@ -49,6 +50,8 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
 
     usageBytes: (layer) =>
       walks.of(layer, async () => (await warden.request('LAYER_USAGE', { layer })).bytes ?? 0),
+
+    sizeBytes: () => totalBytes([pool.dir, dirname(pool.dir)]),
 
     treePath: (layer, tree) => join(pool.dir, 'layers', layer, tree),
 

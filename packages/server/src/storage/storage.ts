@@ -35,6 +35,8 @@ export interface Storage {
   /** Removes a layer and all it holds; of one that does not exist, nothing. */
   delete(layer: string): Promise<void>
   setLimit(layer: string, limitBytes: number | undefined): Promise<void>
+  /** Of the filesystem that holds the layers. */
+  sizeBytes(): number
   usageBytes(layer: string): Promise<number>
   /** Where the files of one tree lie, for who reads a layer that nobody writes to, or fills a new one. */
   treePath(layer: string, tree: string): string

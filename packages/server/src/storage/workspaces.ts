@@ -2,6 +2,7 @@
 import { cp, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
+import { totalBytes } from './room.ts'
 import type { Storage } from './storage.ts'
 import { directoryBytes, exists, syncFilesystem } from './usage.ts'
 
@@ -37,6 +38,7 @@ export async function openWorkspaces(directory: string): Promise<Storage> {
     async setLimit() {
       throw new IsletError('not_supported', 'Engine process does not limit disk space.')
     },
+    sizeBytes: () => totalBytes([directory]),
     usageBytes: (layer) => directoryBytes(at(layer)),
     treePath: (layer) => at(layer),
     async list() {

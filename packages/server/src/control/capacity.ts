@@ -1,0 +1,63 @@
+// Limits that this machine can keep. One that was asked for in so many words and is larger than what there is, is refused; a default, or one
+// that came with a snapshot of a larger machine, is lowered.
+import { type CreateSandboxParsed, formatCores, formatSize, IsletError } from '@islet/contract'
+import type { SandboxRecord } from '../db/sandboxes.ts'
+import { machineLimits } from '../engine/capacity.ts'
+import type { Storage } from '../storage/storage.ts'
+
+type Resources = SandboxRecord['resources']
+
+const OPTIONS = [
+  ['memory', 'memoryBytes', formatSize],
+  ['cpu', 'cpuMillis', formatCores],
+  ['disk', 'diskBytes', formatSize],
+  ['pids', 'pids', String],
+] as const
+
+export class Capacity {
+  readonly #storage: Pick<Storage, 'sizeBytes'>
+  #has: Resources
+
+  constructor(storage: Pick<Storage, 'sizeBytes'>) {
+    this.#storage = storage
+    this.#has = this.#look()
+  }
+
+  get has(): Resources {
+    return this.#has
+  }
+
+  /** Throws `limit_too_high`. */
+  assertFits(asked: CreateSandboxParsed['resources']): void {
+    if (!asked || !this.#isTooMuch(asked)) return
+    // The machine or its pool may have grown.
+    this.#has = this.#look()
+    for (const [option, key, format] of OPTIONS) {
+      const wanted = asked[option]
+      const available = this.#has[key]
+      if (wanted === undefined || wanted <= available) continue
+      throw new IsletError(
+        'limit_too_high',
+        `resources.${option} is ${format(wanted)}, but this machine has ${format(available)}.`,
+        {
+          hint: `Ask for at most ${format(available)}.`,
+          details: { option: `resources.${option}`, asked: wanted, available },
+        },
+      )
+    }
+  }
+
+  lower(resources: Resources): Resources {
+    const lowered = { ...resources }
+    for (const [, key] of OPTIONS) lowered[key] = Math.min(resources[key], this.#has[key])
+    return lowered
+  }
+
+  #isTooMuch(asked: NonNullable<CreateSandboxParsed['resources']>): boolean {
+    return OPTIONS.some(([option, key]) => (asked[option] ?? 0) > this.#has[key])
+  }
+
+  #look(): Resources {
+    return { ...machineLimits(), diskBytes: this.#storage.sizeBytes() }
+  }
+}
