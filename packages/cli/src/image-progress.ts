@@ -1,6 +1,6 @@
 import type { ImageInfo, ImageStep } from '@islet/sdk'
 import type { JsonFlag } from './command.ts'
-import { print, printJson } from './output.ts'
+import { clearStatus, print, printJson, showStatus } from './output.ts'
 import { clean } from './table.ts'
 
 const BAR_WIDTH = 24
@@ -12,22 +12,20 @@ export class StepLine implements Disposable {
   #stage = ''
 
   show = (step: ImageStep): void => {
-    if (!process.stderr.isTTY) return
     const isSameStage = step.stage === this.#stage
     if (isSameStage && Date.now() - this.#drawnAt < REDRAW_MS) return
     this.#drawnAt = Date.now()
     this.#stage = step.stage
-    process.stderr.write(`\r\x1b[K${formatStep(step, process.stderr.columns || 80)}`)
+    showStatus(formatStep(step))
   };
 
   [Symbol.dispose](): void {
-    if (this.#drawnAt > 0) process.stderr.write('\r\x1b[K')
+    clearStatus()
   }
 }
 
-export function formatStep({ stage, message, fraction }: ImageStep, columns: number): string {
-  const text = `${stage.padEnd(8)} ${fraction === undefined ? '' : `${bar(fraction)} `}${clean(message)}`
-  return text.length < columns ? text : `${text.slice(0, columns - 2)}…`
+export function formatStep({ stage, message, fraction }: ImageStep): string {
+  return `${stage.padEnd(8)} ${fraction === undefined ? '' : `${bar(fraction)} `}${clean(message)}`
 }
 
 export function reportImage(image: ImageInfo, { json }: JsonFlag): void {

@@ -9,8 +9,26 @@ process.stderr.on('error', leaveOnBrokenPipe)
 const BROKEN_PIPE = 141
 let whenBroken = (): void => process.exit(BROKEN_PIPE)
 
+let isStatusShown = false
+
+/** How far something is, in one line of the terminal. Whatever is printed next takes its place. Nothing in a pipe. */
+export function showStatus(text: string): void {
+  if (!process.stderr.isTTY) return
+  const columns = process.stderr.columns || 80
+  // A line that wraps could not be cleared.
+  const line = text.length < columns ? text : `${text.slice(0, columns - 2)}…`
+  process.stderr.write(`\r\x1b[K${line}`)
+  isStatusShown = true
+}
+
+export function clearStatus(): void {
+  if (isStatusShown) process.stderr.write('\r\x1b[K')
+  isStatusShown = false
+}
+
 /** Data: a line on stdout. */
 export function print(line: string): void {
+  clearStatus()
   process.stdout.write(`${line}\n`)
 }
 
@@ -20,6 +38,7 @@ export function printJson(value: unknown): void {
 
 /** Talk: a line on stderr. */
 export function say(line: string): void {
+  clearStatus()
   process.stderr.write(`${line}\n`)
 }
 
@@ -51,6 +70,7 @@ function describe(error: unknown): { code: string; message: string; hint: string
 
 /** Resolves when the stream has taken the bytes: the pace of a pipe's reader. */
 export function writeAll(stream: NodeJS.WriteStream, bytes: Uint8Array): void | Promise<void> {
+  if (stream.isTTY) clearStatus()
   if (stream.write(bytes)) return
   return new Promise((resolve) => {
     const finish = (): void => {

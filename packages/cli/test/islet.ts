@@ -19,6 +19,8 @@ export interface RunOptions {
   stdin?: string
   env?: Record<string, string>
   cwd?: string
+  /** In a terminal of its own, which `stdin` is typed into. It has one screen: all output is in `stdout`. */
+  terminal?: true
   /** Kills it, so that it can clean up nothing. */
   signal?: AbortSignal
 }
@@ -35,7 +37,10 @@ export async function islet(words: readonly string[], options: RunOptions = {}):
     ...options.env,
   }
   try {
-    const child = spawn(process.execPath, [BIN, ...words], {
+    const [program, ...args] = options.terminal
+      ? ['script', '-qefc', [process.execPath, BIN, ...words].map(quote).join(' '), '/dev/null']
+      : [process.execPath, BIN, ...words]
+    const child = spawn(program!, args, {
       env,
       cwd: options.cwd ?? home,
       signal: options.signal,
@@ -49,7 +54,9 @@ export async function islet(words: readonly string[], options: RunOptions = {}):
       ran.stderr += text
     })
     child.stdin.on('error', () => {}) // it may end without reading
-    child.stdin.end(options.stdin ?? '')
+    // Its end would be Ctrl-D on a terminal.
+    if (options.terminal) child.stdin.write(options.stdin ?? '')
+    else child.stdin.end(options.stdin ?? '')
     ran.exitCode = await new Promise((resolve, reject) => {
       child.on('close', resolve)
       child.on('error', reject)
@@ -59,3 +66,5 @@ export async function islet(words: readonly string[], options: RunOptions = {}):
     rmSync(home, { recursive: true, force: true })
   }
 }
+
+const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -117,4 +117,24 @@ test('snapshots are completed', async () => {
   await made({ sandbox: dev, tag: 'complete-me' })
   assert.match(await ok(['__complete', '--', 'snapshot', 'info', 'comp']), /^complete-me\t/)
   assert.equal(await ok(['__complete', '--', 'snapshot', 'import', '']), ':files')
+})
+
+test('the line that shows progress is cleared before the result is printed', async () => {
+  const id = await made({ sandbox: dev })
+  const path = join(directory, 'shown.tar.zst')
+  const rootfs = join(directory, 'rootfs')
+  mkdirSync(join(rootfs, 'bin'), { recursive: true })
+  copyFileSync('/bin/sh', join(rootfs, 'bin/sh'))
+  for (const [words, result] of [
+    [['snapshot', 'export', id, path], path],
+    [['snapshot', 'import', path, '--name', 'shown'], /snp-\w+/],
+    [['image', 'import', rootfs, '--name', 'shown'], /\S+/],
+  ] as const) {
+    const { stdout, exitCode } = await run([...words], { terminal: true })
+    assert.equal(exitCode, 0, stdout)
+    // What a terminal shows of a line is what follows the last time it was cleared.
+    const lines = stdout.split('\r\n').map((line) => line.split('\r\x1b[K').at(-1)!)
+    assert.ok(stdout.includes('\r\x1b[K'), 'progress was shown')
+    assert.match(lines.join('\n'), new RegExp(`^${typeof result === 'string' ? result : result.source}\n$`))
+  }
 })
