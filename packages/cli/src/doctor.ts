@@ -5,6 +5,7 @@ import { dataDirectory, hasCode, resolveSettings } from '@islet/sdk'
 import type { Finding } from '@islet/server/probe'
 import { connect } from './connect.ts'
 import { formatBytes } from './format.ts'
+import { hintFor } from './hints.ts'
 
 const OLDEST_NODE = 24
 const LEAST_DISK_BYTES = 2 * 1024 ** 3
@@ -27,23 +28,21 @@ function node(): Finding {
 }
 
 async function server(): Promise<Finding> {
-  const { url, apiKey } = resolveSettings()
   const name = 'server'
   try {
+    const { url } = resolveSettings()
     const { version, engine, isolation } = await connect({ retries: 0 }).info()
     return { name, ok: true, detail: `${url} answers: version ${version}, engine ${engine}, ${isolation}.` }
   } catch (error) {
     if (hasCode(error, 'unauthorized')) {
+      const { url, apiKey } = resolveSettings()
       const key = apiKey === undefined ? 'No key was found' : 'The key is wrong'
-      return {
-        name,
-        ok: false,
-        detail: `${url} answers, but does not let us in. ${key}.`,
-        mend: error.hint ?? 'Set ISLET_API_KEY.',
-      }
+      const mend = hintFor('unauthorized', error.hint)
+      return { name, ok: false, detail: `${url} answers, but does not let us in. ${key}.`, mend }
     }
     const optional = process.env.ISLET_URL ? undefined : true
-    return { name, ok: false, optional, detail: (error as Error).message, mend: 'islet serve' }
+    const mend = hasCode(error, 'invalid_url') ? error.hint : 'islet serve'
+    return { name, ok: false, optional, detail: (error as Error).message, mend }
   }
 }
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Sandbox } from '@islet/contract'
+import { ERRORS, type ErrorSpec, type Sandbox } from '@islet/contract'
 import { startProxy } from '../../sdk/test/proxy.ts'
 import { startTestApi, type TestApi, until } from '../../server/src/api/testing.ts'
 import { islet } from '../test/islet.ts'
+import { hintFor } from './hints.ts'
 
 let api: TestApi
 let sandbox: Sandbox
@@ -42,6 +43,20 @@ test('a failure ends with a hint and exit code 1, and with --json it is JSON on 
   const json = await islet(['ls', '--json'], proxy)
   assert.equal(json.stdout, '')
   assert.equal(JSON.parse(json.stderr).error.code, 'connection_failed')
+})
+
+test('errors name variables, flags and groups, never HTTP headers', async () => {
+  const wrongKey = await islet(['ls'], { ...api, env: { ISLET_API_KEY: 'islet_wrong' } })
+  assert.equal(wrongKey.exitCode, 1)
+  for (const named of ['ISLET_API_KEY', 'ISLET_DATA_DIR', 'usermod -aG islet']) {
+    assert.ok(wrongKey.stderr.includes(named), `${named} in ${wrongKey.stderr}`)
+  }
+  assert.ok(!/Authorization|Bearer/.test(wrongKey.stderr), wrongKey.stderr)
+  const noScheme = await islet(['ls'], { url: api.url.replace('http://', '') })
+  assert.match(noScheme.stderr, /^islet: ISLET_URL is '127[^']*', which lacks http.*\nhint: Set ISLET_URL to http:/)
+  for (const [code, { hint }] of Object.entries<ErrorSpec>(ERRORS)) {
+    assert.doesNotMatch(hintFor(code, hint), /(GET|POST|PUT|PATCH|DELETE) \/|Authorization|Content-Type/, code)
+  }
 })
 
 test('what cannot be meant ends with exit code 2', async () => {

@@ -65,7 +65,7 @@ function describe(error: unknown): { code: string; message: string; hint: string
     return { code: 'interrupted', message: 'Interrupted.', hint: 'Run it again.' }
   const { code: given, hint, message } = error as { code?: unknown; hint?: string; message: string }
   const code = typeof given === 'string' ? given : 'internal'
-  return { code, message, hint: hint || hintFor(code) }
+  return { code, message, hint: hintFor(code, hint) }
 }
 
 /** Resolves when the stream has taken the bytes: the pace of a pipe's reader. */

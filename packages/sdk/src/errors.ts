@@ -14,6 +14,12 @@ export const CLIENT_ERRORS = {
     message: 'The answer is not one of an Islet server.',
     hint: 'Check ISLET_URL, and that client and server have the same version.',
   },
+  invalid_url: {
+    status: 0,
+    retryable: false,
+    message: 'The address of the server is not a URL.',
+    hint: 'It must be like http://127.0.0.1:7400 or https://islet.example.com.',
+  },
 } as const satisfies Record<string, ErrorSpec>
 
 export type ClientErrorCode = keyof typeof CLIENT_ERRORS

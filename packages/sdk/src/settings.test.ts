@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
+import { Islet } from './islet.ts'
 import { DEFAULT_URL, keyHint, resolveSettings } from './settings.ts'
 
 const NAMES = ['ISLET_URL', 'ISLET_API_KEY', 'ISLET_DATA_DIR'] as const
@@ -54,4 +55,30 @@ test('what to do about a refused key depends on where the key came from', () => 
   process.env.ISLET_API_KEY = 'env-key'
   assert.match(keyHint({})!, /^ISLET_API_KEY is not the key/)
   assert.equal(keyHint({ apiKey: 'given' }), undefined)
+})
+
+test('an address without http:// or https:// is named, with what was given and what is expected', () => {
+  for (const [given, meant] of [
+    ['localhost:7400', 'http://localhost:7400'],
+    ['127.0.0.1:7400/', 'http://127.0.0.1:7400'],
+    ['[::1]:7400', 'http://[::1]:7400'],
+    ['example.com', 'https://example.com'],
+  ] as const) {
+    process.env.ISLET_URL = given
+    const wrong = { code: 'invalid_url', retryable: false, hint: `Set ISLET_URL to ${meant}.` }
+    assert.throws(() => resolveSettings(), wrong)
+    assert.throws(() => new Islet({ url: given, token: 'any' }), { ...wrong, hint: `Set url to ${meant}.` })
+  }
+  for (const given of ['ftp://example.com', 'http://', 'http://a b', 'unix:///run/x', '/api', 'me:secret@:x']) {
+    process.env.ISLET_URL = given
+    assert.throws(
+      () => resolveSettings(),
+      ({ code, message, hint }) =>
+        code === 'invalid_url' &&
+        /^ISLET_URL is '.*', which/.test(message) &&
+        hint.includes('http') &&
+        !message.includes('secret'),
+      given,
+    )
+  }
 })

@@ -3,6 +3,7 @@
 // neither environment nor files: there the caller must say.
 import { DEFAULTS } from '@islet/contract'
 import type { TokenSource } from './credential.ts'
+import { ClientError } from './errors.ts'
 import type { SocketConstructor } from './transport/socket.ts'
 
 export interface ClientOptions {
@@ -32,12 +33,32 @@ export const DEFAULT_URL = `http://${DEFAULTS.host}:${DEFAULTS.port}`
 
 export function resolveSettings(options: Pick<ClientOptions, 'url' | 'apiKey' | 'token'> = {}): Settings {
   const env = environment()
-  const url = (options.url ?? (env.ISLET_URL || DEFAULT_URL)).replace(/\/+$/, '')
+  const url =
+    options.url === undefined
+      ? checkedUrl(env.ISLET_URL || DEFAULT_URL, 'ISLET_URL')
+      : checkedUrl(options.url, 'url')
   // Whoever hands over a token wants that much reach and no more.
   if (options.token !== undefined) return { url, apiKey: options.apiKey }
   const apiKey = options.apiKey ?? (env.ISLET_API_KEY || undefined)
   // The key of this machine is never shown to another one.
   return { url, apiKey: apiKey ?? (isLoopback(url) ? findKey().key : undefined) }
+}
+
+/** Without the slash at its end. `name` is what the caller set, for the error. */
+function checkedUrl(given: string, name: string): string {
+  const url = String(given).replace(/\/+$/, '')
+  if (/^https?:\/\//i.test(url) && URL.canParse(url)) return url
+  // It may hold a password.
+  const shown = url.replace(/[^/@]*@/, '…@').slice(0, 200)
+  const schemeless = !/^[a-z][a-z0-9+.-]*:\/\//i.test(url) && URL.canParse(`http://${url}`)
+  const meant = `${schemeless && !isLoopback(`http://${url}`) ? 'https' : 'http'}://${shown}`
+  throw new ClientError(
+    'invalid_url',
+    schemeless
+      ? `${name} is '${shown}', which lacks http:// or https://.`
+      : `${name} is '${shown}', which is not an http or https URL.`,
+    schemeless ? { hint: `Set ${name} to ${meant}.` } : {},
+  )
 }
 
 /** ISLET_DATA_DIR, else /var/lib/islet as root, else the user's data directory. Undefined where there are no files. */
@@ -54,17 +75,20 @@ export function keyHint(options: Pick<ClientOptions, 'url' | 'apiKey' | 'token'>
   if (options.token !== undefined || options.apiKey !== undefined) return undefined
   const { url } = resolveSettings(options)
   const env = environment()
-  if (env.ISLET_API_KEY) return `ISLET_API_KEY is not the key of the server at ${url}.`
+  const group = `as root: usermod -aG islet ${env.USER || 'NAME'}; then log in again`
+  if (env.ISLET_API_KEY) {
+    const wrong = `ISLET_API_KEY is not the key of the server at ${url}.`
+    if (!isLoopback(url)) return wrong
+    return `${wrong} Without it the key is read in ISLET_DATA_DIR, which members of the group islet may do too (${group}).`
+  }
   if (!isLoopback(url))
     return `Set ISLET_API_KEY to the key of ${url}; the key of this machine is not sent there.`
   const { path, closed, tried } = findKey()
   if (path)
     return `The key in ${path} is another server's: set ISLET_DATA_DIR to the data directory of the one at ${url}, or ISLET_API_KEY.`
-  if (closed) {
-    const user = env.USER || 'NAME'
-    return `You may not read ${closed}: become a member of its group (as root: usermod -aG islet ${user}; then log in again), or set ISLET_API_KEY.`
-  }
-  return `There is no key in ${tried.join(' or ')}: set ISLET_API_KEY, or ISLET_DATA_DIR to the data directory of the server.`
+  if (closed)
+    return `You may not read ${closed}: become a member of its group (${group}), or set ISLET_API_KEY, or ISLET_DATA_DIR for another server.`
+  return `There is no key in ${tried.join(' or ')}: set ISLET_API_KEY, or ISLET_DATA_DIR to the data directory of the server; its key may be for members of the group islet (${group}).`
 }
 
 interface FoundKey {
