@@ -73,8 +73,17 @@ test('a shell in a terminal: size, resize, Ctrl-C, full-screen programs, its exi
     type('exit 7')
     await screen(/^left with 7$/m)
     // The terminal is as it was: what is typed is echoed and run.
-    type('echo home again')
+    type('clear; echo home again')
     await screen(/^home again$/m)
+    // A command of its own, with the same terminal.
+    const loop = 'trap "echo heard" INT; echo begun; while :; do read w && { stty size; exit $w; }; done'
+    type(`${process.execPath} ${ISLET} exec -it ${sandbox.id} -- bash -c '${loop}'; echo left with $?`)
+    await screen(/^begun$/m)
+    tmux('send-keys', '-t', 'it', 'C-c')
+    await screen(/heard$/m)
+    tmux('resize-window', '-t', 'it', '-x', '66', '-y', '17')
+    type('9')
+    await screen(/^17 66$[\s\S]*^left with 9$/m)
   } finally {
     tmux('kill-server')
   }

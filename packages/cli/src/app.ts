@@ -1,5 +1,6 @@
 // Every command, once: the program, its help and the shell completions come from this table.
 import { Command } from 'commander'
+import { pathOf, walk } from './command.ts'
 import { completeCommand } from './commands/__complete.ts'
 import { checkpoint } from './commands/checkpoint.ts'
 import { code } from './commands/code.ts'
@@ -89,8 +90,8 @@ const COMMANDS: readonly (() => Command)[] = [
 ]
 
 /**
- * Without a `--`, the first word after the sandbox begins the command, options and all. With `json`, what is wrong
- * with the words is left to the caller to report.
+ * The first word after the sandbox begins the command, options and all; only those of a service may stand between its name
+ * and a `--`. With `json`, what is wrong with the words is left to the caller to report.
  */
 export function createProgram({ hasSeparator = false, json = false } = {}): Command {
   const program = new Command('islet')
@@ -103,18 +104,10 @@ export function createProgram({ hasSeparator = false, json = false } = {}): Comm
   for (const command of walk(program)) {
     command.exitOverride().showHelpAfterError(`hint: ${pathOf(command)} --help shows how.`)
     if (json) command.configureOutput({ outputError: () => {} }).showHelpAfterError(false)
-    if (takesCommand(command)) command.passThroughOptions(!hasSeparator)
+    if (takesCommand(command))
+      command.passThroughOptions(pathOf(command) !== 'islet service start' || !hasSeparator)
   }
   return program
-}
-
-export function* walk(command: Command): Generator<Command> {
-  yield command
-  for (const child of command.commands) yield* walk(child)
-}
-
-export function pathOf(command: Command): string {
-  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
 }
 
 function takesCommand(command: Command): boolean {

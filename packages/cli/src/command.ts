@@ -11,3 +11,12 @@ export function command(name: string, summary: string, example: string): Command
     .option('--json', 'machine-readable output; errors too, on stderr')
     .addHelpText('after', `\nExample:\n  ${example.replaceAll('\n', '\n  ')}`)
 }
+
+export function* walk(command: Command): Generator<Command> {
+  yield command
+  for (const child of command.commands) yield* walk(child)
+}
+
+export function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
+}

@@ -53,9 +53,16 @@ test('errors name variables, flags and groups, never HTTP headers', async () => 
   }
   assert.ok(!/Authorization|Bearer/.test(wrongKey.stderr), wrongKey.stderr)
   const noScheme = await islet(['ls'], { url: api.url.replace('http://', '') })
-  assert.match(noScheme.stderr, /^islet: ISLET_URL is '127[^']*', which lacks http.*\nhint: Set ISLET_URL to http:/)
+  assert.match(
+    noScheme.stderr,
+    /^islet: ISLET_URL is '127[^']*', which lacks http.*\nhint: Set ISLET_URL to http:/,
+  )
   for (const [code, { hint }] of Object.entries<ErrorSpec>(ERRORS)) {
-    assert.doesNotMatch(hintFor(code, hint), /(GET|POST|PUT|PATCH|DELETE) \/|Authorization|Content-Type/, code)
+    assert.doesNotMatch(
+      hintFor(code, hint),
+      /(GET|POST|PUT|PATCH|DELETE) \/|Authorization|Content-Type/,
+      code,
+    )
   }
 })
 
@@ -95,6 +102,45 @@ test('options of the command need no separator, one word is shell text, and --no
   assert.equal(shell.stdout, '52\n')
   const kept = await islet(['exec', '-n', 'first', 'cat | wc -c'], { ...api, stdin: 'not this' })
   assert.equal(kept.stdout, '0\n')
+})
+
+test('an option of ours after the name of the sandbox is refused, and the right order is shown', async () => {
+  const refused = [
+    [['exec', 'first', '--user', 'root', '--', 'id', '-u'], 'islet exec --user root first -- id -u'],
+    [['exec', 'first', '--env=A=b c', '-it', 'sh'], "islet exec '--env=A=b c' -it first -- sh"],
+    [['sh', 'first', '-w', '/tmp'], 'islet sh -w /tmp first'],
+  ] as const
+  for (const [words, right] of refused) {
+    const { exitCode, stdout, stderr } = await islet(words, api)
+    assert.deepEqual([exitCode, stdout], [2, ''], words.join(' '))
+    assert.ok(stderr.endsWith(`must stand before the name of the sandbox.\nhint: ${right}\n`), stderr)
+  }
+  // Those of the command are left alone, and so is a -- that is its own.
+  const own = await islet(['exec', '-n', 'first', '--', 'printf', '%s,', '--user', '--', '-t'], api)
+  assert.equal(own.stdout, '--user,--,-t,')
+  const bare = await islet(['exec', '-n', 'first', 'printf', '%s,', '-u', '--', 'x'], api)
+  assert.equal(bare.stdout, '-u,--,x,')
+})
+
+test('-i and -t together work in a terminal, and what cannot go together is refused', async () => {
+  const typed = { ...api, terminal: true, stdin: 'hello\n' } as const
+  const both = await islet(
+    ['exec', '-it', 'first', '--', 'sh', '-c', 'test -t 0; read w; echo "$? $w"; exit 5'],
+    typed,
+  )
+  assert.equal(both.exitCode, 5)
+  assert.match(both.stdout, /^0 hello\r?$/m)
+  const open = await islet(['exec', '-i', 'first', '--', 'sh', '-c', 'test -t 0; echo $?; head -n 1'], typed)
+  assert.match(open.stdout, /^1\r?\n(.*\n)*hello\r?$/m)
+  const once = await islet(['run', '-it', '--', 'sh', '-c', 'tty; exit 6'], { ...api, terminal: true })
+  assert.deepEqual([once.exitCode, /dev\/pts/.test(once.stdout)], [6, true])
+  const piped = await islet(['exec', '-i', 'first', 'wc -c'], { ...api, stdin: 'four' })
+  assert.equal(piped.stdout, '4\n')
+  const bare = await islet(['exec', '-it', 'first', 'true'], api)
+  assert.match(bare.stderr, /stdin is not a terminal\.\nhint: islet exec -i first -- COMMAND/)
+  for (const flags of ['-id', '-td', '-in', '-tn']) {
+    assert.equal((await islet(['exec', flags, 'first', 'true'], api)).exitCode, 2, flags)
+  }
 })
 
 test('a variable without a value is taken from here, so that secrets stay out of the command line', async () => {

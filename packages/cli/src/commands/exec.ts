@@ -2,45 +2,42 @@ import type { Command } from 'commander'
 import { addEnvOptions, type EnvFlags, toEnv } from '../args/env.ts'
 import { duration } from '../args/parse.ts'
 import { findSandbox } from '../args/sandbox.ts'
-import { toCommand } from '../args/words.ts'
+import { addStdioOptions, passesStdin, type StdioFlags } from '../args/stdio.ts'
+import { commandAfter, toCommand } from '../args/words.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
-import { UsageError } from '../errors.ts'
 import { print, printJson } from '../output.ts'
-import { followPiped, hasPipedStdin, readStdin } from '../stdio/pipe.ts'
+import { followPiped, readStdin } from '../stdio/pipe.ts'
 import { Signals } from '../stdio/signals.ts'
-import { followTerminal, terminalEnv } from '../stdio/terminal.ts'
+import { followTerminal, requireTerminal, terminalEnv } from '../stdio/terminal.ts'
 
-interface ExecFlags extends EnvFlags, JsonFlag {
+interface ExecFlags extends EnvFlags, JsonFlag, StdioFlags {
   cwd?: string
   user?: string
   timeout?: number
   detach?: true
-  tty?: true
-  stdin?: false
 }
 
 export function exec(): Command {
   const made = command(
     'exec',
     "Run a command in a sandbox; its exit code is the command's own.",
-    "islet exec dev -- ls -la\necho hello | islet exec dev 'wc -c'",
+    "islet exec dev -- ls -la\necho hello | islet exec dev 'wc -c'\nislet exec -it dev -- python3",
   )
     .argument('<sandbox>', 'id, beginning of an id, or name')
     .argument('[command...]', 'one word is shell text; several are a program and its arguments')
-  return addEnvOptions(made)
+  addEnvOptions(made)
     .option('-w, --cwd <path>', 'where it starts')
     .option('-u, --user <name>', 'who it runs as')
     .option('--timeout <duration>', 'kill it after this long, like 30s (exit code 124)', duration)
     .option('-d, --detach', 'start it and print its process id')
-    .option('-t, --tty', 'with this terminal')
-    .option('-n, --no-stdin', 'do not pass on stdin')
-    .action(action)
+  return addStdioOptions(made, 'with this terminal; its keys go to the command').action(action)
 }
 
-async function action(text: string, words: string[], flags: ExecFlags): Promise<void> {
-  const chosen = toCommand(words, `islet exec ${text} -- ls -la`)
-  if (flags.detach && flags.tty) throw new UsageError('--detach and --tty exclude each other.', 'Take one.')
+async function action(text: string, words: string[], flags: ExecFlags, made: Command): Promise<void> {
+  const example = flags.tty ? `islet sh ${text} opens a shell.` : `islet exec ${text} -- ls -la`
+  const chosen = toCommand(commandAfter(text, words, made), example)
+  if (flags.tty) requireTerminal(`islet exec -i ${text} -- COMMAND`)
   const sandbox = await findSandbox(connect(), text)
   const { cwd, user, timeout } = flags
   const options = { cwd, user, timeout, env: toEnv(flags) }
@@ -57,7 +54,7 @@ async function action(text: string, words: string[], flags: ExecFlags): Promise<
     process.exitCode = await followTerminal(open, signals)
     return
   }
-  const stdin = flags.stdin !== false && hasPipedStdin()
+  const stdin = passesStdin(flags)
   if (flags.json) {
     const input = stdin ? await readStdin() : undefined
     const result = await sandbox.exec.run(chosen, { ...options, stdin: input, signal: signals.aborted })

@@ -32,7 +32,7 @@ async function newest(sandbox: Sandbox): Promise<ProcessInfo> {
   const [process] = await sandbox.exec.list({ limit: 1 })
   if (process) return process
   throw new CliError('process_not_found', `Nothing ran in ${sandbox.id} yet.`, {
-    hint: `islet exec ${sandbox.id} --detach -- COMMAND starts something.`,
+    hint: `islet exec --detach ${sandbox.id} -- COMMAND starts something.`,
   })
 }
 

@@ -2,39 +2,36 @@ import type { AttachOptions, CreateOptions, PtyOptions, Sandbox } from '@islet/s
 import type { Command } from 'commander'
 import { duration, many } from '../args/parse.ts'
 import { addSandboxOptions, type SandboxFlags, toCreateOptions } from '../args/sandbox-options.ts'
+import { addStdioOptions, passesStdin, type StdioFlags } from '../args/stdio.ts'
 import { toCommand } from '../args/words.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connectOrEmbed } from '../connect.ts'
 import { parseFileFlag } from '../copy/location.ts'
 import { copyIn } from '../copy/upload.ts'
 import { printJson } from '../output.ts'
-import { followPiped, hasPipedStdin, readStdin } from '../stdio/pipe.ts'
+import { followPiped, readStdin } from '../stdio/pipe.ts'
 import { Signals } from '../stdio/signals.ts'
 import { followTerminal, requireTerminal, terminalEnv } from '../stdio/terminal.ts'
 
-interface RunFlags extends SandboxFlags, JsonFlag {
+interface RunFlags extends SandboxFlags, JsonFlag, StdioFlags {
   timeout?: number
   file?: string[]
-  tty?: true
-  stdin?: false
 }
 
 export function run(): Command {
   const made = command(
     'run',
     'Run one command in a fresh sandbox, which is removed afterwards; needs no server.',
-    "islet run 'python3 --version'\nislet run --memory 512Mi -- ls -la /",
+    "islet run 'python3 --version'\nislet run --memory 512Mi -- ls -la /\nislet run -it",
   ).argument('[command...]', 'one word is shell text; several are a program and its arguments')
-  return addSandboxOptions(made)
+  addSandboxOptions(made)
     .option('--timeout <duration>', 'kill the command after this long, like 30s (exit code 124)', duration)
     .option('--file <local:remote>', 'copy a file or directory in first (repeat)', many)
-    .option('-t, --tty', 'with this terminal; without a command: a shell')
-    .option('-n, --no-stdin', 'do not pass on stdin')
-    .action(action)
+  return addStdioOptions(made, 'with this terminal; without a command: a shell').action(action)
 }
 
 async function action(words: string[], flags: RunFlags): Promise<void> {
-  if (flags.tty) requireTerminal()
+  if (flags.tty) requireTerminal('islet run -i -- COMMAND')
   else toCommand(words, "islet run 'echo hello'")
   const files = (flags.file ?? []).map(parseFileFlag)
   const create: CreateOptions = toCreateOptions(flags)
@@ -60,7 +57,7 @@ async function runIn(sandbox: Sandbox, words: string[], flags: RunFlags, signals
     return followTerminal(open, signals)
   }
   const chosen = toCommand(words, '')
-  const stdin = flags.stdin !== false && hasPipedStdin()
+  const stdin = passesStdin(flags)
   if (!flags.json) {
     const open = (handlers: AttachOptions) =>
       sandbox.exec.start(chosen, { ...handlers, timeout, stdin, signal: signals.aborted })

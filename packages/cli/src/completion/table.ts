@@ -1,6 +1,6 @@
 // The command table as the shells need it: words, flags, and what each argument is.
 import type { Command } from 'commander'
-import { pathOf, walk } from '../app.ts'
+import { pathOf, walk } from '../command.ts'
 
 export interface CompletionEntry {
   /** Without the name of the program: '', 'ls', 'image pull'. */

@@ -12,7 +12,6 @@ export async function followTerminal(
   open: (options: PtyOptions) => Promise<PtySession>,
   signals: Signals,
 ): Promise<number> {
-  requireTerminal()
   const { stdin, stdout } = process
   const session = await open({ ...terminalSize(), onOutput: (data) => writeAll(stdout, data) })
   // Keys arrive as bytes; a signal comes from outside, as when a terminal window is closed.
@@ -37,9 +36,10 @@ export async function followTerminal(
   }
 }
 
-export function requireTerminal(): void {
+/** Asked before anything is done. `instead` works without one. */
+export function requireTerminal(instead: string): void {
   if (process.stdin.isTTY) return
-  throw new UsageError('stdin is not a terminal.', 'Leave --tty away, or use islet exec ID -- COMMAND.')
+  throw new UsageError('stdin is not a terminal.', `${instead} does without one.`)
 }
 
 /** What programs inside need to know about the terminal outside. */

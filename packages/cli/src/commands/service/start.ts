@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander'
 import { variable } from '../../args/env.ts'
 import { duration, integer } from '../../args/parse.ts'
 import { findSandbox } from '../../args/sandbox.ts'
+import { quote } from '../../args/words.ts'
 import type { JsonFlag } from '../../command.ts'
 import { connect } from '../../connect.ts'
 import { UsageError } from '../../errors.ts'
@@ -88,9 +89,4 @@ function toSpec(name: string, words: readonly string[], flags: StartFlags): Star
     stopTimeout: flags.stopTimeout,
     healthCheck: health === undefined ? undefined : { path: health, interval, timeout, delay },
   }
-}
-
-/** As one word of a shell. */
-function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
