@@ -69,7 +69,14 @@ test('an address without http:// or https:// is named, with what was given and w
     assert.throws(() => resolveSettings(), wrong)
     assert.throws(() => new Islet({ url: given, token: 'any' }), { ...wrong, hint: `Set url to ${meant}.` })
   }
-  for (const given of ['ftp://example.com', 'http://', 'http://a b', 'unix:///run/x', '/api', 'me:secret@:x']) {
+  for (const given of [
+    'ftp://example.com',
+    'http://',
+    'http://a b',
+    'unix:///run/x',
+    '/api',
+    'me:secret@:x',
+  ]) {
     process.env.ISLET_URL = given
     assert.throws(
       () => resolveSettings(),
