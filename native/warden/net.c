@@ -84,11 +84,22 @@ static int delete_link(int fd, const char *name) {
   return nl_talk(fd, &nl);
 }
 
+/*
+ * The hardware address follows from the IP address. Left to the kernel, a bridge takes the lowest one of its ports and changes it as
+ * sandboxes come and go, and an IP address that is given out again has another one: for some seconds the other side would send to
+ * the one it remembers.
+ */
+static void put_hardware_address(struct nl *nl, uint32_t address) {
+  uint8_t hardware[6] = {0x02 /* unicast, locally administered */, 'I'};
+  memcpy(hardware + 2, &address, 4);
+  nl_put(nl, IFLA_ADDRESS, hardware, sizeof hardware);
+}
+
 /* The pair, its inner end born in net_ns, its outer end a port of the bridge; still down. */
-static int create_pair(int fd, const char *veth, int net_ns, unsigned bridge) {
+static int create_pair(int fd, const struct network *network, int net_ns, unsigned bridge) {
   struct nl nl;
   nl_begin(&nl, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(struct ifinfomsg));
-  nl_put_str(&nl, IFLA_IFNAME, veth);
+  nl_put_str(&nl, IFLA_IFNAME, network->veth);
   nl_put_u32(&nl, IFLA_MASTER, bridge);
   struct rtattr *info = nl_nest(&nl, IFLA_LINKINFO);
   nl_put_str(&nl, IFLA_INFO_KIND, "veth");
@@ -96,6 +107,7 @@ static int create_pair(int fd, const char *veth, int net_ns, unsigned bridge) {
   struct rtattr *peer = nl_nest(&nl, VETH_INFO_PEER);
   nl_body(&nl, sizeof(struct ifinfomsg));
   nl_put_str(&nl, IFLA_IFNAME, INNER);
+  put_hardware_address(&nl, network->address);
   nl_put_u32(&nl, IFLA_NET_NS_FD, (uint32_t)net_ns);
   nl_unnest(&nl, peer);
   nl_unnest(&nl, data);
@@ -162,7 +174,7 @@ static int take_turn(void) {
 /* On the host. */
 static int plug_in(int fd, const struct network *network, int net_ns, unsigned bridge, struct fail *fail) {
   AUTO_CLOSE int turn = take_turn();
-  if (create_pair(fd, network->veth, net_ns, bridge) < 0) return fail_errno(fail, "network", "create %s", network->veth);
+  if (create_pair(fd, network, net_ns, bridge) < 0) return fail_errno(fail, "network", "create %s", network->veth);
   if (disable_ipv6(network->veth, fail) == 0 && isolate_and_raise(fd, network->veth) == 0) return 0;
   fail_errno(fail, "network", "raise %s", network->veth);
   delete_link(fd, network->veth);
@@ -241,6 +253,7 @@ int net_bridge_create(uint32_t address, uint32_t prefix, struct fail *fail) {
     struct nl nl;
     nl_begin(&nl, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(struct ifinfomsg));
     nl_put_str(&nl, IFLA_IFNAME, warden.bridge);
+    put_hardware_address(&nl, address);
     struct rtattr *info = nl_nest(&nl, IFLA_LINKINFO);
     nl_put_str(&nl, IFLA_INFO_KIND, "bridge");
     nl_unnest(&nl, info);

@@ -1,7 +1,7 @@
 // The way out, against an internet of our own: no packet of these tests leaves the machine.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { Sandbox } from 'islet'
 import { baseImageForTests } from '../../packages/server/src/image/testing.ts'
-import { Internet } from '../support/internet.ts'
+import { Internet, ip } from '../support/internet.ts'
+import { slotOf } from '../support/leftovers.ts'
 import { writeAptRepository, writeNpmRegistry } from '../support/registries.ts'
 import { refused, say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
@@ -95,6 +96,23 @@ test('sandboxes do not reach each other', async () => {
   await cannotFetch(offline, `${address}:8000`)
 })
 
+test('hardware addresses follow from IP addresses, so that none is remembered wrongly', async () => {
+  const bridge = `islet${slotOf(suite.server.dataDir)}`
+  const port = `${bridge}low`
+  // A bridge without an address of its own takes the lowest of its ports.
+  ip('link', 'add', port, 'address', '02:00:00:00:00:00', 'type', 'veth', 'peer', 'name', `${port}er`)
+  try {
+    ip('link', 'set', port, 'master', bridge, 'up')
+    const gateway = await say(online, "ip route | sed -n 's/default via \\([0-9.]*\\).*/\\1/p'")
+    assert.equal(readFileSync(`/sys/class/net/${bridge}/address`, 'utf8').trim(), hardwareAddress(gateway))
+    assert.equal(await fetchFrom(online, 'web.islet.test'), `hello ${internet.hostAddress}`)
+  } finally {
+    ip('link', 'delete', port)
+  }
+  const address = await say(other, "hostname -I | tr -d ' '")
+  assert.equal(await say(other, 'cat /sys/class/net/eth0/address'), hardwareAddress(address))
+})
+
 test('root inside cannot open the way', async () => {
   const attempts = [
     'nft flush ruleset',
@@ -133,6 +151,11 @@ test('on the Debian base apt-get and npm install packages that run', async () =>
   await say(base, `sudo ${install} --global && tiny | grep -q 'hello from npm'`)
   await say(base, 'sudo apt-get remove -y hello-islet 2>&1 && ! command -v hello-islet')
 })
+
+function hardwareAddress(address: string): string {
+  const bytes = address.split('.').map((byte) => Number(byte).toString(16).padStart(2, '0'))
+  return ['02', '49', ...bytes].join(':')
+}
 
 function fetchFrom(sandbox: Sandbox, host: string): Promise<string> {
   return say(sandbox, `curl -sf -m 20 http://${host}/hello`)

@@ -1,9 +1,9 @@
 // Snapshot files between two servers with data directories of their own, on a real engine: trees, images, crashes.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { zstdDecompressSync } from 'node:zlib'
@@ -129,8 +129,7 @@ test('an image that is not the machine’s own goes along, is used by all who im
 }, async () => {
   const root = join(scratch, 'root')
   for (const directory of ['bin', 'etc', 'tmp']) mkdirSync(join(root, directory), { recursive: true })
-  cpSync('/bin/busybox', join(root, 'bin/busybox'))
-  for (const name of ['sh', 'cat', 'echo', 'ls', 'rm', 'id']) symlinkSync('busybox', join(root, 'bin', name))
+  for (const name of ['sh', 'cat', 'rm', 'id']) copyProgram(`/bin/${name}`, root)
   await here.islet.images.import({ kind: 'directory', path: root, name: 'tiny' })
   const sandbox = await here.islet.sandboxes.create({ runtime: 'tiny' })
   await say(sandbox, 'echo mine > /etc/mine; rm /bin/id', ROOT)
@@ -144,7 +143,7 @@ test('an image that is not the machine’s own goes along, is used by all who im
   assert.equal((await there.islet.images.list()).length, imagesBefore + 1)
   for (const { id } of [one, two]) {
     const copy = await there.islet.sandboxes.create({ snapshot: id })
-    assert.equal(await say(copy, 'cat /etc/mine; ls /bin'), 'mine\nbusybox\ncat\necho\nls\nrm\nsh')
+    assert.equal(await say(copy, 'cat /etc/mine; echo /bin/*'), 'mine\n/bin/cat /bin/rm /bin/sh')
     await copy.kill()
   }
   await there.islet.snapshots.delete(one.id)
@@ -285,3 +284,12 @@ test('an export or import that a crash cut off leaves nothing, and works the nex
     )
   }, STACKED)
 })
+
+/** A program of this machine and the libraries it loads, at the same paths below `root`. */
+function copyProgram(program: string, root: string): void {
+  const libraries = execFileSync('ldd', [program], { encoding: 'utf8' }).match(/\/\S+/g) ?? []
+  for (const path of [program, ...libraries]) {
+    mkdirSync(join(root, dirname(path)), { recursive: true })
+    copyFileSync(path, join(root, path))
+  }
+}

@@ -33,7 +33,7 @@ export class Internet {
     this.web = `198.51.100.${n + 1}`
     this.dns = `198.51.100.${n + 101}`
     this.privates = {
-      ten: `10.99.${n}.1`,
+      ten: `10.98.${n}.1`,
       home: `192.168.${n + 100}.1`,
       office: `172.30.${n}.1`,
       linkLocal: `169.254.${n + 100}.1`,
@@ -81,6 +81,6 @@ export class Internet {
   }
 }
 
-function ip(...words: string[]): void {
+export function ip(...words: string[]): void {
   execFileSync('ip', words, { stdio: ['ignore', 'ignore', 'pipe'] })
 }
