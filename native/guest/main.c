@@ -3,6 +3,7 @@
  *
  *     guest [--socket PATH]
  *     guest --settle [--hostname NAME] [--memory BYTES] [--pids N]
+ *     guest --version                  the generation of the messages it speaks
  *
  * The second sets these for a sandbox with a kernel of its own and ends; see settle.h.
  *
@@ -24,6 +25,7 @@
 #include "launch.h"
 #include "link.h"
 #include "loop.h"
+#include "message.h"
 #include "reap.h"
 #include "settle.h"
 #include "task.h"
@@ -71,6 +73,7 @@ static bool after_turn(void) {
 
 int main(int argc, char **argv) {
   if (argc > 0 && strcmp(basename(argv[0]), "islet-signal") == 0) return islet_signal(argc, argv);
+  if (argc == 2 && strcmp(argv[1], "--version") == 0) return printf("guest %d\n", GENERATION) < 0;
   if (argc > 1 && strcmp(argv[1], "--settle") == 0) return settle(argc - 2, argv + 2);
   const char *socket = read_arguments(argc, argv);
   forget_inheritance();

@@ -1,6 +1,6 @@
 /*
  * warden: all of Islet that needs root, in one small program. The server starts it once and sends it requests over a
- * socket; README.md lists them. Boot may fail with a message and exit code 1; after "HELLO" nothing does.
+ * socket; README.md lists them. `warden --version` prints the generation of the requests it takes. Boot may fail with a message and exit code 1; after "HELLO" nothing does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,7 @@
 #include "cgroup.h"
 #include "layer.h"
 #include "loop.h"
+#include "message.h"
 #include "overlay.h"
 #include "paths.h"
 #include "private.h"
@@ -160,6 +161,7 @@ static void boot(const struct arguments *args) {
 }
 
 int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "--version") == 0) return printf("warden %d\n", GENERATION) < 0;
   struct arguments args = parse(argc, argv);
   go_private(&args);
   boot(&args);

@@ -1,15 +1,18 @@
 #!/usr/bin/env node
-// Runs on any Node: hands over to Node 24 or newer when this one is older (the npm package `node` carries one).
+// Runs on any Node: hands over to a newer one when this one is too old. A clone runs TypeScript as it is, which takes Node 24, and has
+// it from the npm package `node`. The package is compiled, and has Node for old machines as an optional dependency.
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import module from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const OLDEST_MAJOR = 24
+const packed = new URL('../dist/main.js', import.meta.url)
+const isPacked = existsSync(packed)
+const OLDEST = isPacked ? [22, 13] : [24, 0]
 const here = fileURLToPath(import.meta.url)
 
-if (Number(process.versions.node.split('.')[0]) >= OLDEST_MAJOR) {
+if (isNewEnough(process.versions.node)) {
   // Experimental parts of Node are our choice, not the user's worry.
   const emit = process.emitWarning
   process.emitWarning = (warning, ...rest) => {
@@ -18,7 +21,7 @@ if (Number(process.versions.node.split('.')[0]) >= OLDEST_MAJOR) {
   }
   const cache = cacheDirectory()
   if (cache) module.enableCompileCache(cache)
-  await import('../src/main.ts')
+  await import(isPacked ? packed.href : '../src/main.ts')
 } else handOver(findNode())
 
 /**
@@ -31,8 +34,14 @@ function cacheDirectory() {
   return isOurs ? join(modules, '.cache', 'islet') : undefined
 }
 
+function isNewEnough(version) {
+  const [major, minor] = version.split('.').map(Number)
+  return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])
+}
+
 function findNode() {
-  return findUpwards(join('node_modules', 'node', 'bin', 'node'))
+  const name = isPacked ? `node-${process.platform}-${process.arch}` : 'node'
+  return findUpwards(join('node_modules', name, 'bin', 'node'))
 }
 
 function findUpwards(path) {
@@ -46,7 +55,7 @@ function findUpwards(path) {
 function handOver(node) {
   if (node === undefined) {
     console.error(
-      `islet: Node ${OLDEST_MAJOR} or newer is needed, this is ${process.version}.\n` +
+      `islet: Node ${OLDEST.join('.')} or newer is needed, this is ${process.version}.\n` +
         'hint: npm install --global node@24, or get it from https://nodejs.org',
     )
     process.exit(1)

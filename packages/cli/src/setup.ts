@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { CliError } from './errors.ts'
 import { say } from './output.ts'
 
-const SCRIPT = fileURLToPath(new URL('../../../scripts/setup', import.meta.url))
+/** In the package the code is in dist/, beside scripts/. */
+const PACKED = fileURLToPath(new URL('../scripts/setup', import.meta.url))
+const SCRIPT = existsSync(PACKED) ? PACKED : fileURLToPath(new URL('../../../scripts/setup', import.meta.url))
 
 /** Runs scripts/setup; what it says goes to stderr. */
 export function runSetup(flags: readonly string[] = []): Promise<number> {

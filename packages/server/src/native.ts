@@ -1,12 +1,15 @@
-// Where the C programs are, built when they are missing or older than their sources.
+// Where the C programs are. The package has them for each architecture; in a clone they are built when they are missing or older than
+// their sources.
 import { execFileSync } from 'node:child_process'
-import { readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { IsletError } from '@islet/contract'
 
 export type NativeProgram = 'guest' | 'warden'
 
+/** In the package the code is in dist/, beside native/. */
+const PREBUILT = fileURLToPath(new URL('../native', import.meta.url))
 const NATIVE = fileURLToPath(new URL('../../../native', import.meta.url))
 const OVERRIDE = { guest: 'ISLET_GUEST_BINARY', warden: 'ISLET_WARDEN_BINARY' }
 
@@ -14,6 +17,7 @@ const OVERRIDE = { guest: 'ISLET_GUEST_BINARY', warden: 'ISLET_WARDEN_BINARY' }
 export function nativeBinary(program: NativeProgram): string {
   const override = process.env[OVERRIDE[program]]
   if (override) return checkOverride(program, override)
+  if (existsSync(PREBUILT)) return prebuilt(program)
   const built = join(NATIVE, 'build', program)
   if (!isFresh(built, program)) make(program)
   return built
@@ -26,6 +30,18 @@ function checkOverride(program: NativeProgram, path: string): string {
   })
 }
 
+function prebuilt(program: NativeProgram): string {
+  const path = join(PREBUILT, `${process.platform}-${process.arch}`, program)
+  if (existsSync(path)) return path
+  throw new IsletError(
+    'engine_unavailable',
+    `This package has no ${program} for ${process.platform} on ${process.arch}.`,
+    {
+      hint: `It has: ${readdirSync(PREBUILT).join(', ')}. Elsewhere run Islet from a clone, or name a built one with ${OVERRIDE[program]}.`,
+    },
+  )
+}
+
 function isFresh(built: string, program: NativeProgram): boolean {
   const builtAt = modifiedAt(built)
   if (builtAt === undefined) return false
@@ -34,13 +50,9 @@ function isFresh(built: string, program: NativeProgram): boolean {
 }
 
 function sourcesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory)
-      .filter((name) => /\.(c|h|def)$/.test(name))
-      .map((name) => join(directory, name))
-  } catch {
-    return [] // an installed package carries the programs without their sources
-  }
+  return readdirSync(directory)
+    .filter((name) => /\.(c|h|def)$/.test(name))
+    .map((name) => join(directory, name))
 }
 
 function modifiedAt(path: string): number | undefined {

@@ -11,10 +11,10 @@ export class ActivityTable {
   save(sandboxId: string, at: number): void {
     // One that is being removed has no row to belong to.
     this.#db.run(
-      `INSERT INTO activity (sandbox_id, at) SELECT id, ?2 FROM sandboxes WHERE id = ?1
+      `INSERT INTO activity (sandbox_id, at) SELECT id, ? FROM sandboxes WHERE id = ?
        ON CONFLICT (sandbox_id) DO UPDATE SET at = excluded.at`,
-      sandboxId,
       at,
+      sandboxId,
     )
   }
 

@@ -1,4 +1,5 @@
 // The server's own records, in one SQLite file. Only this process may have it open: the lock goes with the process, however it ends.
+// Uses only what node:sqlite has in Node 22.13: no isOpen, isTransaction or timeout, and parameters without numbers.
 import { chmodSync, closeSync, existsSync, fsync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
@@ -27,6 +28,8 @@ export class Db implements Disposable {
   readonly #waiting: Waiting[] = []
   readonly #committed: (() => void)[] = []
   #isPlanned = false
+  #isOpen = true
+  #isTransaction = false
 
   constructor(sqlite: DatabaseSync, path: string) {
     this.#sqlite = sqlite
@@ -106,7 +109,7 @@ export class Db implements Disposable {
 
   /** The same without an end: for what nobody misses until somebody looks, such as a record that another transaction completes. */
   beforeNext(work: () => void): Promise<void> {
-    if (!this.#sqlite.isOpen) return Promise.reject(new Error('the database is closed'))
+    if (!this.#isOpen) return Promise.reject(new Error('the database is closed'))
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#waiting.push({ work, resolve, reject })
     return promise
@@ -114,16 +117,16 @@ export class Db implements Disposable {
 
   /** Not if what is being written now is undone. */
   afterCommit(work: () => void): void {
-    if (this.#sqlite.isTransaction) this.#committed.push(work)
+    if (this.#isTransaction) this.#committed.push(work)
     else work()
   }
 
   #take(): Waiting[] {
-    return this.#waiting.length === 0 || this.#sqlite.isTransaction ? [] : this.#waiting.splice(0)
+    return this.#waiting.length === 0 || this.#isTransaction ? [] : this.#waiting.splice(0)
   }
 
   #catchUp(): void {
-    if (!this.#sqlite.isOpen) return
+    if (!this.#isOpen) return
     const all = this.#take()
     if (all.length === 0) return
     try {
@@ -148,22 +151,33 @@ export class Db implements Disposable {
 
   #transaction<T>(work: () => T): T {
     this.#prepare('BEGIN IMMEDIATE').run()
+    this.#isTransaction = true
     try {
       const result = work()
       this.#prepare('COMMIT').run()
+      this.#isTransaction = false
       for (const done of this.#committed.splice(0)) done()
       return result
     } catch (error) {
       this.#committed.length = 0
-      // SQLite has undone it already after some failures, such as a full disk.
-      if (this.#sqlite.isTransaction) this.#sqlite.exec('ROLLBACK')
+      if (this.#isTransaction) this.#rollBack()
       throw explained(error)
+    }
+  }
+
+  #rollBack(): void {
+    this.#isTransaction = false
+    try {
+      this.#sqlite.exec('ROLLBACK')
+    } catch (error) {
+      // SQLite has undone it already after some failures, such as a full disk.
+      if (!/no transaction is active/.test((error as Error).message)) throw error
     }
   }
 
   /** Whether what is read now may yet be undone. */
   get isTransaction(): boolean {
-    return this.#sqlite.isTransaction
+    return this.#isTransaction
   }
 
   /** What was committed until now survives a power cut too: it is in the log, or was synced when that was folded. */
@@ -173,8 +187,9 @@ export class Db implements Disposable {
 
   [Symbol.dispose](): void {
     clearInterval(this.#folding)
-    if (!this.#sqlite.isOpen) return
+    if (!this.#isOpen) return
     this.#catchUp()
+    this.#isOpen = false
     this.#sqlite.close()
     closeSync(this.#log)
   }
@@ -182,6 +197,7 @@ export class Db implements Disposable {
   #prepare(sql: string): StatementSync {
     let statement = this.#statements.get(sql)
     if (!statement) {
+      if (/\?\d/.test(sql)) throw new Error(`Node 22.13 cannot bind numbered parameters: ${sql}`)
       statement = this.#sqlite.prepare(sql)
       this.#statements.set(sql, statement)
     }
@@ -200,8 +216,9 @@ export function openDb(dataDir: string): Db {
   mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const path = join(dataDir, 'islet.db')
   closeToOthers(path)
-  const sqlite = new DatabaseSync(path, { timeout: 1000 })
+  const sqlite = new DatabaseSync(path)
   try {
+    sqlite.exec('PRAGMA busy_timeout = 1000')
     // Exclusive: a second server on this directory fails here. WAL with NORMAL: a commit is a write to the log, which
     // outlives this process without an fsync; the log is synced when it is folded into the database.
     sqlite.exec(

@@ -63,8 +63,9 @@ export class EventTable {
   /** Forgets all but the newest `keep` of a sandbox. */
   prune(sandboxId: string, keep: number): void {
     this.#db.run(
-      `DELETE FROM events WHERE sandbox_id = ?1 AND seq <=
-       (SELECT seq FROM events WHERE sandbox_id = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`,
+      `DELETE FROM events WHERE sandbox_id = ? AND seq <=
+       (SELECT seq FROM events WHERE sandbox_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`,
+      sandboxId,
       sandboxId,
       keep,
     )

@@ -37,8 +37,9 @@ export class PatchTable {
   insert(patch: Omit<PatchRecord, 'sequence'>): PatchRecord {
     this.#db.run(
       `INSERT INTO patches (id, checkpoint_id, sequence, script, description, created_at)
-       VALUES (?1, ?2, (SELECT coalesce(max(sequence), 0) + 1 FROM patches WHERE checkpoint_id = ?2), ?3, ?4, ?5)`,
+       VALUES (?, ?, (SELECT coalesce(max(sequence), 0) + 1 FROM patches WHERE checkpoint_id = ?), ?, ?, ?)`,
       patch.id,
+      patch.checkpointId,
       patch.checkpointId,
       patch.script,
       patch.description,

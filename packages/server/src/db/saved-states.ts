@@ -113,7 +113,8 @@ export class SavedTable {
 
   isNamed(id: string): boolean {
     const named = this.#db.get(
-      `SELECT 1 FROM checkpoints WHERE saved_id = ?1 UNION ALL SELECT 1 FROM snapshots WHERE saved_id = ?1`,
+      `SELECT 1 FROM checkpoints WHERE saved_id = ? UNION ALL SELECT 1 FROM snapshots WHERE saved_id = ?`,
+      id,
       id,
     )
     return named !== undefined

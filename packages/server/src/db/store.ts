@@ -121,7 +121,8 @@ export class StoreTable {
   /** Removes some of a sandbox's keys; answers how many. */
   removeSome(sandboxId: string, limit: number): number {
     return this.#db.run(
-      'DELETE FROM store WHERE sandbox_id = ?1 AND key IN (SELECT key FROM store WHERE sandbox_id = ?1 LIMIT ?2)',
+      'DELETE FROM store WHERE sandbox_id = ? AND key IN (SELECT key FROM store WHERE sandbox_id = ? LIMIT ?)',
+      sandboxId,
       sandboxId,
       limit,
     )

@@ -5,7 +5,7 @@ import { access } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import { constants, createZstdCompress } from 'node:zlib'
+import { constants } from 'node:zlib'
 import { IsletError, type SnapshotInfo } from '@islet/contract'
 import type { SavedRecord, SavedTable } from '../../db/saved-states.ts'
 import type { Root } from '../../engine/engine.ts'
@@ -25,6 +25,7 @@ import {
 import { type TreeKind, xattrArguments } from './rules.ts'
 import { systemName } from './system.ts'
 import { END_OF_TAR, memberHeader, padding, scanTar } from './tar.ts'
+import { zstdCompress } from './zstd.ts'
 
 /** Read without letting anything else run: each may have a mebibyte. */
 const STORE_PAGE = 16
@@ -42,16 +43,12 @@ export interface ExportOptions {
 
 /** The bytes of the file. Once the iteration has ended, however it did, nothing of it runs any more. */
 export async function* writeSnapshot(options: ExportOptions): AsyncGenerator<Buffer> {
+  const zstd = zstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 }, chunkSize: CHUNK_BYTES })
   const abort = new AbortController()
   const running: Promise<unknown>[] = []
   const tar = Readable.from(writeTar(options, { signal: abort.signal, running }), { objectMode: false })
-  const params = { [constants.ZSTD_c_checksumFlag]: 1 }
   try {
-    yield* pipeline(
-      tar,
-      createZstdCompress({ params, chunkSize: CHUNK_BYTES }),
-      () => {},
-    ) as AsyncIterable<Buffer>
+    yield* pipeline(tar, zstd, () => {}) as AsyncIterable<Buffer>
   } finally {
     abort.abort()
     await Promise.allSettled(running)

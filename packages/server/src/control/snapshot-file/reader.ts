@@ -1,10 +1,10 @@
 // Takes a snapshot file apart, member by member, in the order in which they must come, and checks the sums at the end.
 import { createHash, type Hash } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
-import { createZstdDecompress } from 'node:zlib'
 import { checksums, MEMBERS } from './manifest.ts'
 import { type TreeKind, TreeRules } from './rules.ts'
 import { damaged, type Piece, padded, scanTar } from './tar.ts'
+import { zstdDecompress } from './zstd.ts'
 
 const CHUNK_BYTES = 256 * 1024
 
@@ -116,7 +116,7 @@ export function parseJson(bytes: Buffer): unknown {
 }
 
 async function* decompressed(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  const zstd = createZstdDecompress({ chunkSize: CHUNK_BYTES })
+  const zstd = zstdDecompress({ chunkSize: CHUNK_BYTES })
   try {
     yield* pipeline(
       Readable.from(passed(body), { objectMode: false }),

@@ -1,0 +1,180 @@
+// Builds the two npm packages, `islet` and `@islet/sdk`, and writes their tarballs to dist/.
+//
+//   islet-<version>.tgz       bin/ dist/ (the command, the server and the SDK, bundled) scripts/setup native/linux-{x64,arm64}/
+//   islet-sdk-<version>.tgz   dist/esm/ dist/cjs/
+//
+// The bundled code is one directory below the root of its package, as src/ is. Code that looks for a file of ours outside its own package
+// (native.ts, setup.ts) must find it in both places.
+import { execFileSync } from 'node:child_process'
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type BuildOptions, build } from 'esbuild'
+
+interface Manifest {
+  version: string
+  dependencies: Record<string, string>
+  [field: string]: unknown
+}
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const DIST = join(ROOT, 'dist')
+const STAGE = join(DIST, 'stage')
+const TYPES = join(STAGE, 'types')
+/** The oldest that the SDK runs on, and the command: it hands over to NEWER_NODE when the server needs a newer one. */
+const OLDEST_NODE = 20
+const NEWER_NODE = '^24.0.0'
+const ARCHITECTURES = {
+  x64: { compiler: 'x86_64-linux-gnu-gcc', emulator: 'qemu-x86_64' },
+  arm64: { compiler: 'aarch64-linux-gnu-gcc', emulator: 'qemu-aarch64' },
+}
+type Architecture = keyof typeof ARCHITECTURES
+
+const manifests = {
+  contract: readManifest('contract'),
+  server: readManifest('server'),
+  sdk: readManifest('sdk'),
+  cli: readManifest('cli'),
+}
+
+rmSync(DIST, { recursive: true, force: true })
+execFileSync(join(ROOT, 'scripts/setup'), ['--pack'], { stdio: ['ignore', 2, 2] })
+emitTypes()
+await stageIslet(join(STAGE, 'islet'))
+await stageSdk(join(STAGE, 'sdk'))
+for (const name of ['islet', 'sdk']) {
+  const args = ['pack', '--silent', '--pack-destination', DIST]
+  execFileSync('npm', args, { cwd: join(STAGE, name), stdio: ['ignore', 'inherit', 'inherit'] })
+}
+rmSync(STAGE, { recursive: true })
+
+async function stageIslet(to: string): Promise<void> {
+  const dependencies = thirdParty(Object.values(manifests))
+  await bundle(dependencies, {
+    entryPoints: [join(ROOT, 'packages/cli/src/main.ts'), join(ROOT, 'packages/cli/src/index.ts')],
+    outdir: join(to, 'dist'),
+    format: 'esm',
+    splitting: true,
+  })
+  cpSync(TYPES, join(to, 'dist/types'), { recursive: true })
+  cpSync(join(ROOT, 'packages/cli/bin'), join(to, 'bin'), { recursive: true })
+  cpSync(join(ROOT, 'scripts/setup'), join(to, 'scripts/setup'))
+  const newerNode: Record<string, string> = {}
+  for (const architecture of ['x64', 'arm64'] as const) {
+    buildNative(architecture, join(to, 'native', `linux-${architecture}`))
+    newerNode[`node-linux-${architecture}`] = NEWER_NODE
+  }
+  finish(to, 'cli', {
+    files: ['bin', 'dist', 'native', 'scripts'],
+    exports: { '.': { types: './dist/types/sdk/src/index.d.ts', default: './dist/index.js' } },
+    dependencies,
+    optionalDependencies: newerNode,
+  })
+}
+
+async function stageSdk(to: string): Promise<void> {
+  const dependencies = thirdParty([manifests.contract, manifests.sdk])
+  for (const format of ['esm', 'cjs'] as const) {
+    const outdir = join(to, 'dist', format)
+    await bundle(dependencies, { entryPoints: [join(ROOT, 'packages/sdk/src/index.ts')], outdir, format })
+    cpSync(TYPES, join(outdir, 'types'), { recursive: true })
+  }
+  // What is below it is CommonJS, code and types.
+  writeFileSync(join(to, 'dist/cjs/package.json'), '{ "type": "commonjs" }\n')
+  const entry = (format: 'esm' | 'cjs') => ({
+    types: `./dist/${format}/types/sdk/src/index.d.ts`,
+    default: `./dist/${format}/index.js`,
+  })
+  finish(to, 'sdk', {
+    files: ['dist'],
+    exports: { '.': { import: entry('esm'), require: entry('cjs') } },
+    sideEffects: false,
+    dependencies,
+  })
+}
+
+/** Our own packages become part of it; third-party ones stay dependencies. */
+async function bundle(dependencies: Record<string, string>, options: BuildOptions): Promise<void> {
+  const { warnings } = await build({
+    bundle: true,
+    platform: 'node',
+    target: `node${OLDEST_NODE}`,
+    external: Object.keys(dependencies).flatMap((name) => [name, `${name}/*`]),
+    tsconfigRaw: {},
+    ...options,
+  })
+  if (warnings.length > 0) throw new Error('esbuild warns; see above')
+}
+
+/** Static programs, each run once: an emulator stands in for the architecture that this machine does not have. */
+function buildNative(architecture: Architecture, to: string): void {
+  const isOwn = process.arch === architecture
+  const { compiler, emulator } = ARCHITECTURES[architecture]
+  const native = join(ROOT, 'native')
+  const built = `build/linux-${architecture}`
+  execFileSync('make', ['-s', '-C', native, `CC=${isOwn ? 'gcc' : compiler}`, `BUILD=${built}`], {
+    stdio: ['ignore', 2, 2],
+  })
+  for (const program of ['guest', 'warden']) {
+    const path = join(native, built, program)
+    const [command, ...args] = isOwn ? [path, '--version'] : [emulator, path, '--version']
+    const said = execFileSync(command!, args, { encoding: 'utf8' })
+    if (!said.startsWith(`${program} `)) throw new Error(`${path} --version says ${said}`)
+    cpSync(path, join(to, program))
+  }
+}
+
+/** The declarations of the SDK and of what it takes from the contract, with imports that resolve where they are. */
+function emitTypes(): void {
+  const config = join(STAGE, 'tsconfig.json')
+  mkdirSync(STAGE, { recursive: true })
+  writeFileSync(
+    config,
+    JSON.stringify({
+      extends: join(ROOT, 'tsconfig.json'),
+      compilerOptions: {
+        noEmit: false,
+        declaration: true,
+        emitDeclarationOnly: true,
+        rootDir: join(ROOT, 'packages'),
+        outDir: TYPES,
+        typeRoots: [join(ROOT, 'node_modules/@types')],
+      },
+      include: [],
+      files: [join(ROOT, 'packages/sdk/src/index.ts')],
+    }),
+  )
+  execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', config], { stdio: ['ignore', 2, 2] })
+  for (const name of globSync('**/*.d.ts', { cwd: TYPES })) {
+    const path = join(TYPES, name)
+    const contract = `./${relative(dirname(name), 'contract/src')}`
+    const text = readFileSync(path, 'utf8').replace(
+      /(from |import\()(['"])([^'"]+)\2/g,
+      (_, before, __, target) => {
+        return `${before}'${target.replace(/^@islet\/contract$/, `${contract}/index.js`).replace(/^(\..*)\.ts$/, '$1.js')}'`
+      },
+    )
+    writeFileSync(path, text)
+  }
+}
+
+function finish(to: string, name: 'cli' | 'sdk', fields: object): void {
+  const manifest = {
+    ...manifests[name],
+    keywords: ['sandbox', 'agent', 'isolation', 'code-execution'],
+    engines: { node: `>=${OLDEST_NODE}` },
+    ...fields,
+  }
+  writeFileSync(join(to, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  cpSync(join(ROOT, 'LICENSE'), join(to, 'LICENSE'))
+  cpSync(join(ROOT, 'packages', name, 'README.md'), join(to, 'README.md'))
+}
+
+function readManifest(name: string): Manifest {
+  return JSON.parse(readFileSync(join(ROOT, 'packages', name, 'package.json'), 'utf8'))
+}
+
+function thirdParty(of: Manifest[]): Record<string, string> {
+  const all = of.flatMap(({ dependencies }) => Object.entries(dependencies))
+  return Object.fromEntries(all.filter(([name]) => !name.startsWith('@islet/')).sort())
+}
