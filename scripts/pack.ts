@@ -1,4 +1,4 @@
-// Builds the two npm packages, `islet` and `@islet/sdk`, and writes their tarballs to dist/.
+// Builds the two npm packages, `islet` and `@islet/sdk`, and writes their tarballs to dist/, or to the directory given as argument.
 //
 //   islet-<version>.tgz       bin/ dist/ (the command, the server and the SDK, bundled) scripts/setup native/linux-{x64,arm64}/
 //   islet-sdk-<version>.tgz   dist/esm/ dist/cjs/
@@ -6,8 +6,9 @@
 // The bundled code is one directory below the root of its package, as src/ is. Code that looks for a file of ours outside its own package
 // (native.ts, setup.ts) must find it in both places.
 import { execFileSync } from 'node:child_process'
-import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BuildOptions, build } from 'esbuild'
 
@@ -18,8 +19,8 @@ interface Manifest {
 }
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const DIST = join(ROOT, 'dist')
-const STAGE = join(DIST, 'stage')
+const DIST = resolve(process.argv[2] ?? join(ROOT, 'dist'))
+const STAGE = mkdtempSync(join(tmpdir(), 'islet-pack-'))
 const TYPES = join(STAGE, 'types')
 /** The oldest that the SDK runs on, and the command: it hands over to NEWER_NODE when the server needs a newer one. */
 const OLDEST_NODE = 20
@@ -37,16 +38,20 @@ const manifests = {
   cli: readManifest('cli'),
 }
 
-rmSync(DIST, { recursive: true, force: true })
-execFileSync(join(ROOT, 'scripts/setup'), ['--pack'], { stdio: ['ignore', 2, 2] })
-emitTypes()
-await stageIslet(join(STAGE, 'islet'))
-await stageSdk(join(STAGE, 'sdk'))
-for (const name of ['islet', 'sdk']) {
-  const args = ['pack', '--silent', '--pack-destination', DIST]
-  execFileSync('npm', args, { cwd: join(STAGE, name), stdio: ['ignore', 'inherit', 'inherit'] })
+mkdirSync(DIST, { recursive: true })
+for (const old of globSync('islet-*.tgz', { cwd: DIST })) rmSync(join(DIST, old))
+try {
+  execFileSync(join(ROOT, 'scripts/setup'), ['--pack'], { stdio: ['ignore', 2, 2] })
+  emitTypes()
+  await stageIslet(join(STAGE, 'islet'))
+  await stageSdk(join(STAGE, 'sdk'))
+  for (const name of ['islet', 'sdk']) {
+    const args = ['pack', '--silent', '--pack-destination', DIST]
+    execFileSync('npm', args, { cwd: join(STAGE, name), stdio: ['ignore', 'inherit', 'inherit'] })
+  }
+} finally {
+  rmSync(STAGE, { recursive: true })
 }
-rmSync(STAGE, { recursive: true })
 
 async function stageIslet(to: string): Promise<void> {
   const dependencies = thirdParty(Object.values(manifests))
@@ -127,7 +132,6 @@ function buildNative(architecture: Architecture, to: string): void {
 /** The declarations of the SDK and of what it takes from the contract, with imports that resolve where they are. */
 function emitTypes(): void {
   const config = join(STAGE, 'tsconfig.json')
-  mkdirSync(STAGE, { recursive: true })
   writeFileSync(
     config,
     JSON.stringify({
