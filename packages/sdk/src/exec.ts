@@ -158,7 +158,7 @@ export class ExecSession extends ProcessSession {
     return this.session.truncated
   }
 
-  /** Resolves when there is room for more. */
+  /** Resolves when there is room for more. Code `invalid_state` once the process has ended. */
   sendStdin(data: string | Uint8Array): Promise<void> {
     return this.session.sendStdin(data)
   }

@@ -71,7 +71,7 @@ export class Pty {
 }
 
 export class PtySession extends ProcessSession {
-  /** Types into the terminal. Resolves when there is room for more. */
+  /** Types into the terminal. Resolves when there is room for more. Code `invalid_state` once its shell has ended. */
   send(data: string | Uint8Array): Promise<void> {
     return this.session.sendStdin(data)
   }

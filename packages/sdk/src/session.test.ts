@@ -150,6 +150,7 @@ test('a terminal has its size, is typed into and resized', async () => {
   await pty.send('typed\r')
   assert.equal(await pty.done, 0)
   assert.match(seen, /30 100[\s\S]*40 120[\s\S]*<typed xterm-256color>/)
+  await assert.rejects(pty.send('late'), { code: 'invalid_state', message: /has ended/ })
 })
 
 test('a terminal without a command is a login shell, and closing it ends it', async () => {
@@ -179,6 +180,7 @@ test('a command and a terminal end when their client has left for too long', asy
   const alone = await sandbox.exec.spawn('sleep 600', { maxRunAfterDisconnect })
   session.close()
   pty.detach()
+  await assert.rejects(session.sendStdin('late'), { code: 'invalid_state', message: /is closed/ })
   for (const id of [session.processId, pty.processId]) {
     await until(async () => (await sandbox.exec.get(id)).jobStatus === 'cancelled')
   }

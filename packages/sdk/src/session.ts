@@ -44,6 +44,7 @@ export class Session {
   #sending = Promise.resolve()
   #isOpen = false
   #isOver = false
+  #hasEnded = false
   #isLiveOnly = false
   #isReplayed = false
   readonly #output: OutputCursor
@@ -81,7 +82,7 @@ export class Session {
     return this.#output.truncated
   }
 
-  /** Resolves when there is room for more. */
+  /** Resolves when there is room for more. Code `invalid_state` once the process has ended or this session is closed. */
   async sendStdin(data: string | Uint8Array): Promise<void> {
     const bytes = typeof data === 'string' ? new TextEncoder().encode(data) : data
     for (let at = 0; at < bytes.length; at += STDIN_CHUNK_BYTES) {
@@ -90,7 +91,7 @@ export class Session {
   }
 
   closeStdin(): void {
-    void this.#send(JSON.stringify({ type: 'stdin-end' }))
+    this.#tell({ type: 'stdin-end' })
   }
 
   /** The server would end the connection of a client that asks for an impossible size. */
@@ -98,7 +99,7 @@ export class Session {
     const message = { type: 'resize', cols, rows }
     if (!attachClientMessage.safeParse(message).success)
       throw new IsletError('bad_request', `A terminal does not have ${cols} columns and ${rows} rows.`)
-    void this.#send(JSON.stringify(message))
+    this.#tell(message)
   }
 
   /** Leaves the process running; `result` rejects with an AbortError if it had not ended. */
@@ -106,13 +107,28 @@ export class Session {
     this.#finish(abortError())
   }
 
+  /** What means nothing any more once the process has ended. */
+  #tell(message: object): void {
+    this.#send(JSON.stringify(message)).catch(() => {})
+  }
+
   /** One after the other; waits while the connection is full or being made again. */
   #send(data: string | Uint8Array<ArrayBuffer>): Promise<void> {
     this.#sending = this.#sending.then(async () => {
       while (!this.#isOver && !this.#hasRoom()) await sleep(SEND_POLL_MS)
-      if (!this.#isOver) this.#socket?.send(data)
+      if (this.#isOver) throw this.#overError()
+      this.#socket?.send(data)
     })
     return this.#sending
+  }
+
+  #overError(): IsletError {
+    const { pid } = this.#params
+    if (this.#hasEnded)
+      return new IsletError('invalid_state', `Process ${pid} has ended; it takes no input any more.`)
+    return new IsletError('invalid_state', `This session of process ${pid} is closed; nothing was sent.`, {
+      hint: 'Attach again to send more.',
+    })
   }
 
   #hasRoom(): boolean {
@@ -194,6 +210,7 @@ export class Session {
   #finish(error: unknown, result?: ProcessResult): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#hasEnded = result !== undefined
     if (result) this.#outcome.resolve(result)
     else this.#outcome.reject(error)
     this.#socket?.close()

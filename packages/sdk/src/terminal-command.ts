@@ -11,7 +11,10 @@ export interface TerminalCommandOptions {
   cwd?: string
   /** Added to the environment of the terminal. */
   env?: Record<string, string>
-  /** Milliseconds or '30s'; the whole command is killed then, and its exit code is 124. Default: never. */
+  /**
+   * Milliseconds or '30s'; the whole command is killed then, and its exit code is 124. 0: never. Default: the execution
+   * timeout of the sandbox, also in the background.
+   */
   timeout?: number | string
   /** Aborting kills a command in the foreground. */
   signal?: AbortSignal
@@ -20,6 +23,8 @@ export interface TerminalCommandOptions {
 interface Abortable {
   signal?: AbortSignal
 }
+
+type Caller = Pick<Client, 'call'>
 
 type TerminalParams = {
   id: string
@@ -31,10 +36,10 @@ const POLL_MS = 30_000
 const RECONNECT_MS = 30_000
 
 export class TerminalCommands {
-  readonly #client: Client
+  readonly #client: Caller
   readonly #params: TerminalParams
 
-  constructor(client: Client, params: TerminalParams) {
+  constructor(client: Caller, params: TerminalParams) {
     this.#client = client
     this.#params = params
   }
@@ -94,11 +99,11 @@ export class TerminalCommand {
   exitCode: number | undefined
   durationMs: number | undefined
   finishedAt: string | undefined
-  readonly #client: Client
+  readonly #client: Caller
   readonly #params: TerminalParams & { pid: string }
 
   /** For `terminal.command`. */
-  constructor(client: Client, params: TerminalParams, info: TerminalCommandInfo) {
+  constructor(client: Caller, params: TerminalParams, info: TerminalCommandInfo) {
     this.#client = client
     this.#params = { ...params, pid: info.id }
     this.id = info.id

@@ -1,5 +1,5 @@
-import { IsletError, type TerminalInfo } from '@islet/contract'
-import type { Client } from './client.ts'
+import { IsletError, type ResponseOf, type RouteName, type TerminalInfo } from '@islet/contract'
+import type { CallOptions, Client } from './client.ts'
 import { hasCode } from './errors.ts'
 import { Handlers } from './handlers.ts'
 import { Session } from './session.ts'
@@ -38,6 +38,11 @@ export class TerminalInstance {
   #earlyCharacters = 0
   #destroying: Promise<void> | undefined
 
+  /** For `sandbox.terminal`, which has destroyed it. A pty hears that from its own connection. */
+  wasDestroyed(): void {
+    if (!this.pty) this.#end()
+  }
+
   /** For `sandbox.terminal`. */
   static async open(
     client: Client,
@@ -52,7 +57,7 @@ export class TerminalInstance {
   private constructor(client: Client, info: TerminalInfo) {
     this.#client = client
     this.#params = { id: info.sandboxId, tid: info.id }
-    this.#commands = new TerminalCommands(client, this.#params)
+    this.#commands = new TerminalCommands({ call: (...args) => this.#call(...args) }, this.#params)
     this.#status = info.status
     this.id = info.id
     this.pty = info.pty
@@ -66,6 +71,7 @@ export class TerminalInstance {
     return this.#status
   }
 
+  /** One for commands that another client destroyed is known to be stopped after its next call. */
   isRunning(): boolean {
     return this.#status !== 'stopped'
   }
@@ -78,7 +84,7 @@ export class TerminalInstance {
     })
   }
 
-  /** Types into the shell. Resolves when there is room for more. */
+  /** Types into the shell. Resolves when there is room for more. Code `invalid_state` once the shell has ended. */
   write(input: string | Uint8Array): Promise<void> {
     return this.#shell().sendStdin(input)
   }
@@ -129,6 +135,16 @@ export class TerminalInstance {
     }
     this.#end()
     this.#session?.close()
+  }
+
+  /** Whoever destroyed it, the next call of its commands tells. */
+  async #call<Name extends RouteName>(name: Name, options?: CallOptions<Name>): Promise<ResponseOf<Name>> {
+    try {
+      return await this.#client.call(name, options)
+    } catch (error) {
+      if (hasCode(error, 'terminal_not_found', 'sandbox_not_found')) this.#end()
+      throw error
+    }
   }
 
   #shell(): Session {

@@ -114,6 +114,8 @@ test('the end of the shell, and the end of the sandbox, are told', async () => {
   await pty.write('exit\n')
   await until(() => seen.events.length > 0)
   assert.deepEqual(seen.events, ['destroyed'])
+  await assert.rejects(pty.write('too late\n'), { code: 'invalid_state', message: /has ended/ })
+  pty.resize(90, 20)
   assert.equal((await sandbox.terminal.retrieve(pty.id)).status, 'stopped')
   assert.deepEqual(await sandbox.terminal.list(), [])
   const other = await Sandbox.create({ url: api.url, apiKey })
@@ -142,6 +144,42 @@ test('a terminal without a pty runs commands to their end and gives their result
   )
   const info = await sandbox.terminal.list()
   assert.deepEqual([info.length, info[0]?.id], [1, terminal.id])
+})
+
+test('a terminal without a pty is stopped once it is destroyed, by whomever', async () => {
+  const [own, shared, foreign] = await Promise.all([1, 2, 3].map(() => sandbox.terminal.create()))
+  const seen = [own!, shared!, foreign!].map(follow)
+  await own!.destroy()
+  await sandbox.terminal.destroy(shared!.id)
+  assert.deepEqual([own!.isRunning(), shared!.isRunning(), shared!.status], [false, false, 'stopped'])
+  const other = await Sandbox.connect(sandbox.id, { url: api.url, apiKey })
+  await other.terminal.destroy(foreign!.id)
+  await assert.rejects(foreign!.command.list(), { code: 'terminal_not_found' })
+  assert.equal(foreign!.isRunning(), false)
+  assert.deepEqual(
+    seen.map(({ events }) => events),
+    [['destroyed'], ['destroyed'], ['destroyed']],
+  )
+})
+
+test('the commands of a terminal give their output in its encoding', async () => {
+  await using terminal = await sandbox.terminal.create({ encoding: 'base64' })
+  const command = await terminal.command.run("printf '\\377\\376'; printf '\\375' >&2")
+  const texts = [command.stdout, command.stderr]
+  assert.deepEqual(texts, ['//4=', '/Q=='])
+  const [listed] = await terminal.command.list()
+  assert.deepEqual([listed!.stdout, listed!.stderr], texts)
+})
+
+test("the sandbox's execution timeout holds for commands in the foreground and in the background", async () => {
+  await using limited = await Sandbox.create({ url: api.url, apiKey, timeout: { execution: 300 } })
+  await using terminal = await limited.terminal.create()
+  const timedOut = await terminal.command.run('sleep 600')
+  assert.deepEqual([timedOut.status, timedOut.exitCode], ['failed', 124])
+  const background = await terminal.command.run('sleep 600', { background: true })
+  assert.equal((await background.wait(60)).exitCode, 124)
+  const own = await terminal.command.run('sleep 0.6; echo done', { timeout: 0 })
+  assert.equal(own.stdout, 'done\n')
 })
 
 test('a command in the background is waited for, with and without a limit', async () => {

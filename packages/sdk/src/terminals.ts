@@ -11,7 +11,7 @@ export interface TerminalOptions {
   cols?: number
   /** Of a pty. Default: 24. */
   rows?: number
-  /** How output is given to handlers: as text, or its bytes as base64. Default: raw. */
+  /** How output is given, to handlers and in commands: as text, or its bytes as base64. Default: raw. */
   encoding?: 'raw' | 'base64'
   cwd?: string
   env?: Record<string, string>
@@ -28,6 +28,8 @@ interface Abortable {
 export class Terminals {
   readonly #client: Client
   readonly #params: { id: string }
+  /** To be told when `destroy` ends them. Those that nobody holds any more are not kept by this. */
+  readonly #instances = new Set<WeakRef<TerminalInstance>>()
 
   constructor(client: Client, sandboxId: string) {
     this.#client = client
@@ -38,7 +40,7 @@ export class Terminals {
     const { signal, ...body } = options
     const info = await this.#client.call('createTerminal', { params: this.#params, body, signal })
     try {
-      return await TerminalInstance.open(this.#client, info, { signal })
+      return await this.#open(info, { signal })
     } catch (error) {
       await this.destroy(info.id).catch(() => {})
       throw error
@@ -47,7 +49,7 @@ export class Terminals {
 
   /** Another client of a terminal that is there: what a pty printed so far is given first. */
   async connect(id: string, options: Abortable = {}): Promise<TerminalInstance> {
-    return TerminalInstance.open(this.#client, await this.retrieve(id, options), options)
+    return this.#open(await this.retrieve(id, options), options)
   }
 
   /** The open ones, oldest first. */
@@ -63,5 +65,16 @@ export class Terminals {
   /** Kills what runs in it. Code `terminal_not_found` if there is none. */
   async destroy(id: string, options: Abortable = {}): Promise<void> {
     await this.#client.call('deleteTerminal', { params: { ...this.#params, tid: id }, ...options })
+    for (const reference of this.#instances) {
+      const terminal = reference.deref()
+      if (terminal?.id === id) terminal.wasDestroyed()
+      if (!terminal?.isRunning()) this.#instances.delete(reference)
+    }
+  }
+
+  async #open(info: TerminalInfo, options: Abortable): Promise<TerminalInstance> {
+    const terminal = await TerminalInstance.open(this.#client, info, options)
+    this.#instances.add(new WeakRef(terminal))
+    return terminal
   }
 }

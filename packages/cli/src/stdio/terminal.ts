@@ -16,7 +16,9 @@ export async function followTerminal(
   const session = await open({ ...terminalSize(), onOutput: (data) => writeAll(stdout, data) })
   // Keys arrive as bytes; a signal comes from outside, as when a terminal window is closed.
   signals.passTo({ kill: (signal) => session.kill(signal === 'SIGKILL' ? signal : 'SIGHUP') })
-  const send = (data: Buffer) => void session.send(data)
+  const send = (data: Buffer) => {
+    session.send(data).catch(() => {}) // the session's end says what happened
+  }
   const resize = () => {
     const { cols, rows } = terminalSize()
     session.resize(cols, rows)

@@ -18,7 +18,7 @@ export const createTerminal = z
     encoding: z
       .enum(['raw', 'base64'])
       .optional()
-      .meta({ description: 'How clients give output to their callers. Default: raw.' }),
+      .meta({ description: 'How output is given: as text, or its bytes as base64. Default: raw.' }),
     cwd: sandboxPath.optional(),
     env: env.optional(),
     user: userName.optional(),
@@ -49,7 +49,10 @@ export const runTerminalCommand = z.strictObject({
   background: z.boolean().optional().meta({ description: 'Answer at once. Default: false.' }),
   cwd: sandboxPath.optional(),
   env: env.optional(),
-  timeout: timeout.optional(),
+  timeout: timeout.optional().meta({
+    description:
+      'Kills the whole command after this long; 0: never. Default: the execution timeout of the sandbox, also in the background.',
+  }),
 })
 export type RunTerminalCommand = z.input<typeof runTerminalCommand>
 export type RunTerminalCommandParsed = z.output<typeof runTerminalCommand>
@@ -59,7 +62,7 @@ export const terminalCommand = z.object({
   terminalId,
   command: z.string(),
   status: z.enum(['running', 'completed', 'failed']).meta({ description: 'completed: with exit code 0.' }),
-  stdout: z.string(),
+  stdout: z.string().meta({ description: 'In the encoding of the terminal, and so is stderr.' }),
   stderr: z.string(),
   truncated: z.boolean().meta({ description: 'Only the end of the output is kept.' }),
   exitCode: z.number().nullable(),

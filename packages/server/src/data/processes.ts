@@ -33,6 +33,8 @@ export interface ProcessOwner {
   service?: string
   /** Its end is waited for. */
   foreground?: boolean
+  /** The sandbox's execution timeout holds for it. */
+  limited?: boolean
 }
 
 export class Processes implements ProcessService {
@@ -103,13 +105,14 @@ export class Processes implements ProcessService {
   /** For what manages processes of its own: the terminal or service it belongs to is remembered with it. */
   async startOwned(sandboxId: string, input: StartProcessParsed, owner: ProcessOwner): Promise<ProcessInfo> {
     const sandbox = await this.#tracker.running(sandboxId)
+    const { limited, ...belongs } = owner
     const tracked = this.#tracker.prepare(sandbox, input, {
-      ...owner,
+      ...belongs,
       terminal: input.terminal !== undefined,
       maxRunAfterDisconnectMs: input.maxRunAfterDisconnect,
     })
     if (input.hold) tracked.hold()
-    const timed = owner.foreground ? withTimeout(input, sandbox) : input
+    const timed = limited ? withTimeout(input, sandbox) : input
     await this.#tracker.spawn(sandbox, tracked, timed, { stdin: input.stdin ?? false, pty: input.terminal })
     return toProcessInfo(tracked.record)
   }

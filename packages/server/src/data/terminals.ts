@@ -112,12 +112,13 @@ export class Terminals implements SandboxObserver {
     input: RunTerminalCommandParsed,
     options: { signal?: AbortSignal } = {},
   ): Promise<TerminalCommandInfo> {
-    const { settings } = this.#forCommands(sandboxId, terminalId)
+    const terminal = this.#forCommands(sandboxId, terminalId)
+    const { settings } = terminal
     const { processes } = this.#options
     const { command, timeout, background } = input
     const env = { ...settings.env, ...input.env }
     const start = { command, cwd: joinPaths(settings.cwd, input.cwd), env, user: settings.user, timeout }
-    const owner = { terminalId, foreground: !background }
+    const owner = { terminalId, foreground: !background, limited: true }
     const { id } = await processes.startOwned(sandboxId, start, owner)
     try {
       this.#find(sandboxId, terminalId)
@@ -126,16 +127,16 @@ export class Terminals implements SandboxObserver {
       await processes.cancel(sandboxId, id).catch(() => {}) // the sandbox is gone, and it with it
       throw error
     }
-    return this.#toCommand(await processes.get(sandboxId, id))
+    return this.#toCommand(terminal, await processes.get(sandboxId, id))
   }
 
   /** Oldest first. */
   async commands(sandboxId: string, terminalId: string): Promise<TerminalCommandInfo[]> {
-    this.#forCommands(sandboxId, terminalId)
+    const terminal = this.#forCommands(sandboxId, terminalId)
     const commands: TerminalCommandInfo[] = []
     let room = LIST_OUTPUT_BYTES
     for (const process of this.#options.processes.ofTerminal(terminalId).reverse()) {
-      const command = await this.#toCommand(process, { withOutput: room > 0 })
+      const command = await this.#toCommand(terminal, process, { withOutput: room > 0 })
       room -= command.stdout.length + command.stderr.length
       commands.push(command)
     }
@@ -148,10 +149,10 @@ export class Terminals implements SandboxObserver {
     processId: string,
     options: { waitMs?: number; signal?: AbortSignal } = {},
   ): Promise<TerminalCommandInfo> {
-    this.#forCommands(sandboxId, terminalId)
+    const terminal = this.#forCommands(sandboxId, terminalId)
     const process = await this.#options.processes.get(sandboxId, processId, options)
     if (options.waitMs) this.#assertKept(process)
-    if (process.terminalId === terminalId) return this.#toCommand(process)
+    if (process.terminalId === terminalId) return this.#toCommand(terminal, process)
     throw new IsletError('process_not_found', `There is no command ${processId} in ${terminalId}.`)
   }
 
@@ -235,16 +236,21 @@ export class Terminals implements SandboxObserver {
     }
   }
 
-  async #toCommand(process: ProcessInfo, options = { withOutput: true }): Promise<TerminalCommandInfo> {
-    const { id, sandboxId, terminalId, status, command, startedAt, endedAt, result } = process
+  async #toCommand(
+    terminal: TerminalRecord,
+    process: ProcessInfo,
+    options = { withOutput: true },
+  ): Promise<TerminalCommandInfo> {
+    const encoding = terminal.encoding === 'base64' ? 'base64' : 'utf8'
+    const { id, sandboxId, status, command, startedAt, endedAt, result } = process
     const output =
       process.outputBytes === 0 || !options.withOutput
         ? { stdout: '', stderr: '', truncated: process.outputBytes > 0 }
-        : await this.#options.processes.output(sandboxId, id, 'utf8')
+        : await this.#options.processes.output(sandboxId, id, encoding)
     const { stdout, stderr, truncated } = output
     return {
       id,
-      terminalId: terminalId!,
+      terminalId: terminal.id,
       command: String(command),
       status: status === 'running' ? 'running' : result?.exitCode === 0 ? 'completed' : 'failed',
       stdout,
