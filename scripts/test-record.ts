@@ -1,0 +1,70 @@
+// A reporter for node --test that writes down, as one JSON object at the end, what became of each test file.
+import { resolve } from 'node:path'
+import type { TestEvent } from 'node:test/reporters'
+import { inspect } from 'node:util'
+
+export interface FileResult {
+  passed: number
+  failed: number
+  skipped: number
+  /** Of the first test of the file that failed: its name and error. */
+  error?: string
+}
+
+/** By absolute path. */
+export type Results = Record<string, FileResult>
+
+type Outcome = Extract<TestEvent, { type: 'test:pass' | 'test:fail' }>
+
+const ERROR_LINES = 30
+
+export default async function* record(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  const results: Results = {}
+  const complaints = new Map<string, string[]>()
+  for await (const event of events) {
+    if (isComplaint(event)) keep(complaints, resolve(event.data.file ?? ''), event.data.message.trimEnd())
+    else if (event.type === 'test:pass' || event.type === 'test:fail') count(results, complaints, event)
+  }
+  yield JSON.stringify(results)
+}
+
+/** A file that crashed says why on stderr, or Node does in a diagnostic. */
+function isComplaint(
+  event: TestEvent,
+): event is Extract<TestEvent, { type: 'test:stderr' | 'test:diagnostic' }> {
+  if (event.type === 'test:stderr') return true
+  return event.type === 'test:diagnostic' && event.data.message.startsWith('Error: ')
+}
+
+function count(results: Results, complaints: ReadonlyMap<string, string[]>, { type, data }: Outcome): void {
+  const file = resolve(data.file ?? data.name)
+  results[file] ??= { passed: 0, failed: 0, skipped: 0 }
+  const result = results[file]
+  const { error, type: kind } = data.details as { error?: Error; type?: string }
+  // Node counts a file as a test of its own when that says more than its tests do: it crashed, or it has none.
+  const isFile = resolve(data.name) === file
+  if (kind === 'suite' && (error as { failureType?: string })?.failureType === 'subtestsFailed') return
+  if (data.skip || data.todo) {
+    if (kind !== 'suite') result.skipped++
+  } else if (type === 'test:fail') {
+    result.failed++
+    const said = isFile && typeof error?.cause === 'string' && complaints.get(file)?.join('\n')
+    result.error ??= `${data.name}\n${said || describe(error)}`
+  } else if (isFile) {
+    result.failed++
+    result.error ??= 'There is no test in this file.'
+  } else if (kind !== 'suite') {
+    result.passed++
+  }
+}
+
+function describe(error: Error | undefined): string {
+  const cause = error?.cause ?? error
+  const text = typeof cause === 'string' ? cause : inspect(cause)
+  return text.split('\n').slice(0, ERROR_LINES).join('\n')
+}
+
+function keep(complaints: Map<string, string[]>, file: string, line: string): void {
+  const lines = [...(complaints.get(file) ?? []), line]
+  complaints.set(file, lines.slice(-ERROR_LINES))
+}
