@@ -10,7 +10,7 @@ const HINTS: Partial<Record<AnyErrorCode | SystemCode, string>> = {
   access_denied: 'islet exec --user root SANDBOX -- COMMAND runs as root in the sandbox.',
   body_too_large: 'islet cp FILE SANDBOX:PATH takes content of any size.',
   bad_request: 'islet COMMAND --help says what is allowed.',
-  checkpoint_not_found: 'islet checkpoint ls SANDBOX shows the ones there are.',
+  checkpoint_not_found: 'islet checkpoint ls shows the ones there are.',
   command_not_executable: "islet exec SANDBOX 'ls -l PATH; file PATH' shows what it is.",
   command_not_found: "islet exec SANDBOX 'command -v NAME' looks for it; islet runtimes lists other images.",
   cwd_not_found: 'islet exec SANDBOX -- ls -la / shows what there is.',

@@ -104,8 +104,18 @@ test('what goes wrong is told with what to do next, and names are completed', as
   const taken = await run('checkpoint', 'create', 'dev', 'twice')
   assert.equal(taken.exitCode, 1)
   assert.match(taken.stderr, /has a checkpoint 'twice' already[\s\S]*hint: /)
-  const gone = await run('create', '--checkpoint', 'ckp-00000000000000000000')
-  assert.match(gone.stderr, /hint: islet checkpoint ls/)
+  const unknown = await run('create', '--checkpoint', 'ckp-00000000000000000000')
+  assert.match(unknown.stderr, /hint: islet checkpoint ls/)
+  const gone = await api.createSandbox({ name: 'short' })
+  const { id } = (await (
+    await api.call('POST', at(gone.id, 'checkpoints'), { name: 'left' })
+  ).json()) as CheckpointInfo
+  await api.call('DELETE', `/v1/sandboxes/${gone.id}`)
+  const all = await run('checkpoint', 'ls')
+  assert.match(all.stdout, new RegExp(`^ID +SANDBOX +NAME.*\\n${id} +${gone.id} +left `))
+  assert.match(all.stdout, new RegExp(`^ckp-\\w+ +${sandbox.id} +twice `, 'm'))
+  const values = (await run('__complete', '--', 'create', '--checkpoint', 'ckp-')).stdout
+  assert.match(values, new RegExp(`^${id}\\tleft of ${gone.id}$`, 'm'))
   const names = (await run('__complete', '--', 'restore', 'dev', 't')).stdout
   assert.match(names, /^twice\tckp-/)
 })

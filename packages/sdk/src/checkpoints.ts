@@ -1,8 +1,10 @@
 import {
   type CheckpointInfo,
+  type CheckpointPage,
   type CopySandbox,
   IsletError,
   isId,
+  type ListCheckpoints,
   type RestoredSandbox,
   type Forks as WireForks,
 } from '@islet/contract'
@@ -21,6 +23,8 @@ export interface FromCheckpointOptions extends CopySandbox, OnceOptions {}
 
 /** What is not given is as it is in the source; `env` is merged. When it is aborted no fork stays. */
 export interface ForkOptions extends CopySandbox, Abortable {}
+
+export type ListCheckpointsOptions = Omit<ListCheckpoints, 'limit'> & { limit?: number } & Abortable
 
 export type ForkResult = { ok: true; sandbox: Sandbox } | { ok: false; error: IsletError }
 
@@ -47,8 +51,27 @@ export class Checkpoints {
   }
 
   /** Of one sandbox, oldest first; also of one that is gone. */
-  async list(sandboxId: string, options: Abortable = {}): Promise<CheckpointInfo[]> {
-    return (await this.#client.call('listCheckpoints', { params: { id: sandboxId }, ...options })).checkpoints
+  list(sandboxId: string, options?: Abortable): Promise<CheckpointInfo[]>
+  /** Of all sandboxes, one page, newest first; pass its `cursor` for the next. */
+  list(options?: ListCheckpointsOptions): Promise<CheckpointPage>
+  async list(
+    of: string | ListCheckpointsOptions = {},
+    options: Abortable = {},
+  ): Promise<CheckpointInfo[] | CheckpointPage> {
+    if (typeof of === 'string')
+      return (await this.#client.call('listCheckpoints', { params: { id: of }, ...options })).checkpoints
+    const { signal, ...query } = of
+    return this.#client.call('listAllCheckpoints', { query, signal })
+  }
+
+  /** Every page, one checkpoint at a time. */
+  async *all(options: ListCheckpointsOptions = {}): AsyncGenerator<CheckpointInfo> {
+    let { cursor } = options
+    do {
+      const page = await this.list({ ...options, cursor })
+      yield* page.checkpoints
+      cursor = page.cursor
+    } while (cursor !== undefined)
   }
 
   /** A new sandbox that begins as the checkpoint, whatever became of the one it was made of. */

@@ -1,6 +1,7 @@
 export type {
   BatchResult,
   CheckpointInfo,
+  CheckpointPage,
   CodeResult,
   CreatePreview,
   ErrorCode,
@@ -46,7 +47,13 @@ export type {
   WokenSandbox,
 } from '@islet/contract'
 export { IsletError } from '@islet/contract'
-export type { ForkOptions, ForkResult, ForkResults, FromCheckpointOptions } from './checkpoints.ts'
+export type {
+  ForkOptions,
+  ForkResult,
+  ForkResults,
+  FromCheckpointOptions,
+  ListCheckpointsOptions,
+} from './checkpoints.ts'
 export type { RunCodeOptions } from './code.ts'
 export type { TokenSource } from './credential.ts'
 export { type AnyErrorCode, CLIENT_ERRORS, type ClientErrorCode, hasCode } from './errors.ts'

@@ -81,6 +81,12 @@ test('a sandbox begins as a checkpoint, also of one that is gone', async () => {
     (await islet.checkpoints.list(source.id)).map(({ name }) => name),
     ['base'],
   )
+  const page = await islet.checkpoints.list({ name: 'base', limit: 1 })
+  assert.deepEqual([page.total, page.checkpoints[0]?.id], [1, id])
+  const every: string[] = []
+  for await (const one of islet.checkpoints.all({ limit: 1 })) every.push(one.id)
+  assert.equal(every.length, (await islet.checkpoints.list()).total)
+  assert.ok(every.includes(id))
   await islet.checkpoints.delete(id)
   assert.equal((await islet.checkpoints.createSandbox(id, { idempotencyKey })).id, first!.id)
   await assert.rejects(islet.checkpoints.createSandbox(id), { code: 'checkpoint_not_found' })

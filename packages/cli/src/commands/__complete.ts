@@ -46,6 +46,10 @@ const names: Names = {
   async checkpoints(text) {
     const signal = AbortSignal.timeout(PATIENCE_MS)
     const islet = connect({ retries: 0 })
+    if (text === undefined) {
+      const { checkpoints } = await islet.checkpoints.list({ signal })
+      return checkpoints.map(({ id, name, sandboxId }) => ({ text: id, summary: `${name} of ${sandboxId}` }))
+    }
     const checkpoints = await islet.checkpoints.list(await findSandboxId(islet, text), { signal })
     return checkpoints.flatMap(({ id, name }) => [
       ...(/^[\w.-]+$/.test(name) ? [{ text: name, summary: id }] : []),
@@ -59,5 +63,16 @@ const names: Names = {
       ...(tag === null ? [] : [{ text: tag, summary: name ?? id }]),
       { text: id, summary: tag ?? name ?? '' },
     ])
+  },
+  async runtimes() {
+    const signal = AbortSignal.timeout(PATIENCE_MS)
+    const runtimes = await connect({ retries: 0 }).runtimes.list({ signal })
+    return runtimes.map(({ name, description }) => ({ text: name, summary: description ?? '' }))
+  },
+  async projects() {
+    const signal = AbortSignal.timeout(PATIENCE_MS)
+    const { sandboxes } = await connect({ retries: 0 }).sandboxes.list({ status: 'all', limit: 1000, signal })
+    const projects = new Set(sandboxes.flatMap(({ project }) => project ?? []))
+    return [...projects].sort().map((text) => ({ text, summary: '' }))
   },
 }

@@ -8,7 +8,15 @@ import { completionTable } from './table.ts'
 
 // What a server without sandboxes offers; main.test.ts completes the names of a real one.
 const none = async () => []
-const names = { sandboxes: none, processes: none, services: none, checkpoints: none, snapshots: none }
+const names = {
+  sandboxes: none,
+  processes: none,
+  services: none,
+  checkpoints: none,
+  snapshots: async () => [{ text: 'v1', summary: '' }],
+  runtimes: async () => ['base', 'host'].map((text) => ({ text, summary: '' })),
+  projects: none,
+}
 
 async function suggest(...words: string[]): Promise<string[] | undefined> {
   return (await complete(createProgram(), words, names))?.map(({ text }) => text)
@@ -24,6 +32,15 @@ test('options and their choices are completed', async () => {
   assert.deepEqual(await suggest('ls', '--st'), ['--status'])
   assert.deepEqual(await suggest('ls', '--status', 'ru'), ['running'])
   assert.deepEqual(await suggest('completion', ''), ['bash', 'zsh', 'fish'])
+})
+
+test('values of options that the server knows are completed, in the ways that shells split them', async () => {
+  assert.deepEqual(await suggest('create', '--runtime', ''), ['base', 'host'])
+  assert.deepEqual(await suggest('run', '-r', 'h'), ['host'])
+  assert.deepEqual(await suggest('create', '--snapshot', ''), ['v1'])
+  assert.deepEqual(await suggest('create', '--runtime=h'), ['--runtime=host'])
+  assert.deepEqual(await suggest('create', '--runtime', '='), ['base', 'host'])
+  assert.deepEqual(await suggest('create', '--runtime', '=', 'b'), ['base'])
 })
 
 test('where files are meant, the shell offers them', async () => {

@@ -11,8 +11,11 @@ export interface Names {
   sandboxes(): Promise<Suggestion[]>
   processes(sandbox: string): Promise<Suggestion[]>
   services(sandbox: string): Promise<Suggestion[]>
-  checkpoints(sandbox: string): Promise<Suggestion[]>
+  /** Without a sandbox: of all. */
+  checkpoints(sandbox: string | undefined): Promise<Suggestion[]>
   snapshots(): Promise<Suggestion[]>
+  runtimes(): Promise<Suggestion[]>
+  projects(): Promise<Suggestion[]>
 }
 
 /** Undefined: files of this machine. */
@@ -21,9 +24,22 @@ export async function complete(
   words: readonly string[],
   names: Names,
 ): Promise<Suggestion[] | undefined> {
+  const split = splitValue(words)
+  const [before, typed] = [split.words.slice(0, -1), split.words.at(-1) ?? '']
+  const found = await candidates(completionTable(program), before, typed, names)
+  return found
+    ?.filter(({ text }) => text.startsWith(typed))
+    .map(({ text, summary }) => ({ text: split.prefix + text, summary }))
+}
+
+/** `--option=value` as two words, for the shells that keep it one; bash makes three of it, and completes the last. */
+function splitValue(words: readonly string[]): { words: readonly string[]; prefix: string } {
   const typed = words.at(-1) ?? ''
-  const found = await candidates(completionTable(program), words.slice(0, -1), typed, names)
-  return found?.filter(({ text }) => text.startsWith(typed))
+  const [, prefix, value] = /^(--[\w-]+=)(.*)$/.exec(typed) ?? []
+  if (prefix !== undefined) return { words: [...words.slice(0, -1), prefix.slice(0, -1), value!], prefix }
+  if (typed === '=') return { words: [...words.slice(0, -1), ''], prefix: '' }
+  if (words.at(-2) === '=') return { words: [...words.slice(0, -2), typed], prefix: '' }
+  return { words, prefix: '' }
 }
 
 async function candidates(
@@ -35,9 +51,7 @@ async function candidates(
   if (before.includes('--')) return undefined
   const { entry, rest } = commandOf(table, before)
   const previous = entry.options.find(({ flags }) => flags.includes(before.at(-1) ?? ''))
-  if (previous?.takesValue) {
-    return previous.choices.length > 0 ? previous.choices.map((text) => ({ text, summary: '' })) : undefined
-  }
+  if (previous?.takesValue) return ofKind(previous.value, [], names)
   if (typed.startsWith('-')) {
     return entry.options.flatMap(({ flags, summary }) => flags.slice(-1).map((text) => ({ text, summary })))
   }
@@ -74,7 +88,9 @@ async function ofKind(
   if (kind === 'sandbox') return names.sandboxes()
   if (kind === 'process') return names.processes(given[0] ?? '')
   if (kind === 'service') return names.services(given[0] ?? '')
-  if (kind === 'checkpoint') return names.checkpoints(given[0] ?? '')
+  if (kind === 'checkpoint') return names.checkpoints(given[0])
   if (kind === 'snapshot') return names.snapshots()
+  if (kind === 'runtime') return names.runtimes()
+  if (kind === 'project') return names.projects()
   return kind === 'other' && given.length === 0 ? [] : undefined
 }

@@ -7,7 +7,7 @@ export interface CompletionEntry {
   path: string
   summary: string
   commands: { name: string; summary: string }[]
-  options: { flags: string[]; summary: string; takesValue: boolean; choices: string[] }[]
+  options: { flags: string[]; summary: string; takesValue: boolean; value: ArgumentKind }[]
   /** What its arguments name, in order; the last goes on when there may be more. */
   arguments: ArgumentKind[]
 }
@@ -18,6 +18,8 @@ export type ArgumentKind =
   | 'service'
   | 'checkpoint'
   | 'snapshot'
+  | 'runtime'
+  | 'project'
   | 'location'
   | 'file'
   | 'other'
@@ -39,7 +41,7 @@ function entryOf(command: Command): CompletionEntry {
       flags: [option.short, option.long].filter((flag): flag is string => flag !== undefined),
       summary: option.description,
       takesValue: option.required || option.optional,
-      choices: option.argChoices ?? [],
+      value: option.argChoices ? { choices: option.argChoices } : valueKindOf(option.name()),
     })),
     arguments: command.registeredArguments.map((argument) =>
       argument.argChoices ? { choices: argument.argChoices } : kindOf(argument.name()),
@@ -47,11 +49,17 @@ function entryOf(command: Command): CompletionEntry {
   }
 }
 
-const NAMED = ['sandbox', 'process', 'service', 'checkpoint', 'snapshot'] as const
+const NAMED = ['sandbox', 'process', 'service', 'checkpoint', 'snapshot', 'runtime'] as const
+/** Options whose values the server knows. For others the shell offers files. */
+const VALUED = ['runtime', 'snapshot', 'checkpoint', 'project'] as const
 
 function kindOf(name: string): ArgumentKind {
   const named = NAMED.find((kind) => kind === name)
   if (named) return named
   if (name === 'source' || name === 'target') return 'location'
   return name === 'path' ? 'file' : 'other'
+}
+
+function valueKindOf(name: string): ArgumentKind {
+  return VALUED.find((kind) => kind === name) ?? 'file'
 }

@@ -24,6 +24,15 @@ export const checkpointRoutes = {
     response: checkpoint.checkpointList,
     status: 200,
   },
+  listAllCheckpoints: {
+    method: 'GET',
+    path: '/v1/checkpoints',
+    summary: 'List the checkpoints of all sandboxes, newest first; also of those that are gone',
+    tag: 'checkpoints',
+    query: checkpoint.listCheckpoints,
+    response: checkpoint.checkpointPage,
+    status: 200,
+  },
   restoreCheckpoint: {
     method: 'POST',
     path: `${CHECKPOINT}/restore`,

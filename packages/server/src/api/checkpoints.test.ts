@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type {
   CheckpointInfo,
+  CheckpointPage,
   CreatedSandbox,
   EventPage,
   Forks,
@@ -121,6 +122,29 @@ test('a checkpoint is of its own sandbox alone, and outlives it', async () => {
   assert.deepEqual(
     list.checkpoints.map((each) => each.id),
     [cid],
+  )
+  await checkpoint(other.id, 'mine')
+  const { id: newest } = await checkpoint(other.id, 'second')
+  const page = (query: string) => made<CheckpointPage>('GET', `/v1/checkpoints?${query}`)
+  const all = await page('')
+  assert.equal(all.total, all.checkpoints.length)
+  assert.equal(all.checkpoints[0]!.id, newest)
+  assert.deepEqual(
+    all.checkpoints.find((each) => each.id === cid),
+    list.checkpoints[0],
+  )
+  const first = await page('name=mine&limit=1')
+  assert.deepEqual([first.total, first.checkpoints.map(({ sandboxId }) => sandboxId)], [2, [other.id]])
+  const second = await page(`name=mine&limit=1&cursor=${first.cursor}`)
+  assert.deepEqual([second.checkpoints.map((each) => each.id), second.cursor], [[cid], undefined])
+  assert.equal((await page(`sandbox=${other.id}`)).total, 2)
+  for (const query of ['limit=0', 'cursor=x', 'sandbox=x', 'other=1']) {
+    assert.equal((await errorOf(await api.call('GET', `/v1/checkpoints?${query}`))).code, 'bad_request')
+  }
+  const headers = { Authorization: `Bearer ${other.token}` }
+  assert.equal(
+    (await errorOf(await api.call('GET', '/v1/checkpoints', undefined, { headers }))).code,
+    'forbidden',
   )
   assert.equal(
     (await errorOf(await api.call('POST', of(id, '/checkpoints'), { name: 'x' }))).code,

@@ -5,6 +5,7 @@ export function checkpointRoutes({ checkpoints, patches, services, tokens }: Api
   return {
     createCheckpoint: ({ params, body }) => checkpoints.create(params.id, body.name),
     listCheckpoints: ({ params }) => ({ checkpoints: checkpoints.list(params.id) }),
+    listAllCheckpoints: ({ query }) => checkpoints.page(query),
     restoreCheckpoint: async ({ params, hold }) => {
       const restored = await checkpoints.restore(params.id, params.cid)
       hold(params.id)

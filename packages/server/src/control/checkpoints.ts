@@ -1,10 +1,12 @@
 // Named states of sandboxes: made, listed, restored in place, begun from. They outlive their sandbox.
 import {
   type CheckpointInfo,
+  type CheckpointPage,
   type CopySandboxParsed,
   IsletError,
   isId,
   LIMITS,
+  type ListCheckpointsParsed,
   newId,
   type Sandbox,
 } from '@islet/contract'
@@ -64,6 +66,16 @@ export class Checkpoints {
     const records = isId('sandbox', sandboxId) ? this.#table.list(sandboxId) : []
     if (records.length === 0) this.#fleet.record(sandboxId)
     return records.map((record) => toInfo(record, record))
+  }
+
+  /** Of all sandboxes, newest first. Also of those that are gone. */
+  page(query: ListCheckpointsParsed): CheckpointPage {
+    const { records, total, cursor } = this.#table.page({ limit: 100, ...query })
+    return {
+      checkpoints: records.map((record) => toInfo(record, record)),
+      total,
+      ...(cursor && { cursor }),
+    }
   }
 
   get(id: string): CheckpointInfo {

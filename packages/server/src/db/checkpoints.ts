@@ -1,4 +1,5 @@
 import type { Db } from './db.ts'
+import { type Page, readCursor, toPage } from './page.ts'
 
 export interface CheckpointRecord {
   id: string
@@ -17,6 +18,12 @@ export interface CheckpointSummary extends CheckpointRecord {
 
 const SELECT =
   'SELECT id, sandbox_id AS sandboxId, name, saved_id AS savedId, created_at AS createdAt FROM checkpoints'
+
+const SUMMARY = `SELECT c.id, c.sandbox_id AS sandboxId, c.name, c.saved_id AS savedId, c.created_at AS createdAt,
+    s.memory, s.size_bytes AS sizeBytes, s.frozen_ms AS frozenMs
+  FROM checkpoints AS c JOIN saved_states AS s ON s.id = c.saved_id`
+
+type SummaryRow = Omit<CheckpointSummary, 'memory'> & { memory: number }
 
 export class CheckpointTable {
   readonly #db: Db
@@ -47,14 +54,33 @@ export class CheckpointTable {
   /** Oldest first. */
   list(sandboxId: string): CheckpointSummary[] {
     return this.#db
-      .all<CheckpointRecord & { memory: number; sizeBytes: number | null; frozenMs: number }>(
-        `SELECT c.id, c.sandbox_id AS sandboxId, name, saved_id AS savedId, c.created_at AS createdAt,
-           memory, size_bytes AS sizeBytes, frozen_ms AS frozenMs
-         FROM checkpoints AS c JOIN saved_states AS s ON s.id = saved_id
-         WHERE c.sandbox_id = ? ORDER BY c.created_at, c.id`,
-        sandboxId,
-      )
-      .map((row) => ({ ...row, memory: row.memory === 1 }))
+      .all<SummaryRow>(`${SUMMARY} WHERE c.sandbox_id = ? ORDER BY c.created_at, c.id`, sandboxId)
+      .map(fromRow)
+  }
+
+  /** Of all sandboxes, also of those that are gone; newest first. */
+  page(query: { name?: string; sandbox?: string; limit: number; cursor?: string }): Page<CheckpointSummary> {
+    const conditions: string[] = []
+    const values: (string | number)[] = []
+    const add = (condition: string, ...more: (string | number)[]) => {
+      conditions.push(condition)
+      values.push(...more)
+    }
+    const where = () => (conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '')
+    if (query.name !== undefined) add('c.name = ?', query.name)
+    if (query.sandbox !== undefined) add('c.sandbox_id = ?', query.sandbox)
+    const { n: total } = this.#db.get<{ n: number }>(
+      `SELECT count(*) AS n FROM checkpoints AS c ${where()}`,
+      ...values,
+    )!
+    if (query.cursor !== undefined)
+      add('(c.created_at, c.id) < (?, ?)', ...readCursor(query.cursor, 'checkpoint'))
+    const rows = this.#db.all<SummaryRow>(
+      `${SUMMARY} ${where()} ORDER BY c.created_at DESC, c.id DESC LIMIT ?`,
+      ...values,
+      query.limit + 1,
+    )
+    return toPage(rows.map(fromRow), total, query.limit)
   }
 
   count(sandboxId: string): number {
@@ -67,4 +93,8 @@ export class CheckpointTable {
   remove(id: string): void {
     this.#db.run('DELETE FROM checkpoints WHERE id = ?', id)
   }
+}
+
+function fromRow(row: SummaryRow): CheckpointSummary {
+  return { ...row, memory: row.memory === 1 }
 }

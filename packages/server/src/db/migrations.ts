@@ -270,4 +270,8 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX idempotency_by_age ON idempotency (created_at);
   CREATE INDEX idempotency_by_sandbox ON idempotency (sandbox_id)
   `,
+  `
+  -- All checkpoints are listed, newest first.
+  CREATE INDEX checkpoints_by_age ON checkpoints (created_at DESC, id DESC)
+  `,
 ]

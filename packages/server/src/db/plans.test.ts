@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ActivityTable } from './activity.ts'
+import { CheckpointTable } from './checkpoints.ts'
 import { type Db, openDb } from './db.ts'
 import { EventTable } from './events.ts'
 import { IdempotencyTable } from './idempotency.ts'
@@ -101,6 +102,11 @@ function askAll(db: Db): Set<string> {
   processes.removeOld(record.id, 1)
   processes.ended('prc-1', { ...end, pid: 1 })
   processes.remove('prc-1')
+
+  const checkpoints = new CheckpointTable(watched)
+  const after = Buffer.from(`1.ckp-${'0'.repeat(20)}`).toString('base64url')
+  checkpoints.list(record.id)
+  checkpoints.page({ limit: 1, cursor: after, sandbox: record.id })
 
   layers.holdOnly(record.id, undefined)
   sandboxes.remove(record.id)

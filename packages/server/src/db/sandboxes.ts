@@ -2,6 +2,7 @@ import type { ListSandboxesParsed, Sandbox, SandboxStatus, TimeoutsInfo } from '
 import { IsletError } from '@islet/contract'
 import type { Root } from '../engine/engine.ts'
 import type { Db } from './db.ts'
+import { type Page, readCursor, toPage } from './page.ts'
 
 /** A sandbox as the server keeps it: what callers see, and what the engine needs. */
 export interface SandboxRecord {
@@ -148,11 +149,11 @@ export class SandboxTable {
       .map(({ id }) => id)
   }
 
-  list(query: ListSandboxesParsed): { records: SandboxRecord[]; total: number; cursor?: string } {
+  list(query: ListSandboxesParsed): Page<SandboxRecord> {
     const { where, values } = filter(query)
     const limit = query.limit ?? 100
     const total = this.#db.get<{ n: number }>(`SELECT count(*) AS n FROM sandboxes ${where}`, ...values)!.n
-    const after = query.cursor === undefined ? undefined : readCursor(query.cursor)
+    const after = query.cursor === undefined ? undefined : readCursor(query.cursor, 'sandbox')
     const page = after ? `${where} ${where ? 'AND' : 'WHERE'} (created_at, id) < (?, ?)` : where
     const records = this.#db
       .all<Row>(
@@ -162,10 +163,7 @@ export class SandboxTable {
         limit + 1,
       )
       .map(fromRow)
-    if (records.length <= limit) return { records, total }
-    records.pop()
-    const last = records.at(-1)!
-    return { records, total, cursor: Buffer.from(`${last.createdAt}.${last.id}`).toString('base64url') }
+    return toPage(records, total, limit)
   }
 }
 
@@ -191,12 +189,6 @@ function filter(query: ListSandboxesParsed): { where: string; values: (string | 
     )
   }
   return { where: conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '', values }
-}
-
-function readCursor(cursor: string): [number, string] {
-  const match = /^(\d{1,15})\.(sbx-[a-z0-9]+)$/.exec(Buffer.from(cursor, 'base64url').toString())
-  if (!match) throw new IsletError('bad_request', 'cursor: not one that a list answered with.')
-  return [Number(match[1]), match[2]!]
 }
 
 function fromRow(row: Row): SandboxRecord {

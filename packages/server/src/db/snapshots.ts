@@ -1,5 +1,5 @@
-import { IsletError } from '@islet/contract'
 import type { Db } from './db.ts'
+import { type Page, readCursor, toPage } from './page.ts'
 
 export interface SnapshotRecord {
   id: string
@@ -71,11 +71,13 @@ export class SnapshotTable {
     while (this.#db.run(sql) > 0);
   }
 
-  list(query: { name?: string; tag?: string; sandbox?: string; limit: number; cursor?: string }): {
-    records: SnapshotRecord[]
-    total: number
+  list(query: {
+    name?: string
+    tag?: string
+    sandbox?: string
+    limit: number
     cursor?: string
-  } {
+  }): Page<SnapshotRecord> {
     const conditions = ['deleted_at IS NULL']
     const values: (string | number)[] = []
     const add = (condition: string, ...more: (string | number)[]) => {
@@ -90,21 +92,12 @@ export class SnapshotTable {
       `SELECT count(*) AS n FROM snapshots WHERE ${where()}`,
       ...values,
     )!.n
-    if (query.cursor !== undefined) add('(created_at, id) < (?, ?)', ...readCursor(query.cursor))
+    if (query.cursor !== undefined) add('(created_at, id) < (?, ?)', ...readCursor(query.cursor, 'snapshot'))
     const records = this.#db.all<SnapshotRecord>(
       `${SELECT} WHERE ${where()} ORDER BY created_at DESC, id DESC LIMIT ?`,
       ...values,
       query.limit + 1,
     )
-    if (records.length <= query.limit) return { records, total }
-    records.pop()
-    const last = records.at(-1)!
-    return { records, total, cursor: Buffer.from(`${last.createdAt}.${last.id}`).toString('base64url') }
+    return toPage(records, total, query.limit)
   }
-}
-
-function readCursor(cursor: string): [number, string] {
-  const match = /^(\d{1,15})\.(snp-[a-z0-9]+)$/.exec(Buffer.from(cursor, 'base64url').toString())
-  if (!match) throw new IsletError('bad_request', 'cursor: not one that a list answered with.')
-  return [Number(match[1]), match[2]!]
 }

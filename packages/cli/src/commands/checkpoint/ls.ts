@@ -15,24 +15,29 @@ const COLUMNS: Column<CheckpointInfo>[] = [
   ['MEMORY', ({ memory }) => (memory ? 'yes' : 'no')],
   ['AGE', ({ createdAt }) => formatAge(createdAt)],
 ]
+const [ID, NAME, ...REST] = COLUMNS
+const ALL_COLUMNS: Column<CheckpointInfo>[] = [ID!, ['SANDBOX', ({ sandboxId }) => sandboxId], NAME!, ...REST]
 
 export function ls(): Command {
   return command(
     'ls',
-    'List the checkpoints of a sandbox, oldest first; of one that is gone by its whole id.',
-    'islet checkpoint ls dev',
+    'List checkpoints: of a sandbox, oldest first; of all, also of sandboxes that are gone, newest first.',
+    'islet checkpoint ls\nislet checkpoint ls dev',
   )
     .alias('list')
-    .argument('<sandbox>', 'id, beginning of an id, or name')
+    .argument('[sandbox]', 'id, beginning of an id, or name; of one that is gone its whole id')
     .option('-q, --quiet', 'only ids')
-    .action(async (text: string, flags: JsonFlag & { quiet?: true }) => {
+    .action(async (text: string | undefined, flags: JsonFlag & { quiet?: true }) => {
       const islet = connect()
-      const sandboxId = await findSandboxId(islet, text)
-      const found = await islet.checkpoints.list(sandboxId)
+      const sandboxId = text === undefined ? undefined : await findSandboxId(islet, text)
+      const found: CheckpointInfo[] = sandboxId === undefined ? [] : await islet.checkpoints.list(sandboxId)
+      if (sandboxId === undefined)
+        for await (const one of islet.checkpoints.all({ limit: 1000 })) found.push(one)
       if (flags.json) return printJson(found)
       if (flags.quiet) return found.forEach(({ id }) => void print(id))
-      if (found.length === 0)
-        return say(`${sandboxId} has no checkpoints. islet checkpoint create ${sandboxId} NAME makes one.`)
-      printTable(found, COLUMNS)
+      if (found.length > 0) return printTable(found, sandboxId === undefined ? ALL_COLUMNS : COLUMNS)
+      if (sandboxId === undefined)
+        return say('There are no checkpoints. islet checkpoint create SANDBOX NAME makes one.')
+      say(`${sandboxId} has no checkpoints. islet checkpoint create ${sandboxId} NAME makes one.`)
     })
 }

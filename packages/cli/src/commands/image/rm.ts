@@ -9,7 +9,7 @@ export function rm(): Command {
     'Take a runtime name away, and its image when nothing else names it.',
     'islet image rm python',
   )
-    .argument('<name...>', 'runtime names or images')
+    .argument('<runtime...>', 'runtime names or images')
     .action(async (names: string[], flags: JsonFlag) => {
       const { images } = connect()
       for (const name of names) {
