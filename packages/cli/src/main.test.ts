@@ -5,6 +5,7 @@ import { startProxy } from '../../sdk/test/proxy.ts'
 import { startTestApi, type TestApi, until } from '../../server/src/api/testing.ts'
 import { islet } from '../test/islet.ts'
 import { hintFor } from './hints.ts'
+import { readable } from './stdio/capture.ts'
 
 let api: TestApi
 let sandbox: Sandbox
@@ -102,6 +103,28 @@ test('options of the command need no separator, one word is shell text, and --no
   assert.equal(shell.stdout, '52\n')
   const kept = await islet(['exec', '-n', 'first', 'cat | wc -c'], { ...api, stdin: 'not this' })
   assert.equal(kept.stdout, '0\n')
+})
+
+test('--json carries output that is not text, and says how', async () => {
+  const bytes = `printf 'h\\303\\251\\n'; printf '\\377\\000' >&2`
+  const given = { stdout: 'hé\n', stderr: '/wA=', stdoutEncoding: 'utf8', stderrEncoding: 'base64' }
+  const ran = await islet(['exec', '--json', '-n', 'first', bytes], api)
+  const logged = await islet(['logs', '--json', 'first'], api)
+  const coded = await islet(['code', '--json', 'first', '-l', 'shell'], { ...api, stdin: bytes })
+  for (const { stdout, stderr } of [ran, logged, coded]) {
+    assert.notEqual(stdout, '', stderr)
+    assert.partialDeepStrictEqual(JSON.parse(stdout), given)
+  }
+  assert.equal(JSON.parse(coded.stdout).outputEncoding, 'base64')
+  const once = await islet(['run', '--json', '-n', 'printf x'], api)
+  assert.partialDeepStrictEqual(JSON.parse(once.stdout), { stdout: 'x', stdoutEncoding: 'utf8' })
+  // A character that is cut in two does not make text into bytes.
+  const cut = readable({
+    stdout: Buffer.from('aé').subarray(0, 2).toString('base64'),
+    stderr: '',
+    truncated: true,
+  })
+  assert.deepEqual([cut.stdout, cut.stdoutEncoding], ['a', 'utf8'])
 })
 
 test('an option of ours after the name of the sandbox is refused, and the right order is shown', async () => {

@@ -5,6 +5,8 @@ import type { CommandOptions } from './exec.ts'
 export interface RunCodeOptions extends CommandOptions {
   /** Default: found out from the code. */
   language?: LanguageName
+  /** How stdout, stderr and output are given. Default: utf8. */
+  encoding?: 'utf8' | 'base64'
   /** Of stdout and stderr together; more is cut and `truncated` is true. Default: 4 MiB. */
   maxOutputBytes?: number
 }

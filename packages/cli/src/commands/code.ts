@@ -9,6 +9,7 @@ import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
 import { CliError, UsageError } from '../errors.ts'
 import { printJson, say, writeAll } from '../output.ts'
+import { CAPTURE, readable } from '../stdio/capture.ts'
 import { hasPipedStdin, readStdin } from '../stdio/pipe.ts'
 import { Signals } from '../stdio/signals.ts'
 
@@ -74,12 +75,12 @@ async function action(text: string, file: string | undefined, flags: CodeFlags):
   const source = await read(file)
   const sandbox = await findSandbox(connect(), text)
   using signals = new Signals()
-  const options = { language, cwd, user, timeout, env: toEnv(flags), signal: signals.aborted }
+  const options = { ...CAPTURE, language, cwd, user, timeout, env: toEnv(flags), signal: signals.aborted }
   const result = await sandbox.runCode(source, options)
   process.exitCode = result.exitCode
-  if (json) return printJson(result)
-  await writeAll(process.stdout, Buffer.from(result.stdout))
-  await writeAll(process.stderr, Buffer.from(result.stderr))
+  if (json) return printJson(readable(result))
+  await writeAll(process.stdout, Buffer.from(result.stdout, 'base64'))
+  await writeAll(process.stderr, Buffer.from(result.stderr, 'base64'))
   if (result.truncated) say('islet: more was printed than is shown.')
 }
 

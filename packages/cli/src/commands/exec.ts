@@ -7,6 +7,7 @@ import { commandAfter, toCommand } from '../args/words.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
 import { print, printJson } from '../output.ts'
+import { CAPTURE, readable } from '../stdio/capture.ts'
 import { followPiped, readStdin } from '../stdio/pipe.ts'
 import { Signals } from '../stdio/signals.ts'
 import { followTerminal, requireTerminal, terminalEnv } from '../stdio/terminal.ts'
@@ -57,8 +58,9 @@ async function action(text: string, words: string[], flags: ExecFlags, made: Com
   const stdin = passesStdin(flags)
   if (flags.json) {
     const input = stdin ? await readStdin() : undefined
-    const result = await sandbox.exec.run(chosen, { ...options, stdin: input, signal: signals.aborted })
-    printJson(result)
+    const capture = { ...CAPTURE, stdin: input, signal: signals.aborted }
+    const result = await sandbox.exec.run(chosen, { ...options, ...capture })
+    printJson(readable(result))
     process.exitCode = result.exitCode
     return
   }

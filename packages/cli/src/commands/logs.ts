@@ -6,6 +6,7 @@ import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
 import { CliError } from '../errors.ts'
 import { printJson, say, writeAll } from '../output.ts'
+import { CAPTURE, readable } from '../stdio/capture.ts'
 
 interface LogsFlags extends JsonFlag {
   follow?: true
@@ -19,9 +20,11 @@ export function logs(): Command {
     .action(async (text: string, wanted: string | undefined, flags: LogsFlags) => {
       const sandbox = await findSandbox(connect(), text)
       const { id } = wanted === undefined ? await newest(sandbox) : await findProcess(sandbox, wanted)
-      if (flags.json) return printJson({ processId: id, ...(await sandbox.exec.output(id)) })
-      if (flags.follow) return follow(sandbox, id)
-      const { stdout, stderr, truncated } = await sandbox.exec.output(id, { encoding: 'base64' })
+      if (flags.follow && !flags.json) return follow(sandbox, id)
+      if (flags.follow) await (await sandbox.exec.attach(id, { replay: false })).done
+      const output = await sandbox.exec.output(id, CAPTURE)
+      if (flags.json) return printJson({ processId: id, ...readable(output, 'beginning') })
+      const { stdout, stderr, truncated } = output
       if (truncated) say('islet: the beginning of the output was not kept.')
       await writeAll(process.stdout, Buffer.from(stdout, 'base64'))
       await writeAll(process.stderr, Buffer.from(stderr, 'base64'))

@@ -9,6 +9,7 @@ import { connectOrEmbed } from '../connect.ts'
 import { parseFileFlag } from '../copy/location.ts'
 import { copyIn } from '../copy/upload.ts'
 import { printJson } from '../output.ts'
+import { CAPTURE, readable } from '../stdio/capture.ts'
 import { followPiped, readStdin } from '../stdio/pipe.ts'
 import { Signals } from '../stdio/signals.ts'
 import { followTerminal, requireTerminal, terminalEnv } from '../stdio/terminal.ts'
@@ -64,7 +65,12 @@ async function runIn(sandbox: Sandbox, words: string[], flags: RunFlags, signals
     return followPiped(open, { stdin, signals })
   }
   const input = stdin ? await readStdin() : undefined
-  const result = await sandbox.exec.run(chosen, { timeout, stdin: input, signal: signals.aborted })
-  printJson({ sandboxId: sandbox.id, ...result })
+  const result = await sandbox.exec.run(chosen, {
+    ...CAPTURE,
+    timeout,
+    stdin: input,
+    signal: signals.aborted,
+  })
+  printJson({ sandboxId: sandbox.id, ...readable(result) })
   return result.exitCode
 }

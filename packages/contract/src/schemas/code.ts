@@ -39,6 +39,7 @@ export const runCode = z.strictObject({
   env: env.optional(),
   user: userName.optional(),
   timeout: timeout.optional(),
+  encoding: captureFields.encoding,
   maxOutputBytes: captureFields.maxOutputBytes,
 })
 export type RunCode = z.input<typeof runCode>

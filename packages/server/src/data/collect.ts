@@ -6,7 +6,7 @@ import type { OutputListener } from './tracked.ts'
 export interface CollectedOutput extends OutputListener {
   texts(encoding: 'utf8' | 'base64'): { stdout: string; stderr: string; truncated: boolean }
   /** Both channels, in the order they came. */
-  together(): string
+  together(encoding: 'utf8' | 'base64'): string
 }
 
 export function collectOutput(maxBytes: number): CollectedOutput {
@@ -30,6 +30,6 @@ export function collectOutput(maxBytes: number): CollectedOutput {
       stderr: bytesOf('stderr').toString(encoding),
       truncated,
     }),
-    together: () => Buffer.concat(pieces.map(({ bytes }) => bytes)).toString(),
+    together: (encoding) => Buffer.concat(pieces.map(({ bytes }) => bytes)).toString(encoding),
   }
 }

@@ -75,9 +75,9 @@ export class CodeRunner {
     try {
       const how = { processId, ...options }
       const { result, output } = await this.#options.processes.capture(sandbox.record.id, exec, how)
-      const texts = output.texts('utf8')
-      if (isUnable?.({ ...result, ...texts })) return 'unable'
-      return { processId, ...result, ...texts, output: output.together() }
+      if (isUnable?.({ ...result, ...output.texts('utf8') })) return 'unable'
+      const { encoding = 'utf8' } = input
+      return { processId, ...result, ...output.texts(encoding), output: output.together(encoding) }
     } catch (error) {
       if (error instanceof IsletError && error.code === 'command_not_found') return 'missing'
       throw error
