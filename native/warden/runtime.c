@@ -27,7 +27,11 @@
 /* Still some of a busy machine: what holds a lock of the kernel must get on. */
 enum { LOWEST_PRIORITY = 19 };
 
+#define UNIFIED "/sys/fs/cgroup/unified"
+
 static bool is_crun;
+/* Whether an empty directory is mounted at UNIFIED, for crun. */
+static bool hides;
 /* Mounts that are attached nowhere: crun's program, read-only, and what null devices are made in. */
 static int crun = -1, nulls = -1;
 
@@ -48,7 +52,8 @@ static void keep_null(void) {
 
 /*
  * crun refuses a machine that has cgroup v1 and, beside it, a v2 hierarchy with controllers of its own. No limit of ours is set by
- * that one, so crun does not get to see it. Our mount namespace is our own, and what is open already stays so.
+ * that one, so crun gets to see an empty directory instead, in which it makes groups that are none. Our mount namespace is our own,
+ * and what is open already stays so. What lies below the mount may be read-only: systemd leaves it so.
  *
  * And lest a sandbox writes to its program through /proc/<pid>/exe, crun begins by mounting that read-only and executing
  * it again from there. It is told below that this was done.
@@ -59,7 +64,7 @@ void runtime_boot(void) {
   const char *name = warden.runtime == NULL ? NULL : strrchr(warden.runtime, '/');
   is_crun = name != NULL && strcmp(name, "/crun") == 0;
   if (!is_crun) return;
-  umount2("/sys/fs/cgroup/unified", MNT_DETACH);
+  hides = umount2(UNIFIED, MNT_DETACH) == 0 && mount("none", UNIFIED, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
   struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
   crun = open_tree(AT_FDCWD, warden.runtime, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
   if (crun >= 0 && mount_setattr(crun, "", AT_EMPTY_PATH, &attr, sizeof attr) < 0) close_fd(&crun);
@@ -142,6 +147,16 @@ int runtime_link(pid_t pid, const char *kind, const char *path, struct fail *fai
   return symlink(target, path) < 0 ? fail_errno(fail, "runtime", "link the %s namespace", kind) : 0;
 }
 
+/* What crun made where it should have found a hierarchy: one for each shell would add up. */
+static void remove_hidden(const char *shell) {
+  char group[sizeof UNIFIED + 2 * MAX_NAME + 2], members[sizeof group + sizeof "/cgroup.procs"];
+  if (!hides) return;
+  snprintf(group, sizeof group, "%s/%s/%s", UNIFIED, warden.cgroup, shell);
+  snprintf(members, sizeof members, "%s/cgroup.procs", group);
+  unlink(members);
+  rmdir(group);
+}
+
 /* Opens the shell whose pid the runtime wrote, once it is certain that it is that: a pid may be another's by now. */
 static int open_started(const char *pid_file, uint32_t uid_base, uint32_t *pid, struct shell *shell, struct fail *fail) {
   char text[16] = "";
@@ -180,6 +195,7 @@ int runtime_start(const struct request *request, struct fail *fail) {
   if (request->flag) setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
   int result = runtime_link(userns.holder, "user", user, fail);
   if (result == 0) result = runtime_execute(argv, START_SECONDS, fail);
+  remove_hidden(request->name);
   unlink(user);
   userns_leave(&userns);
   return result < 0 ? -1 : complete(request, pid_file, fail);

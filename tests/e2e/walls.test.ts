@@ -1,9 +1,11 @@
 // What is inside must stay inside: files, processes, kernel interfaces and the network of the host and of neighbours.
 import assert from 'node:assert/strict'
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { slotOf } from '../support/leftovers.ts'
 import { failsWith, refused, say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
 
@@ -280,4 +282,15 @@ for index, entries in enumerate([
   for (const path of outside) assert.equal(await sandbox.files.exists(path), false, path)
   for (const path of outside) assert.equal(existsSync(path), false, path)
   assert.equal(await say(sandbox, 'find /workspace/into -type b -o -links +1 -type f | wc -l'), '0')
+})
+
+test('no runtime leaves anything on the machine where a second cgroup hierarchy is mounted', () => {
+  const shells = readdirSync(`/run/islet/${slotOf(suite.server.dataDir)}/s`)
+  assert.ok(shells.length >= 2)
+  const look = 'mount --bind /sys/fs/cgroup /mnt && find /mnt/unified 2>/dev/null || true'
+  const below = execFileSync('unshare', ['--mount', 'sh', '-c', look], { encoding: 'utf8' })
+  assert.deepEqual(
+    shells.filter((shell) => below.includes(shell)),
+    [],
+  )
 })

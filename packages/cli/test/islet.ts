@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { TEST_KEY } from '../../server/src/api/testing.ts'
 
-const BIN = fileURLToPath(new URL('../bin/islet.js', import.meta.url))
+export const BIN = fileURLToPath(new URL('../bin/islet.js', import.meta.url))
 
 export interface Ran {
   exitCode: number | null

@@ -2,6 +2,7 @@
 import type { Limits } from '../engine.ts'
 import { CAPABILITIES, INSIDE_DIR } from '../oci/config.ts'
 import { seccompProfile } from '../oci/seccomp.ts'
+import { GUEST_OOM_SCORE } from '../oom.ts'
 
 export interface GvisorSpec {
   /** The first host uid and gid of its range. */
@@ -46,6 +47,7 @@ export function gvisorConfig(spec: GvisorSpec): string {
       cwd: '/',
       capabilities: { bounding: CAPABILITIES, effective: CAPABILITIES, permitted: CAPABILITIES },
       noNewPrivileges: false,
+      oomScoreAdj: GUEST_OOM_SCORE,
     },
     root: { path: spec.rootDir },
     hostname: spec.hostname,

@@ -1,5 +1,6 @@
 // The config.json of a shell: an OCI bundle whose root is almost empty. The warden puts the real root in at bind, so
 // nothing here knows about images, names or limits of a sandbox.
+import { GUEST_OOM_SCORE } from '../oom.ts'
 import { seccompProfile } from './seccomp.ts'
 
 export interface ShellSpec {
@@ -110,6 +111,7 @@ export function shellConfig(spec: ShellSpec): string {
       capabilities: { bounding: CAPABILITIES, effective: CAPABILITIES, permitted: CAPABILITIES },
       // sudo inside must work; setuid in a user namespace gives nothing outside it.
       noNewPrivileges: false,
+      oomScoreAdj: GUEST_OOM_SCORE,
     },
     root: { path: spec.rootDir, readonly: true },
     hostname: 'islet',

@@ -4,7 +4,7 @@
 //   <data>/workspaces/<layer>/    where its commands start
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir } from 'node:fs/promises'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import type { Instance } from '../../instance.ts'
@@ -18,6 +18,7 @@ import {
   type Shell,
   type Usage,
 } from '../engine.ts'
+import { GUEST_OOM_SCORE } from '../oom.ts'
 import { identify, isRunning } from '../proc.ts'
 import { type ShellRecord, Shells } from '../shells.ts'
 import { killTree, treeUsage } from '../tree.ts'
@@ -94,6 +95,7 @@ export class ProcessEngine implements Engine {
     })
     await once(child, 'spawn')
     child.unref()
+    await writeFile(`/proc/${child.pid}/oom_score_adj`, String(GUEST_OOM_SCORE)).catch(() => {})
     record.process = await identify(child.pid!)
     this.#shells.write(record)
     return { workspace }

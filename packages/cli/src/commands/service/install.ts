@@ -1,0 +1,152 @@
+// The server as a service of systemd. Run again it keeps the settings it had, writes the unit anew and starts the server again.
+import { realpathSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { dataDirectory } from '@islet/sdk'
+import type { Command } from 'commander'
+import { integer } from '../../args/parse.ts'
+import { command, type JsonFlag } from '../../command.ts'
+import { connect } from '../../connect.ts'
+import { CliError, UsageError } from '../../errors.ts'
+import { print, printJson, say } from '../../output.ts'
+import { ensureSetup } from '../../setup.ts'
+import {
+  ensureGroup,
+  isBooted,
+  lastLines,
+  readUnit,
+  systemctl,
+  systemdVersion,
+  UNIT,
+  UNIT_PATH,
+  unitState,
+  writeUnit,
+} from '../../systemd/systemd.ts'
+import { renderUnit, settingsOf } from '../../systemd/unit.ts'
+
+interface InstallFlags extends JsonFlag {
+  host?: string
+  port?: number
+  dataDir?: string
+  print?: true
+  setup: boolean
+}
+
+/** A first start may build the native programs and make the pool. */
+const START_MS = 120_000
+const POLL_MS = 250
+
+export function install(): Command {
+  return command(
+    'install',
+    'Run the Islet server as a service of systemd (as root); run it again after an upgrade.',
+    'sudo islet service install --port 7400',
+  )
+    .option('--host <address>', 'where the server listens (ISLET_HOST; default 127.0.0.1)')
+    .option('-p, --port <port>', 'where it listens (ISLET_PORT; default 7400)', integer)
+    .option('--data-dir <path>', 'where it keeps everything (ISLET_DATA_DIR; default /var/lib/islet)')
+    .option('--print', 'only print the unit')
+    .option('--no-setup', 'do not install missing system packages first')
+    .action(action)
+}
+
+async function action(flags: InstallFlags): Promise<void> {
+  const settings = await chooseSettings(flags)
+  const islet = realpathSync(process.argv[1]!)
+  const unit = renderUnit({ node: process.execPath, islet, settings, version: await systemdVersion() })
+  if (flags.print) return flags.json ? printJson({ path: UNIT_PATH, unit }) : print(unit.trimEnd())
+  assertAble(islet)
+  for (const path of [process.execPath, islet]) warnOfOwner(path)
+  if (flags.setup) await ensureSetup()
+  const group = settings.ISLET_GROUP ?? 'islet'
+  const isNewGroup = group !== '' && (await ensureGroup(group))
+  await writeUnit(unit)
+  await systemctl('daemon-reload')
+  await systemctl('enable', '--quiet', UNIT)
+  await systemctl('restart', UNIT)
+  const url = await answering(settings)
+  if (flags.json) return printJson({ unit: UNIT_PATH, url, dataDir: settings.ISLET_DATA_DIR, group })
+  if (isNewGroup) say(`Made the group ${group}.`)
+  say(`Wrote ${UNIT_PATH}; the server answers at ${url} and starts with the machine.`)
+  if (group !== '')
+    say(`Let another user of this machine use it: usermod -aG ${group} NAME, then log in again.`)
+  say(`journalctl -u ${UNIT} shows its log.`)
+}
+
+/** What was asked for now, else in the environment, else at the last install. */
+async function chooseSettings(flags: InstallFlags): Promise<Record<string, string>> {
+  if (flags.port === 0 || (flags.port ?? 0) > 65_535)
+    throw new UsageError(`--port ${flags.port} is not a port for a service.`, 'Choose one from 1 to 65535.')
+  const last = settingsOf(await readUnit())
+  const asked = {
+    ISLET_DATA_DIR: flags.dataDir ?? process.env.ISLET_DATA_DIR,
+    ISLET_HOST: flags.host ?? (process.env.ISLET_HOST || undefined),
+    ISLET_PORT: flags.port?.toString() ?? (process.env.ISLET_PORT || undefined),
+    ISLET_GROUP: process.env.ISLET_GROUP,
+  }
+  const settings: Record<string, string> = { ISLET_DATA_DIR: '/var/lib/islet', ...last }
+  for (const [name, value] of Object.entries(asked)) if (value !== undefined) settings[name] = value
+  settings.ISLET_DATA_DIR = resolve(settings.ISLET_DATA_DIR || dataDirectory() || '/var/lib/islet')
+  await check(settings)
+  return settings
+}
+
+/** As the server would, before anything is written. */
+async function check(settings: Record<string, string>): Promise<void> {
+  const { loadConfig } = await import('@islet/server')
+  try {
+    loadConfig({ env: settings, isRoot: true })
+  } catch (error) {
+    throw new UsageError((error as Error).message, 'islet service install --help lists the options.')
+  }
+}
+
+function assertAble(islet: string): void {
+  if (!isBooted()) {
+    throw new CliError('no_systemd', 'This machine does not run systemd (there is no /run/systemd/system).', {
+      hint: 'islet service install --print shows the unit; have whatever starts services here run islet serve.',
+    })
+  }
+  if (process.geteuid?.() !== 0) {
+    throw new CliError('EACCES', 'Only root can install a service.', { hint: 'sudo islet service install' })
+  }
+  if (/\/_npx\//.test(islet)) {
+    throw new CliError('not_installed', `${islet} is in a cache that npm may empty.`, {
+      hint: 'npm install --global islet, then: islet service install',
+    })
+  }
+}
+
+/** Root will run it from now on. */
+function warnOfOwner(path: string): void {
+  const { uid } = statSync(path)
+  if (uid !== 0)
+    say(`islet: ${path} belongs to uid ${uid}, who can so become root; better install Islet as root.`)
+}
+
+/** Where the server is, once it answers as the service's main process. */
+async function answering(settings: Record<string, string>): Promise<string> {
+  const host = settings.ISLET_HOST ?? '127.0.0.1'
+  const isAny = ['0.0.0.0', '::', '[::]'].includes(host)
+  const url = `http://${isAny ? '127.0.0.1' : host.includes(':') ? `[${host.replace(/[[\]]/g, '')}]` : host}:${settings.ISLET_PORT ?? 7400}`
+  const deadline = Date.now() + START_MS
+  while (Date.now() < deadline) {
+    const { ActiveState, SubState, NRestarts } = await unitState('ActiveState', 'SubState', 'NRestarts')
+    if (ActiveState === 'failed' || Number(NRestarts) > 1) break
+    const isUp = ActiveState === 'active' && SubState === 'running' && (await isHealthy(url))
+    if (isUp) return url
+    await sleep(POLL_MS)
+  }
+  throw new CliError('service_failed', `The service does not come up. It says:\n${await lastLines()}`, {
+    hint: `journalctl -u ${UNIT} has its log; systemctl stop ${UNIT} ends the attempts.`,
+  })
+}
+
+async function isHealthy(url: string): Promise<boolean> {
+  return connect({ url, retries: 0 })
+    .health()
+    .then(
+      () => true,
+      () => false,
+    )
+}
