@@ -9,8 +9,9 @@ import {
   type Forks as WireForks,
 } from '@islet/contract'
 import type { Client } from './client.ts'
-import { createOnce, type OnceOptions } from './create-once.ts'
+import { COPY, createOnce, ONCE, type OnceOptions } from './create-once.ts'
 import { errorFromBody } from './errors.ts'
+import { ABORTABLE, guard } from './options.ts'
 import { Patches } from './patches.ts'
 import { Sandbox } from './sandbox.ts'
 
@@ -98,9 +99,9 @@ export class SandboxCheckpoints {
     this.#sandboxId = sandboxId
   }
 
-  create(name: string, options: Abortable = {}): Promise<CheckpointInfo> {
+  create(body: { name: string }, options: Abortable = {}): Promise<CheckpointInfo> {
     const params = { id: this.#sandboxId }
-    return this.#client.call('createCheckpoint', { params, body: { name }, ...options })
+    return this.#client.call('createCheckpoint', { params, body, ...options })
   }
 
   async list(options: Abortable = {}): Promise<CheckpointInfo[]> {
@@ -144,3 +145,10 @@ function checked(id: string): string {
     hint: 'It takes the id of a checkpoint, ckp-…; a name is no id.',
   })
 }
+
+guard(Checkpoints.prototype, 'islet.checkpoints', {
+  get: [null, ABORTABLE],
+  list: [null, ABORTABLE],
+  createSandbox: [null, { ...COPY, ...ONCE }],
+  delete: [null, ABORTABLE],
+})

@@ -1,6 +1,7 @@
-import type { CodeResult, LanguageName } from '@islet/contract'
+import { type CodeResult, IsletError, type LanguageName } from '@islet/contract'
 import type { Client } from './client.ts'
 import type { CommandOptions } from './exec.ts'
+import { type Names, refuseUnknown } from './options.ts'
 
 export interface RunCodeOptions extends CommandOptions {
   /** Default: found out from the code. */
@@ -12,14 +13,29 @@ export interface RunCodeOptions extends CommandOptions {
 }
 
 /** The language may be given by itself, or as one of the options. */
-export function runCode(
+export async function runCode(
   client: Client,
   sandboxId: string,
   code: string,
   language: LanguageName | RunCodeOptions | undefined,
-  options: RunCodeOptions = {},
+  options: RunCodeOptions | undefined,
 ): Promise<CodeResult> {
-  const chosen = typeof language === 'object' ? language : { ...options, ...(language && { language }) }
-  const { signal, ...rest } = chosen
+  if (typeof language === 'object' && options !== undefined)
+    throw new IsletError('bad_request', 'sandbox.runCode takes its options once.', {
+      hint: 'Put the language and all others into one object.',
+    })
+  const given = typeof language === 'object' ? language : options
+  refuseUnknown('sandbox.runCode', given, RUN_CODE)
+  const { signal, ...rest } = { ...given, ...(typeof language === 'string' && { language }) }
   return client.call('runCode', { params: { id: sandboxId }, body: { code, ...rest }, signal })
+}
+
+export const RUN_CODE: Names<RunCodeOptions> = {
+  cwd: 1,
+  env: 1,
+  user: 1,
+  timeout: 1,
+  signal: 1,
+  language: 1,
+  maxOutputBytes: 1,
 }

@@ -1,10 +1,39 @@
-import type { CreatedSandbox } from '@islet/contract'
+import type { CopySandbox, CreatedSandbox } from '@islet/contract'
 import type { CallOptions, Client } from './client.ts'
+import type { Names } from './options.ts'
+import type { CreateOptions, ListOptions } from './sandboxes.ts'
 
 export interface OnceOptions {
   /** The same key with the same options gives the same sandbox. Default: a new one for each call. */
   idempotencyKey?: string
   signal?: AbortSignal
+}
+
+export const ONCE: Names<OnceOptions> = { idempotencyKey: 1, signal: 1 }
+/** What every way to make a sandbox takes. */
+export const COPY: Names<CopySandbox> = {
+  name: 1,
+  description: 1,
+  metadata: 1,
+  project: 1,
+  env: 1,
+  files: 1,
+  resources: 1,
+  network: 1,
+  user: 1,
+  workdir: 1,
+  timeout: 1,
+  storeAccess: 1,
+}
+export const CREATE: Names<CreateOptions> = { runtime: 1, snapshot: 1, ...COPY, ...ONCE }
+export const LIST: Names<ListOptions> = {
+  status: 1,
+  name: 1,
+  project: 1,
+  metadata: 1,
+  limit: 1,
+  cursor: 1,
+  signal: 1,
 }
 
 type CreateRoute = 'createSandbox' | 'createFromCheckpoint'

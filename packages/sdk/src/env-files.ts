@@ -1,6 +1,7 @@
 import type { Client } from './client.ts'
 import { hasCode } from './errors.ts'
 import { NOT_THERE } from './files.ts'
+import { ABORTABLE, guard } from './options.ts'
 
 interface Abortable {
   signal?: AbortSignal
@@ -67,3 +68,10 @@ function* inParts(keys: readonly string[]): Generator<string[]> {
   }
   if (part.length > 0) yield part
 }
+
+guard(EnvFiles.prototype, 'sandbox.env', {
+  retrieve: [null, ABORTABLE],
+  update: [null, null, ABORTABLE],
+  remove: [null, null, ABORTABLE],
+  exists: [null, ABORTABLE],
+})

@@ -1,6 +1,7 @@
 import { type EventPage, type EventType, type SandboxEvent, sandboxEvent } from '@islet/contract'
 import type { Client } from './client.ts'
 import { ClientError, hasCode } from './errors.ts'
+import { guard, type Names } from './options.ts'
 import { readLines } from './transport/lines.ts'
 import { backoffMs, isTransient, sleep } from './transport/retry.ts'
 
@@ -130,3 +131,10 @@ function eventOf(text: string): SandboxEvent {
 function placeOf(since: string | Date | undefined): string | undefined {
   return since instanceof Date ? since.toISOString() : since
 }
+
+const FOLLOW: Names<FollowEventsOptions> = { since: 1, types: 1, signal: 1 }
+
+guard(Events.prototype, 'sandbox.events', {
+  list: [{ ...FOLLOW, limit: 1, direction: 1, until: 1 }],
+  follow: [FOLLOW],
+})

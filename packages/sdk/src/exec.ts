@@ -1,5 +1,6 @@
 import type { ExecResult, ProcessInfo, ProcessOutput, StartedProcess } from '@islet/contract'
 import type { Client } from './client.ts'
+import { ABORTABLE, guard, type Names } from './options.ts'
 import { ProcessSession } from './process-session.ts'
 import { Session } from './session.ts'
 import { base64 } from './transport/body.ts'
@@ -177,3 +178,19 @@ function stdinFields(stdin: string | Uint8Array | undefined) {
   if (stdin === undefined || typeof stdin === 'string') return { stdin }
   return { stdin: base64(stdin), stdinEncoding: 'base64' as const }
 }
+
+export const COMMAND: Names<CommandOptions> = { cwd: 1, env: 1, user: 1, timeout: 1, signal: 1 }
+export const RUN: Names<RunOptions> = { ...COMMAND, stdin: 1, encoding: 1, maxOutputBytes: 1 }
+export const SPAWN: Names<SpawnOptions> = { ...COMMAND, maxRunAfterDisconnect: 1 }
+const HANDLERS = { onStdout: 1, onStderr: 1, onExit: 1, onScrollbackEnd: 1 } as const
+
+guard(Exec.prototype, 'sandbox.exec', {
+  run: [null, RUN],
+  start: [null, { ...SPAWN, ...HANDLERS, args: 1, stdin: 1 }],
+  spawn: [null, SPAWN],
+  attach: [null, { ...HANDLERS, replay: 1, signal: 1 }],
+  list: [{ status: 1, limit: 1, signal: 1 }],
+  get: [null, ABORTABLE],
+  output: [null, { encoding: 1, signal: 1 }],
+  kill: [null, null, ABORTABLE],
+})

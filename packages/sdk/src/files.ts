@@ -1,6 +1,7 @@
 import { type BatchResult, type FileEntry, IsletError, LIMITS } from '@islet/contract'
 import type { CallOptions, Client, Query } from './client.ts'
 import { hasCode } from './errors.ts'
+import { ABORTABLE, guard, type Names } from './options.ts'
 import { Overlays } from './overlays.ts'
 import { base64, type Content } from './transport/body.ts'
 
@@ -203,3 +204,26 @@ function rangeHeader({ start, end }: ReadOptions): Record<string, string> {
 function octal(mode: number): string {
   return mode.toString(8).padStart(4, '0')
 }
+
+const READ: Names<ReadOptions> = { start: 1, end: 1, signal: 1 }
+const OVERWRITE = { overwrite: 1, signal: 1 } as const
+const URL_OPTIONS: Names<UrlOptions> = { expiresIn: 1, signal: 1 }
+
+guard(Files.prototype, 'sandbox.files', {
+  read: [null, READ],
+  readBytes: [null, READ],
+  readStream: [null, READ],
+  write: [null, null, { mode: 1, owner: 1, parents: 1, exclusive: 1, signal: 1 }],
+  list: [null, { depth: 1, limit: 1, signal: 1 }],
+  stat: [null, { follow: 1, signal: 1 }],
+  exists: [null, ABORTABLE],
+  makeDir: [null, { parents: 1, mode: 1, owner: 1, signal: 1 }],
+  move: [null, null, OVERWRITE],
+  copy: [null, null, OVERWRITE],
+  remove: [null, { recursive: 1, signal: 1 }],
+  readArchive: [null, { gzip: 1, signal: 1 }],
+  writeArchive: [null, null, { owner: 1, signal: 1 }],
+  batchWrite: [null, ABORTABLE],
+  downloadUrl: [null, URL_OPTIONS],
+  uploadUrl: [null, URL_OPTIONS],
+})

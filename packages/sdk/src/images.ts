@@ -1,6 +1,7 @@
 import { type ImageInfo, type ImageProgress, imageProgress, type RouteName } from '@islet/contract'
 import type { CallOptions, Client } from './client.ts'
 import { ClientError, errorFromBody } from './errors.ts'
+import { ABORTABLE, guard, type Names } from './options.ts'
 
 interface Abortable {
   signal?: AbortSignal
@@ -68,3 +69,14 @@ export class Images {
     throw new ClientError('bad_response', 'The server stopped reporting before the image was done.')
   }
 }
+
+const WORK: Names<ImageWorkOptions> = { onProgress: 1, signal: 1 }
+
+guard(Images.prototype, 'islet.images', {
+  list: [ABORTABLE],
+  pull: [null, { ...WORK, name: 1, insecure: 1 }],
+  build: [null, WORK],
+  import: [null, WORK],
+  remove: [null, ABORTABLE],
+  collect: [ABORTABLE],
+})

@@ -1,11 +1,13 @@
 import type { RunResult, RuntimeInfo, ServerInfo } from '@islet/contract'
 import { Checkpoints } from './checkpoints.ts'
 import { type CallOptions, Client } from './client.ts'
+import { COPY } from './create-once.ts'
 import { Events } from './events.ts'
-import type { Command, RunOptions } from './exec.ts'
+import { type Command, RUN, type RunOptions } from './exec.ts'
 import { Images } from './images.ts'
+import { ABORTABLE, guard, type Names, refuseUnknown } from './options.ts'
 import { type CreateOptions, Sandboxes } from './sandboxes.ts'
-import type { ClientOptions } from './settings.ts'
+import { CLIENT, type ClientOptions } from './settings.ts'
 import { Snapshots } from './snapshots.ts'
 import { base64 } from './transport/body.ts'
 
@@ -18,6 +20,8 @@ interface Abortable {
 /** `timeout` is that of the command: its sandbox lives no longer. */
 export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | 'timeout'> & RunOptions
 
+const ONE_SHOT: Names<OneShotOptions> = { runtime: 1, snapshot: 1, ...COPY, ...RUN }
+
 /** The server: all its sandboxes, runtimes and images. */
 export class Islet {
   readonly url: string
@@ -28,6 +32,7 @@ export class Islet {
   readonly #client: Client
 
   constructor(options: ClientOptions = {}) {
+    refuseUnknown('Islet', options, CLIENT)
     this.#client = new Client(options)
     this.url = this.#client.url
     this.sandboxes = new Sandboxes(this.#client)
@@ -42,8 +47,10 @@ export class Islet {
   }
 
   readonly runtimes = {
-    list: async (options: Abortable = {}): Promise<RuntimeInfo[]> =>
-      (await this.#client.call('listRuntimes', options)).runtimes,
+    list: async (options: Abortable = {}): Promise<RuntimeInfo[]> => {
+      refuseUnknown('islet.runtimes.list', options, ABORTABLE)
+      return (await this.#client.call('listRuntimes', options)).runtimes
+    },
   }
 
   /** Runs one command in a sandbox of its own, which is gone when this resolves. */
@@ -65,3 +72,5 @@ export class Islet {
     return this.#client.call('health', options)
   }
 }
+
+guard(Islet.prototype, 'islet', { run: [null, ONE_SHOT], info: [ABORTABLE], health: [ABORTABLE] })

@@ -1,5 +1,6 @@
 import { type CreateOverlay, IsletError, type OverlayInfo } from '@islet/contract'
 import type { Client } from './client.ts'
+import { ABORTABLE, guard } from './options.ts'
 import { sleep } from './transport/retry.ts'
 
 interface Abortable {
@@ -76,3 +77,13 @@ export class Overlays {
     await this.#client.call('deleteOverlay', { params: { ...this.#params, oid: id }, ...options })
   }
 }
+
+const WAIT = { maxRetries: 1, initialDelayMs: 1, maxDelayMs: 1, backoffFactor: 1, signal: 1 } as const
+
+guard(Overlays.prototype, 'sandbox.files.overlay', {
+  create: [{ source: 1, target: 1, ignore: 1, strategy: 1, waitForCompletion: 1, signal: 1 }],
+  list: [ABORTABLE],
+  retrieve: [null, ABORTABLE],
+  waitForCompletion: [null, WAIT],
+  destroy: [null, ABORTABLE],
+})

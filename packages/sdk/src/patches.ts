@@ -1,5 +1,6 @@
 import { type CreatePatch, IsletError, isId, type PatchInfo, type PatchRun } from '@islet/contract'
 import type { Client } from './client.ts'
+import { ABORTABLE, guard } from './options.ts'
 
 interface Abortable {
   signal?: AbortSignal
@@ -50,3 +51,9 @@ function checkedPatch(id: string): string {
   if (!id || isId('patch', id)) return id
   throw new IsletError('patch_not_found', `There is no patch ${String(id).slice(0, 64)}.`)
 }
+
+guard(Patches.prototype, 'islet.checkpoints.patches', {
+  create: [null, null, ABORTABLE],
+  list: [null, ABORTABLE],
+  delete: [null, null, ABORTABLE],
+})

@@ -1,7 +1,8 @@
 import { LOGIN_SHELL } from '@islet/contract'
 import type { Client } from './client.ts'
 import { hasCode } from './errors.ts'
-import type { Command, SpawnOptions } from './exec.ts'
+import { type Command, SPAWN, type SpawnOptions } from './exec.ts'
+import { guard } from './options.ts'
 import { ProcessSession } from './process-session.ts'
 import { Session } from './session.ts'
 
@@ -43,7 +44,8 @@ export class Pty {
       },
       signal,
     })
-    return this.attach(process.id, options)
+    const { onOutput, onExit } = options
+    return this.attach(process.id, { onOutput, onExit, signal })
   }
 
   /** Another client of a terminal that runs. */
@@ -95,3 +97,10 @@ export class PtySession extends ProcessSession {
     }
   }
 }
+
+const ATTACH = { onOutput: 1, onExit: 1, signal: 1 } as const
+
+guard(Pty.prototype, 'sandbox.pty', {
+  create: [{ ...SPAWN, ...ATTACH, cols: 1, rows: 1, command: 1 }],
+  attach: [null, ATTACH],
+})

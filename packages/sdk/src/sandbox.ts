@@ -37,9 +37,11 @@ import { type CommandOptions, Exec } from './exec.ts'
 import { Files } from './files.ts'
 import { type CreateOptions, Islet, type ListOptions } from './islet.ts'
 import { Life, type WakeOptions } from './life.ts'
+import { guard } from './options.ts'
 import { listPatches } from './patches.ts'
 import { Previews, type UrlOfPort } from './previews.ts'
 import { Pty } from './pty.ts'
+import { CHECKS, STATIC_CHECKS } from './sandbox-checks.ts'
 import { Services } from './services.ts'
 import type { ClientOptions } from './settings.ts'
 import { Signals } from './signals.ts'
@@ -84,23 +86,25 @@ export class Sandbox {
   #token: SandboxToken | undefined
 
   static create(options: CreateOptions & ClientOptions = {}): Promise<Sandbox> {
-    const { url, apiKey, token, fetch, WebSocket, retries, ...create } = options
-    return new Islet({ url, apiKey, token, fetch, WebSocket, retries }).sandboxes.create(create)
+    const [islet, rest] = serverOf(options)
+    return islet.sandboxes.create(rest)
   }
 
   /** A sandbox that exists. Code `sandbox_not_found` if it does not. */
   static connect(id: string, options: ClientOptions & Abortable = {}): Promise<Sandbox> {
-    return new Islet(options).sandboxes.connect(id, options)
+    const [islet, rest] = serverOf(options)
+    return islet.sandboxes.connect(id, rest)
   }
 
   /** What is known about a sandbox, also of one that is gone. */
   static get(id: string, options: ClientOptions & Abortable = {}): Promise<SandboxInfo> {
-    return new Islet(options).sandboxes.get(id, options)
+    const [islet, rest] = serverOf(options)
+    return islet.sandboxes.get(id, rest)
   }
 
   static list(options: ListOptions & ClientOptions = {}): Promise<SandboxPage> {
-    const { url, apiKey, token, fetch, WebSocket, retries, ...query } = options
-    return new Islet({ url, apiKey, token, fetch, WebSocket, retries }).sandboxes.list(query)
+    const [islet, rest] = serverOf(options)
+    return islet.sandboxes.list(rest)
   }
 
   /** A new sandbox that begins as a checkpoint, whatever became of the one it was made of. */
@@ -108,8 +112,8 @@ export class Sandbox {
     id: string,
     options: FromCheckpointOptions & ClientOptions = {},
   ): Promise<Sandbox> {
-    const { url, apiKey, token, fetch, WebSocket, retries, ...create } = options
-    return new Islet({ url, apiKey, token, fetch, WebSocket, retries }).checkpoints.createSandbox(id, create)
+    const [islet, rest] = serverOf(options)
+    return islet.checkpoints.createSandbox(id, rest)
   }
 
   /** Adds a script that is run once in every sandbox made from the checkpoint. */
@@ -117,8 +121,8 @@ export class Sandbox {
     checkpointId: string,
     options: CreatePatch & ClientOptions & Abortable,
   ): Promise<PatchInfo> {
-    const { script, description, signal, ...client } = options
-    return new Islet(client).checkpoints.patches.create(checkpointId, { script, description }, { signal })
+    const [islet, { signal, ...patch }] = serverOf(options)
+    return islet.checkpoints.patches.create(checkpointId, patch, { signal })
   }
 
   /** In the order they are applied. */
@@ -126,16 +130,18 @@ export class Sandbox {
     checkpointId: string,
     options: ClientOptions & Abortable = {},
   ): Promise<PatchInfo[]> {
-    return new Islet(options).checkpoints.patches.list(checkpointId, { signal: options.signal })
+    const [islet, rest] = serverOf(options)
+    return islet.checkpoints.patches.list(checkpointId, rest)
   }
 
-  /** Where it was applied it stays so. */
+  /** Sandboxes that already ran the patch keep its effects. */
   static deleteCheckpointPatch(
     checkpointId: string,
     patchId: string,
     options: ClientOptions & Abortable = {},
   ): Promise<void> {
-    return new Islet(options).checkpoints.patches.delete(checkpointId, patchId, { signal: options.signal })
+    const [islet, rest] = serverOf(options)
+    return islet.checkpoints.patches.delete(checkpointId, patchId, rest)
   }
 
   /** For `Islet`; others use the statics. */
@@ -279,7 +285,8 @@ export class Sandbox {
 
   /** Saves it as it is now: files, env, store and services. Code `conflict` when the name is taken. */
   createCheckpoint(checkpoint: string | { name: string }, options: Abortable = {}): Promise<CheckpointInfo> {
-    return this.#checkpoints.create(typeof checkpoint === 'string' ? checkpoint : checkpoint.name, options)
+    const body = typeof checkpoint === 'string' ? { name: checkpoint } : checkpoint
+    return this.#checkpoints.create(body, options)
   }
 
   /** Oldest first. */
@@ -358,3 +365,14 @@ const STARTED = {
   stderr: '',
   truncated: false,
 }
+
+/** The options of a static method are those of the client and its own. */
+function serverOf<Options extends ClientOptions>(
+  options: Options,
+): [Islet, Omit<Options, keyof ClientOptions>] {
+  const { url, apiKey, token, fetch, WebSocket, retries, ...rest } = options
+  return [new Islet({ url, apiKey, token, fetch, WebSocket, retries }), rest]
+}
+
+guard(Sandbox, 'Sandbox', STATIC_CHECKS)
+guard(Sandbox.prototype, 'sandbox', CHECKS)

@@ -1,6 +1,7 @@
 import type { CreateSandbox, ListSandboxes, Sandbox as SandboxInfo, SandboxPage } from '@islet/contract'
 import type { Client, Query } from './client.ts'
-import { createOnce, type OnceOptions } from './create-once.ts'
+import { CREATE, createOnce, LIST, type OnceOptions } from './create-once.ts'
+import { ABORTABLE, guard } from './options.ts'
 import { Sandbox } from './sandbox.ts'
 
 interface Abortable {
@@ -55,3 +56,12 @@ export class Sandboxes {
     return this.#client.call('deleteSandbox', { params: { id }, signal: options.signal })
   }
 }
+
+guard(Sandboxes.prototype, 'islet.sandboxes', {
+  create: [CREATE],
+  connect: [null, ABORTABLE],
+  get: [null, ABORTABLE],
+  list: [LIST],
+  all: [LIST],
+  delete: [null, ABORTABLE],
+})

@@ -7,6 +7,7 @@ import {
   serviceName,
 } from '@islet/contract'
 import type { Client } from './client.ts'
+import { ABORTABLE, guard, type Names } from './options.ts'
 
 export type ServiceStatus = ServiceInfo['status']
 
@@ -111,3 +112,33 @@ export class Services {
     return { id: this.#sandboxId, name }
   }
 }
+
+const START: Names<StartService & Abortable> = {
+  name: 1,
+  start: 1,
+  install: 1,
+  path: 1,
+  envFile: 1,
+  environment: 1,
+  user: 1,
+  port: 1,
+  strictPort: 1,
+  autostart: 1,
+  restartPolicy: 1,
+  maxRestarts: 1,
+  restartDelay: 1,
+  stopTimeout: 1,
+  healthCheck: 1,
+  signal: 1,
+}
+
+guard(Services.prototype, 'sandbox.service', {
+  start: [START],
+  list: [ABORTABLE],
+  retrieve: [null, ABORTABLE],
+  stop: [null, ABORTABLE],
+  restart: [null, ABORTABLE],
+  delete: [null, ABORTABLE],
+  logs: [null, { install: 1, signal: 1 }],
+  waitFor: [null, null, { timeout: 1, signal: 1 }],
+})

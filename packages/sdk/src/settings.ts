@@ -4,6 +4,7 @@
 import { DEFAULTS } from '@islet/contract'
 import type { TokenSource } from './credential.ts'
 import { ClientError } from './errors.ts'
+import type { Names } from './options.ts'
 import type { SocketConstructor } from './transport/socket.ts'
 
 export interface ClientOptions {
@@ -20,6 +21,15 @@ export interface ClientOptions {
   WebSocket?: SocketConstructor
   /** How often a safe call is tried again. Default: 3. */
   retries?: number
+}
+
+export const CLIENT: Names<ClientOptions> = {
+  url: 1,
+  apiKey: 1,
+  token: 1,
+  fetch: 1,
+  WebSocket: 1,
+  retries: 1,
 }
 
 export interface Settings {

@@ -3,6 +3,7 @@ import { type SignalMessage, type SignalStatus, signalMessage } from '@islet/con
 import { Channel } from './channel.ts'
 import type { Client } from './client.ts'
 import { Handlers } from './handlers.ts'
+import { ABORTABLE, guard } from './options.ts'
 
 /** What is held until there is a handler. */
 const HELD_MESSAGES = 1000
@@ -148,3 +149,5 @@ function isPort(event: SignalEvent): event is PortSignalEvent {
 function isError(event: SignalEvent): event is ErrorSignalEvent {
   return event.signal === 'error'
 }
+
+guard(SignalService.prototype, 'signals', { stop: [ABORTABLE] })

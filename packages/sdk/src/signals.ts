@@ -1,5 +1,6 @@
 import type { SignalEvent, SignalStatus } from '@islet/contract'
 import type { Client } from './client.ts'
+import { ABORTABLE, guard } from './options.ts'
 import { SignalService } from './signal-service.ts'
 
 interface Abortable {
@@ -58,3 +59,13 @@ export class Signals {
     await this.#client.call('emitSignal', { params: this.#params, body, ...options })
   }
 }
+
+guard(Signals.prototype, 'sandbox.signals', {
+  start: [ABORTABLE],
+  status: [ABORTABLE],
+  stop: [ABORTABLE],
+  emitPort: [null, null, null, ABORTABLE],
+  emitServerReady: [null, null, ABORTABLE],
+  emitError: [null, ABORTABLE],
+  emit: [null, null, ABORTABLE],
+})

@@ -8,6 +8,7 @@ import {
   type UpdateSnapshot,
 } from '@islet/contract'
 import type { Client } from './client.ts'
+import { ABORTABLE, guard, type Names } from './options.ts'
 import type { Content } from './transport/body.ts'
 
 interface Abortable {
@@ -94,3 +95,17 @@ function checked(ref: string): string {
   if (!ref || /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(ref)) return ref
   throw new IsletError('snapshot_not_found', `There is no snapshot ${String(ref).slice(0, 128)}.`)
 }
+
+export const SNAPSHOT: Names<SnapshotOptions> = { name: 1, tag: 1, description: 1, signal: 1 }
+
+guard(Snapshots.prototype, 'islet.snapshots', {
+  create: [{ sandbox: 1, checkpoint: 1 }, SNAPSHOT],
+  list: [{ name: 1, tag: 1, sandbox: 1, limit: 1, cursor: 1, signal: 1 }],
+  get: [null, ABORTABLE],
+  tag: [null, null, ABORTABLE],
+  update: [null, null, ABORTABLE],
+  delete: [null, ABORTABLE],
+  lineage: [null, ABORTABLE],
+  export: [null, ABORTABLE],
+  import: [null, { name: 1, tag: 1, otherHost: 1, signal: 1 }],
+})

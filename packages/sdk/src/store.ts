@@ -9,6 +9,7 @@ import type {
   StoreSet,
 } from '@islet/contract'
 import type { Client } from './client.ts'
+import { ABORTABLE, guard } from './options.ts'
 
 interface Abortable {
   signal?: AbortSignal
@@ -65,3 +66,11 @@ export class Store {
     return this.#client.call('storeOperation', { params: this.#params, body, ...options })
   }
 }
+
+guard(Store.prototype, 'sandbox.store', {
+  set: [null, null, ABORTABLE],
+  get: [null, ABORTABLE],
+  delete: [null, ABORTABLE],
+  list: [{ prefix: 1, limit: 1, signal: 1 }],
+  batch: [null, ABORTABLE],
+})

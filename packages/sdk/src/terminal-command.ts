@@ -2,6 +2,7 @@
 import { IsletError, type TerminalCommandInfo } from '@islet/contract'
 import type { Client } from './client.ts'
 import { hasCode } from './errors.ts'
+import { ABORTABLE, guard } from './options.ts'
 import { backoffMs, sleep } from './transport/retry.ts'
 
 export interface TerminalCommandOptions {
@@ -157,3 +158,11 @@ export class TerminalCommand {
     this.finishedAt = info.finishedAt ?? undefined
   }
 }
+
+guard(TerminalCommands.prototype, 'terminal.command', {
+  run: [null, { background: 1, cwd: 1, env: 1, timeout: 1, signal: 1 }],
+  list: [ABORTABLE],
+  retrieve: [null, ABORTABLE],
+})
+
+guard(TerminalCommand.prototype, 'command', { wait: [null, ABORTABLE], refresh: [ABORTABLE] })

@@ -1,5 +1,6 @@
 import type { TerminalInfo } from '@islet/contract'
 import type { Client } from './client.ts'
+import { ABORTABLE, guard, type Names } from './options.ts'
 import { TerminalInstance } from './terminal.ts'
 
 export interface TerminalOptions {
@@ -78,3 +79,23 @@ export class Terminals {
     return terminal
   }
 }
+
+const TERMINAL: Names<TerminalOptions> = {
+  pty: 1,
+  shell: 1,
+  cols: 1,
+  rows: 1,
+  encoding: 1,
+  cwd: 1,
+  env: 1,
+  user: 1,
+  signal: 1,
+}
+
+guard(Terminals.prototype, 'sandbox.terminal', {
+  create: [TERMINAL],
+  connect: [null, ABORTABLE],
+  list: [ABORTABLE],
+  retrieve: [null, ABORTABLE],
+  destroy: [null, ABORTABLE],
+})

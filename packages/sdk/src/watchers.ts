@@ -1,6 +1,7 @@
 import type { CreateWatcher, WatcherInfo } from '@islet/contract'
 import type { Client } from './client.ts'
 import { FileWatcher } from './file-watcher.ts'
+import { ABORTABLE, guard } from './options.ts'
 
 export type WatchOptions = Omit<CreateWatcher, 'path'> & { signal?: AbortSignal }
 
@@ -47,3 +48,11 @@ export class Watchers {
     await this.#client.call('deleteWatcher', { params: { ...this.#params, wid: id }, ...options })
   }
 }
+
+guard(Watchers.prototype, 'sandbox.watcher', {
+  create: [null, { includeContent: 1, ignored: 1, encoding: 1, signal: 1 }],
+  connect: [null, ABORTABLE],
+  list: [ABORTABLE],
+  retrieve: [null, ABORTABLE],
+  destroy: [null, ABORTABLE],
+})

@@ -1,0 +1,81 @@
+// Options that a method does not know are refused, not ignored: a misspelled `timout` must not run for ever.
+//
+// Types refuse them where the caller has types. `guard` refuses them at run time, and arguments beyond the last one too.
+// Each class lists its methods that take options; leaving one out, or the name of an option, does not compile.
+import { IsletError } from '@islet/contract'
+
+/** The names of all options of a type. */
+export type Names<Options> = { readonly [Name in keyof Required<Options>]: 1 }
+
+export const ABORTABLE = { signal: 1 } as const
+
+/** For each parameter of a method the names of its options, or null where it takes something else. */
+export type Checks<Target> = {
+  [Name in keyof Target as HasOptions<Target[Name]> extends true ? Name : never]: Slots<Target[Name]>
+}
+
+/** Everything that can be aborted takes options. */
+type WithSignal<Value> = Value extends object
+  ? string extends keyof Value
+    ? never // a record, like the variables of an env file
+    : 'signal' extends keyof Value
+      ? Value
+      : never
+  : never
+type HasOptions<Method> = Method extends (...args: infer Args) => unknown
+  ? [WithSignal<NonNullable<Args[number]>>] extends [never]
+    ? false
+    : true
+  : false
+type Slots<Method> = Method extends (...args: infer Args) => unknown
+  ? { readonly [Index in keyof Args]-?: Slot<NonNullable<Args[Index]>> }
+  : never
+type Slot<Value> = [WithSignal<Value>] extends [never]
+  ? Readonly<Record<string, 1>> | null
+  : [Extract<Value, string>] extends [never]
+    ? Names<WithSignal<Value>>
+    : null // an option by itself, or all of them: the method looks
+
+type Method = (this: unknown, ...args: unknown[]) => unknown
+type AnyNames = Readonly<Record<string, 1>>
+
+/** Wraps the listed methods of a prototype, or of a class for its static ones. `name` is what errors call it. */
+export function guard<Target extends object>(target: Target, name: string, checks: Checks<Target>): void {
+  for (const [key, slots] of Object.entries(checks) as [string, readonly (AnyNames | null)[]][]) {
+    const method = Reflect.get(target, key) as Method
+    const called = `${name}.${key}`
+    const value = function (this: unknown, ...args: unknown[]): unknown {
+      try {
+        for (const [index, arg] of args.entries()) check(called, arg, slots[index])
+      } catch (error) {
+        // A generator cannot be given a promise in its place.
+        if (method.prototype && Symbol.asyncIterator in method.prototype) throw error
+        return Promise.reject(error)
+      }
+      return method.apply(this, args)
+    }
+    Object.defineProperty(target, key, { value, writable: true, configurable: true })
+  }
+}
+
+function check(called: string, arg: unknown, names: AnyNames | null | undefined): void {
+  if (arg === undefined || names === null) return
+  if (names) refuseUnknown(called, arg, names)
+  else throw new IsletError('bad_request', `${called} was called with more arguments than it takes.`)
+}
+
+/** An option that is undefined was not given. */
+export function refuseUnknown(called: string, options: unknown, names: AnyNames): void {
+  if (options === undefined) return
+  const takes = { hint: `It takes ${Object.keys(names).join(', ')}.` }
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    throw new IsletError('bad_request', `The options of ${called} are not an object.`, takes)
+  for (const option in options) {
+    if (Object.hasOwn(names, option) || (options as Record<string, unknown>)[option] === undefined) continue
+    const shown = option.slice(0, 64)
+    throw new IsletError('bad_request', `${called} does not know the option ${shown}.`, {
+      ...takes,
+      details: { option: shown, method: called },
+    })
+  }
+}
