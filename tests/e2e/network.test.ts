@@ -8,6 +8,7 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { Sandbox } from 'islet'
+import { islet } from '../../packages/cli/test/islet.ts'
 import { baseImageForTests } from '../../packages/server/src/image/testing.ts'
 import { Internet, ip } from '../support/internet.ts'
 import { slotOf } from '../support/leftovers.ts'
@@ -42,6 +43,48 @@ test('without a network there is the loopback only', async () => {
   await offline.exec.spawn('python3 -m http.server 81 --bind ::1 --directory /etc')
   await say(offline, 'curl -sf --retry 20 --retry-delay 1 --retry-connrefused http://127.0.0.1/hostname')
   await say(offline, 'curl -sf --retry 20 --retry-delay 1 --retry-connrefused http://[::1]:81/hostname')
+})
+
+/** With a list and a state of its own; apt itself calls it a warning. */
+const APT_UPDATE = [
+  'mkdir -p /tmp/apt/lists/partial && echo "deb http://web.islet.test/apt ./" > /tmp/apt/sources.list',
+  'apt-get -o Dir::Etc::SourceList=/tmp/apt/sources.list -o Dir::Etc::SourceParts=- -o Dir::State::Lists=/tmp/apt/lists \\',
+  '  -o Acquire::Retries=0 -o APT::Update::Error-Mode=any update',
+].join('\n')
+
+test('a command that fails for want of a network gets a hint, by SDK and command line, and no other does', async () => {
+  const hint = 'This sandbox has no network; create it with network or run islet network on'
+  const tries = {
+    curl: 'curl -sS -m 5 http://web.islet.test/',
+    git: 'git ls-remote http://web.islet.test/a.git',
+    python3: 'python3 -c \'import urllib.request as r; r.urlopen("http://web.islet.test/")\'',
+    node: 'node -e \'fetch("http://web.islet.test/").catch((e) => { console.error(e); process.exit(1) })\'',
+    wget: 'wget -T 5 -t 1 http://web.islet.test/',
+    npm: 'npm view tiny-pkg --registry http://web.islet.test/npm --fetch-retries 0',
+    'apt-get': APT_UPDATE,
+  }
+  for (const [tool, command] of Object.entries(tries)) {
+    if ((await offline.exec.run(`command -v ${tool}`)).exitCode !== 0) continue
+    const failed = await refused(offline, command)
+    assert.equal(failed.hint, hint, `${tool}: ${failed.stdout}${failed.stderr}`)
+  }
+  const unreachable = await refused(
+    offline,
+    'python3 -c \'import socket; socket.create_connection(("192.0.2.1", 1))\'',
+  )
+  assert.equal(unreachable.hint, hint)
+  const code = await offline.runCode('import urllib.request as r\nr.urlopen("http://web.islet.test/")')
+  assert.equal(code.hint, hint)
+  assert.equal((await offline.exec.run(`${tries.curl}; true`)).hint, undefined, 'it succeeded')
+  assert.equal((await offline.exec.run('ls /nowhere')).hint, undefined, 'it failed for another reason')
+  const named = await refused(online, 'curl -sS -m 20 http://nosuch.example/')
+  assert.equal(named.hint, undefined, 'it has a network')
+  const to = { url: suite.server.url, env: { ISLET_API_KEY: suite.server.key } }
+  const said = await islet(['exec', offline.id, '--', 'curl', '-sS', 'http://web.islet.test/'], to)
+  assert.equal(said.exitCode, 6)
+  assert.match(said.stderr, /Could not resolve host[^\n]*\nhint: This sandbox has no network/)
+  const coded = await islet(['code', offline.id, '-l', 'sh'], { ...to, stdin: tries.curl })
+  assert.match(coded.stderr, /\nhint: This sandbox has no network/)
 })
 
 test('with one, it reaches the internet under an address of the machine', async () => {

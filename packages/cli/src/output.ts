@@ -42,6 +42,11 @@ export function say(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
+/** What to do about something, after all else. */
+export function sayHint(hint: string): void {
+  say(`${paint('dim', 'hint:', process.stderr)} ${hint}`)
+}
+
 export type Colour = Parameters<typeof styleText>[0]
 
 export function paint(colour: Colour, text: string, stream: NodeJS.WriteStream = process.stdout): string {
@@ -55,7 +60,7 @@ export function reportFailure(error: unknown, { json }: { json: boolean }): void
     return
   }
   say(`${paint('red', 'islet:', process.stderr)} ${message}`)
-  say(`${paint('dim', 'hint:', process.stderr)} ${hint}`)
+  sayHint(hint)
 }
 
 function describe(error: unknown): { code: string; message: string; hint: string } {

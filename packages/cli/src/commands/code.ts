@@ -8,7 +8,7 @@ import { findSandbox } from '../args/sandbox.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
 import { CliError, UsageError } from '../errors.ts'
-import { printJson, say, writeAll } from '../output.ts'
+import { printJson, say, sayHint, writeAll } from '../output.ts'
 import { CAPTURE, readable } from '../stdio/capture.ts'
 import { hasPipedStdin, readStdin } from '../stdio/pipe.ts'
 import { Signals } from '../stdio/signals.ts'
@@ -82,6 +82,7 @@ async function action(text: string, file: string | undefined, flags: CodeFlags):
   await writeAll(process.stdout, Buffer.from(result.stdout, 'base64'))
   await writeAll(process.stderr, Buffer.from(result.stderr, 'base64'))
   if (result.truncated) say('islet: more was printed than is shown.')
+  if (result.hint) sayHint(result.hint)
 }
 
 async function read(file: string | undefined): Promise<string> {

@@ -1,6 +1,6 @@
 // A command in a sandbox with our stdin, stdout and stderr.
 import type { AttachOptions, ExecSession } from '@islet/sdk'
-import { onBrokenPipe, say, writeAll } from '../output.ts'
+import { onBrokenPipe, say, sayHint, writeAll } from '../output.ts'
 import type { Signals } from './signals.ts'
 
 export const hasPipedStdin = (): boolean => !process.stdin.isTTY
@@ -25,7 +25,11 @@ export async function followPiped(
   })
   if (options.stdin) sendStdin(session).catch(() => {}) // the session's end says what happened
   try {
-    return await Promise.race([session.done, broken])
+    const exitCode = await Promise.race([session.done, broken])
+    // One whose reader is gone is still running, or has nobody to tell.
+    const result = await Promise.race([session.result, undefined])
+    if (result?.hint) sayHint(result.hint)
+    return exitCode
   } finally {
     session.close()
     process.stdin.pause()

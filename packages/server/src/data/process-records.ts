@@ -43,12 +43,13 @@ export class ProcessRecords {
 
   /** Of one that is lost: why. Resolves when it is kept. */
   ended(record: ProcessRecord, reason: string): Promise<void> {
-    const { id, sandboxId, result } = record
+    const { id, sandboxId } = record
+    const { hint: _hint, ...result } = record.result ?? {}
     return this.#db.later(() => {
       // With its sandbox all that was known of it is gone.
       if (!this.table.ended(id, record)) return
-      if (!result) return this.#events.add(sandboxId, 'process.lost', { id, reason })
-      if (result.oom) this.#events.add(sandboxId, 'oom', { processId: id })
+      if (!record.result) return this.#events.add(sandboxId, 'process.lost', { id, reason })
+      if (record.result.oom) this.#events.add(sandboxId, 'oom', { processId: id })
       this.#events.add(sandboxId, 'process.exited', { id, ...result })
     })
   }
