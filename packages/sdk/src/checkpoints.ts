@@ -11,7 +11,7 @@ import {
 import type { Client } from './client.ts'
 import { COPY, createOnce, ONCE, type OnceOptions } from './create-once.ts'
 import { errorFromBody } from './errors.ts'
-import { ABORTABLE, guard } from './options.ts'
+import { ABORTABLE, guard, type Names, orText } from './options.ts'
 import { Patches } from './patches.ts'
 import { Sandbox } from './sandbox.ts'
 
@@ -146,9 +146,12 @@ function checked(id: string): string {
   })
 }
 
+const LIST: Names<ListCheckpointsOptions> = { name: 1, sandbox: 1, limit: 1, cursor: 1, signal: 1 }
+
 guard(Checkpoints.prototype, 'islet.checkpoints', {
   get: [null, ABORTABLE],
-  list: [null, ABORTABLE],
+  list: [orText(LIST), ABORTABLE],
+  all: [LIST],
   createSandbox: [null, { ...COPY, ...ONCE }],
   delete: [null, ABORTABLE],
 })

@@ -1,7 +1,7 @@
 import { type CodeResult, IsletError, type LanguageName } from '@islet/contract'
 import type { Client } from './client.ts'
 import type { CommandOptions } from './exec.ts'
-import { type Names, refuseUnknown } from './options.ts'
+import type { Names } from './options.ts'
 
 export interface RunCodeOptions extends CommandOptions {
   /** Default: found out from the code. */
@@ -25,7 +25,6 @@ export async function runCode(
       hint: 'Put the language and all others into one object.',
     })
   const given = typeof language === 'object' ? language : options
-  refuseUnknown('sandbox.runCode', given, RUN_CODE)
   const { signal, ...rest } = { ...given, ...(typeof language === 'string' && { language }) }
   return client.call('runCode', { params: { id: sandboxId }, body: { code, ...rest }, signal })
 }
@@ -37,5 +36,6 @@ export const RUN_CODE: Names<RunCodeOptions> = {
   timeout: 1,
   signal: 1,
   language: 1,
+  encoding: 1,
   maxOutputBytes: 1,
 }

@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
-import { hasCode, Islet, type IsletError, type Sandbox } from './index.ts'
+import { hasCode, Islet, type IsletError, Sandbox, type SandboxInfo } from './index.ts'
 
-/** Methods that take no options, and classes that are not public. */
-const WITHOUT_OPTIONS = new Set(
-  `Client Session ProcessSession Channel Life Previews SandboxCheckpoints Credential Handlers OutputCursor Islet.events
-  ExecSession.sendStdin ExecSession.closeStdin ExecSession.close PtySession.send PtySession.resize PtySession.detach
-  PtySession.close TerminalInstance.isRunning TerminalInstance.write TerminalInstance.resize TerminalInstance.on
-  TerminalInstance.off TerminalInstance.disconnect TerminalInstance.destroy TerminalInstance.open SignalService.getStatus
-  SignalService.getChannel SignalService.isActive SignalService.on SignalService.off SignalService.close
-  SignalService.open FileWatcher.open FileWatcher.getId FileWatcher.getPath FileWatcher.getStatus FileWatcher.getChannel
-  FileWatcher.isIncludingContent FileWatcher.getIgnoredPatterns FileWatcher.isActive FileWatcher.on FileWatcher.off
-  FileWatcher.close FileWatcher.destroy`.split(/\s+/),
+/** Classes that are not public, and what those that are use among themselves. */
+const INTERNAL = new Set(
+  'Client Session ProcessSession Channel Life Previews SandboxCheckpoints TerminalInstance.open'.split(' '),
 )
+/** As methods name their options. */
+const TAKES_OPTIONS = /^[^{]*\boptions\b/
 const MOST_PARAMETERS = 4
 
 interface Member {
@@ -30,7 +25,7 @@ async function publicMethods(): Promise<Member[]> {
     for (const [name, value] of Object.entries(module)) {
       if (typeof value !== 'function' || !/^class\b/.test(String(value)) || seen.has(value)) continue
       seen.add(value)
-      if (WITHOUT_OPTIONS.has(name) || value.prototype instanceof Error) continue
+      if (INTERNAL.has(name) || value.prototype instanceof Error) continue
       found.push(...methodsOf(name, value), ...methodsOf(name, value.prototype))
     }
   }
@@ -39,17 +34,26 @@ async function publicMethods(): Promise<Member[]> {
 
 function methodsOf(owner: string, target: object): Member[] {
   const properties = Object.entries(Object.getOwnPropertyDescriptors(target))
-  return properties
-    .filter(([key, { value }]) => typeof value === 'function' && key !== 'constructor' && key !== 'prototype')
-    .filter(([key]) => !WITHOUT_OPTIONS.has(`${owner}.${key}`))
-    .map(([key, { value }]) => ({
-      name: `${owner}.${key}`,
-      // Options are looked at before anything else: no sandbox is needed.
-      call: async (...args) => {
-        const result = value.apply({}, args)
-        return Symbol.asyncIterator in Object(result) ? result.next() : result
-      },
-    }))
+  return (
+    properties
+      .filter(
+        ([key, { value }]) => typeof value === 'function' && key !== 'constructor' && key !== 'prototype',
+      )
+      .filter(([key]) => !INTERNAL.has(`${owner}.${key}`))
+      // A method that is guarded hides its parameters; another one must not have any for options.
+      .filter(
+        ([, { value }]) =>
+          /^function \(\s*\.\.\.args/.test(String(value)) || TAKES_OPTIONS.test(String(value)),
+      )
+      .map(([key, { value }]) => ({
+        name: `${owner}.${key}`,
+        // Options are looked at before anything else: no sandbox is needed.
+        call: async (...args) => {
+          const result = value.apply({}, args)
+          return Symbol.asyncIterator in Object(result) ? result.next() : result
+        },
+      }))
+  )
 }
 
 const refusal = async (call: Promise<unknown>): Promise<IsletError | undefined> => {
@@ -80,13 +84,15 @@ test('a client, the runtimes and a third argument of runCode are looked at too',
   assert.throws(() => new Islet({ apikey: 'x' } as object), /Islet does not know the option apikey/)
   const islet = new Islet({ url: 'http://127.0.0.1:9' })
   assert.ok(await refusal(islet.runtimes.list({ nonsense: 1 } as object)))
-  const { runCode } = await import('./code.ts')
-  const run = (...args: unknown[]) => refusal(runCode(...(args as Parameters<typeof runCode>)))
-  const client = {} // never reached
-  const unknown = await run(client, 'sbx', 'code', { onStdout() {} })
+  const { runCode } = Sandbox.prototype
+  const run = (...args: unknown[]) =>
+    refusal(runCode.apply({} as Sandbox, args as Parameters<typeof runCode>))
+  const unknown = await run('code', { onStdout() {} })
   assert.match(unknown?.message ?? '', /sandbox\.runCode does not know the option onStdout/)
-  assert.ok(await run(client, 'sbx', 'code', 'python', { onStdout() {} }))
-  assert.match((await run(client, 'sbx', 'code', { language: 'js' }, {}))?.message ?? '', /options once/)
+  assert.ok(await run('code', 'python', { onStdout() {} }))
+  const client = new Sandbox({} as ConstructorParameters<typeof Sandbox>[0], { id: 'sbx' } as SandboxInfo)
+  const twice = await refusal(client.runCode('code', { language: 'js' }, {}))
+  assert.match(twice?.message ?? '', /options once/)
 })
 
 test('an option that is undefined was not given, and options that are none are refused', async () => {

@@ -28,16 +28,24 @@ type HasOptions<Method> = Method extends (...args: infer Args) => unknown
     : true
   : false
 type Slots<Method> = Method extends (...args: infer Args) => unknown
-  ? { readonly [Index in keyof Args]-?: Slot<NonNullable<Args[Index]>> }
+  ? readonly [...Mapped<Required<Args>>, ...OfOverloads]
   : never
+type Mapped<Args extends unknown[]> = { [Index in keyof Args]: Slot<NonNullable<Args[Index]>> }
+/** Of several signatures types see the last one. */
+type OfOverloads = (AnyNames | null)[]
 type Slot<Value> = [WithSignal<Value>] extends [never]
   ? Readonly<Record<string, 1>> | null
-  : [Extract<Value, string>] extends [never]
-    ? Names<WithSignal<Value>>
-    : null // an option by itself, or all of them: the method looks
+  : Names<WithSignal<Value>>
 
 type Method = (this: unknown, ...args: unknown[]) => unknown
 type AnyNames = Readonly<Record<string, 1>>
+
+const TEXT = Symbol('text')
+
+/** For a parameter that is options or text. */
+export function orText<OfOptions extends object>(names: OfOptions): OfOptions {
+  return Object.assign({ [TEXT]: true }, names)
+}
 
 /** Wraps the listed methods of a prototype, or of a class for its static ones. `name` is what errors call it. */
 export function guard<Target extends object>(target: Target, name: string, checks: Checks<Target>): void {
@@ -60,6 +68,7 @@ export function guard<Target extends object>(target: Target, name: string, check
 
 function check(called: string, arg: unknown, names: AnyNames | null | undefined): void {
   if (arg === undefined || names === null) return
+  if (typeof arg === 'string' && names && TEXT in names) return
   if (names) refuseUnknown(called, arg, names)
   else throw new IsletError('bad_request', `${called} was called with more arguments than it takes.`)
 }

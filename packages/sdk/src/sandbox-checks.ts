@@ -2,7 +2,7 @@
 import { RUN_CODE } from './code.ts'
 import { COPY, CREATE, LIST, ONCE } from './create-once.ts'
 import { COMMAND } from './exec.ts'
-import { ABORTABLE, type Checks } from './options.ts'
+import { ABORTABLE, type Checks, orText } from './options.ts'
 import type { Sandbox } from './sandbox.ts'
 import { CLIENT } from './settings.ts'
 import { SNAPSHOT } from './snapshots.ts'
@@ -45,5 +45,5 @@ export const CHECKS: Checks<Sandbox> = {
   createSnapshot: [SNAPSHOT],
   fork: [{ ...COPY, count: 1, signal: 1 }],
   runCommand: [null, { ...COMMAND, background: 1 }],
-  runCode: [null, null, RUN_CODE],
+  runCode: [null, orText(RUN_CODE), RUN_CODE],
 }

@@ -85,12 +85,9 @@ const resultFields = {
   timedOut: z.boolean(),
   oom: z.boolean().meta({ description: 'The memory limit of the sandbox killed something while this ran.' }),
   durationMs: z.number(),
-  hint: z
-    .string()
-    .optional()
-    .meta({
-      description: 'Why it may have failed, where its output shows that: the sandbox has no network.',
-    }),
+  hint: z.string().optional().meta({
+    description: 'Why it may have failed, where its output shows that: the sandbox has no network.',
+  }),
 }
 export const autoResumed = z
   .boolean()
