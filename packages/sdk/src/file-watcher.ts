@@ -4,6 +4,7 @@ import { Channel } from './channel.ts'
 import type { Client } from './client.ts'
 import { hasCode } from './errors.ts'
 import { Handlers } from './handlers.ts'
+import { ABORTABLE, guard } from './options.ts'
 
 /** What is held until there is a handler for it. */
 const HELD_EVENTS = 10_000
@@ -138,3 +139,5 @@ class Held {
     this.#characters = 0
   }
 }
+
+guard(FileWatcher.prototype, 'watcher', { destroy: [ABORTABLE] })

@@ -5,7 +5,9 @@ import { hasCode, Islet, type IsletError, Sandbox, type SandboxInfo } from './in
 
 /** Classes that are not public, and what those that are use among themselves. */
 const INTERNAL = new Set(
-  'Client Session ProcessSession Channel Life Previews SandboxCheckpoints TerminalInstance.open'.split(' '),
+  'Client Session ProcessSession Channel Life Previews SandboxCheckpoints OutputCursor TerminalInstance.open'.split(
+    ' ',
+  ),
 )
 /** As methods name their options. */
 const TAKES_OPTIONS = /^[^{]*\boptions\b/

@@ -1,5 +1,7 @@
 // A command that failed because its sandbox has no network mostly says so, in words that few users connect with that.
+import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { OutputLog } from './output-log.ts'
+import type { ProcessResult } from './tracked.ts'
 
 export const NETWORK_HINT = 'This sandbox has no network; create it with network or run islet network on'
 
@@ -20,7 +22,18 @@ const SAYINGS: readonly RegExp[] = [
   /\bUnknownHostException\b/, // Java
 ]
 
-/** For the output of a command that failed in a sandbox without a network. */
+/** The result of a command. Of one that succeeded, or has a network, the output is not looked at. */
+export function withHint(
+  result: ProcessResult,
+  { network, isolation }: Pick<SandboxRecord, 'network' | 'isolation'>,
+  log: Pick<OutputLog, 'end' | 'read'>,
+): ProcessResult {
+  // Without a wall there is the network of the machine.
+  if (result.exitCode === 0 || network.enabled || isolation === 'none') return result
+  const hint = networkHint(log)
+  return hint === undefined ? result : { ...result, hint }
+}
+
 export function networkHint(log: Pick<OutputLog, 'end' | 'read'>): string | undefined {
   if (log.end === 0) return undefined
   const end: Buffer[] = []

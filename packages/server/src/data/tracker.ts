@@ -10,13 +10,13 @@ import type { Db } from '../db/db.ts'
 import type { ProcessRecord, ProcessTable } from '../db/processes.ts'
 import type { GuestProcess, SpawnSpec } from '../guest/guest.ts'
 import type { Log } from '../log.ts'
-import { networkHint } from './network-hint.ts'
+import { withHint } from './network-hint.ts'
 import { OutputLog } from './output-log.ts'
 import { Pace } from './pace.ts'
 import { ProcessRecords } from './process-records.ts'
 import { placeOf, toSpawn } from './spawn.ts'
 import { leaveAlone } from './strangers.ts'
-import { type ProcessResult, TrackedProcess, toResult } from './tracked.ts'
+import { TrackedProcess, toResult } from './tracked.ts'
 
 /** Ended processes remembered in each sandbox; the oldest go first. */
 const KEEP_ENDED = 1000
@@ -326,7 +326,7 @@ export class ProcessTracker implements SandboxObserver {
       async (exit) => {
         // Any failure may have been the memory limit's doing; a success was not.
         const oom = (exit.code !== 0 || exit.signal !== 0) && (await this.#sawOom(sandbox))
-        const result = this.#withHint(tracked, toResult(exit, oom))
+        const result = withHint(toResult(exit, oom), sandbox.record, tracked.log)
         // The guest remembers it until its end is kept here.
         if (await this.#end(tracked, 'exited', result)) process.forget()
       },
@@ -365,15 +365,6 @@ export class ProcessTracker implements SandboxObserver {
       }
     }
     return false
-  }
-
-  /** A command that succeeded, or has a network, is not looked at. */
-  #withHint({ record, log }: TrackedProcess, result: ProcessResult): ProcessResult {
-    if (result.exitCode === 0) return result
-    const { network, isolation } = this.#options.sandboxes.record(record.sandboxId)
-    // Without a wall there is the network of the machine.
-    const hint = network.enabled || isolation === 'none' ? undefined : networkHint(log)
-    return hint === undefined ? result : { ...result, hint }
   }
 
   async #sawOom({ machine }: RunningSandbox): Promise<boolean> {
