@@ -1,10 +1,10 @@
-// What a machine gets: the unit of systemd. No test here may touch the service manager of the machine it runs on.
+// What a machine gets: the unit of systemd, completions. No test here may change the machine it runs on.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { renderUnit, settingsOf } from '../src/systemd/unit.ts'
 import { BIN, islet } from './islet.ts'
@@ -76,6 +76,48 @@ test('without systemd install says so, and what to do instead', {
       return true
     },
   )
+})
+
+describe('completion install', () => {
+  const home = mkdtempSync(join(tmpdir(), 'islet-home-'))
+  after(() => rmSync(home, { recursive: true }))
+  /** Root would install it for the whole machine: it looks like another user to itself. */
+  const wrapper = isRoot ? ['unshare', '--user', '--map-user=1000'] : []
+  const asUser = (words: string[], env: Record<string, string> = {}) =>
+    islet(['completion', ...words], { env: { HOME: home, SHELL: '/bin/bash', ...env }, wrapper })
+
+  test('writes where the shell of $SHELL looks, once, and removes it', async () => {
+    const path = join(home, '.local/share/bash-completion/completions/islet')
+    const first = JSON.parse((await asUser(['install', '--json'])).stdout)
+    assert.deepEqual(first, { shell: 'bash', path, changed: true })
+    assert.equal(JSON.parse((await asUser(['install', '--json'])).stdout).changed, false)
+    // As bash-completion does when islet is completed for the first time.
+    const script = `islet() { '${process.execPath}' '${BIN}' "$@"; }
+      source '${path}'; COMP_WORDS=(islet sna); COMP_CWORD=1; _islet; echo "\${COMPREPLY[@]}"`
+    assert.equal((await run('bash', ['-c', script])).stdout, 'snapshot\n')
+    assert.match((await asUser(['uninstall'])).stderr, /^Removed .*completions\/islet\.$/m)
+    assert.equal(existsSync(path), false)
+    assert.match((await asUser(['uninstall'])).stderr, /^There is no /)
+  })
+
+  test('knows the places of zsh and fish, and says what zsh needs', async () => {
+    const zsh = await asUser(['install', 'zsh'])
+    assert.match(zsh.stderr, /Wrote .*zsh\/site-functions\/_islet\.\n.*fpath=\(.*site-functions \$fpath\)/)
+    const config = join(home, 'config')
+    const fish = await asUser(['install', '--json'], { SHELL: '/usr/bin/fish', XDG_CONFIG_HOME: config })
+    assert.equal(JSON.parse(fish.stdout).path, join(config, 'fish/completions/islet.fish'))
+    for (const [shell, path] of [
+      ['zsh', join(home, '.local/share/zsh/site-functions/_islet')],
+      ['fish', join(config, 'fish/completions/islet.fish')],
+    ] as const)
+      if (!lacks(shell)) await run(shell, ['-n', path])
+  })
+
+  test('of a shell that it does not know it says which ones there are', async () => {
+    const { exitCode, stderr } = await asUser(['install'], { SHELL: '/bin/ksh' })
+    assert.equal(exitCode, 2)
+    assert.match(stderr, /no completion for ksh.*\n.*bash, zsh, fish/)
+  })
 })
 
 function lacks(program: string): string | false {

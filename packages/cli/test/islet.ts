@@ -19,6 +19,8 @@ export interface RunOptions {
   stdin?: string
   env?: Record<string, string>
   cwd?: string
+  /** A program, with its arguments, that runs the command. */
+  wrapper?: readonly string[]
   /** In a terminal of its own, which `stdin` is typed into. It has one screen: all output is in `stdout`. */
   terminal?: true
   /** Kills it, so that it can clean up nothing. */
@@ -39,7 +41,7 @@ export async function islet(words: readonly string[], options: RunOptions = {}):
   try {
     const [program, ...args] = options.terminal
       ? ['script', '-qefc', [process.execPath, BIN, ...words].map(quote).join(' '), '/dev/null']
-      : [process.execPath, BIN, ...words]
+      : [...(options.wrapper ?? []), process.execPath, BIN, ...words]
     const child = spawn(program!, args, {
       env,
       cwd: options.cwd ?? home,

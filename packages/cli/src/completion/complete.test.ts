@@ -31,7 +31,8 @@ test('commands and their subcommands are completed', async () => {
 test('options and their choices are completed', async () => {
   assert.deepEqual(await suggest('ls', '--st'), ['--status'])
   assert.deepEqual(await suggest('ls', '--status', 'ru'), ['running'])
-  assert.deepEqual(await suggest('completion', ''), ['bash', 'zsh', 'fish'])
+  assert.deepEqual(await suggest('completion', ''), ['bash', 'zsh', 'fish', 'install', 'uninstall'])
+  assert.deepEqual(await suggest('completion', 'install', 'z'), ['zsh'])
 })
 
 test('values of options that the server knows are completed, in the ways that shells split them', async () => {

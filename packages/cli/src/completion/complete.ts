@@ -55,8 +55,11 @@ async function candidates(
   if (typed.startsWith('-')) {
     return entry.options.flatMap(({ flags, summary }) => flags.slice(-1).map((text) => ({ text, summary })))
   }
-  if (entry.commands.length > 0) return entry.commands.map(({ name, summary }) => ({ text: name, summary }))
   const given = operands(entry, rest)
+  const commands = entry.commands.map(({ name, summary }) => ({ text: name, summary }))
+  if (commands.length > 0 && entry.arguments.length === 0) return commands
+  if (commands.length > 0 && given.length === 0)
+    return [...((await ofKind(entry.arguments[0], given, names)) ?? []), ...commands]
   return ofKind(entry.arguments[Math.min(given.length, entry.arguments.length - 1)], given, names)
 }
 

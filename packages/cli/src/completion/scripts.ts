@@ -1,7 +1,7 @@
 // The three scripts hand the typed words to `islet __complete`, which prints one suggestion per line (a tab before its
 // summary), or the single line `:files` when the shell should offer files.
 
-const BASH = `# islet completion bash > /etc/bash_completion.d/islet
+const BASH = `# islet completion install bash
 _islet() {
   local IFS=$'\\n' words out
   words=("\${COMP_WORDS[@]:1:COMP_CWORD}")
@@ -13,7 +13,7 @@ complete -F _islet islet
 `
 
 const ZSH = `#compdef islet
-# islet completion zsh > "\${fpath[1]}/_islet"
+# islet completion install zsh
 _islet() {
   local -a lines described
   local line
@@ -27,7 +27,7 @@ _islet() {
 if [[ "$funcstack[1]" == _islet ]]; then _islet "$@"; else compdef _islet islet; fi
 `
 
-const FISH = `# islet completion fish > ~/.config/fish/completions/islet.fish
+const FISH = `# islet completion install fish
 function __islet_complete
   set -l words (commandline -opc) (commandline -ct)
   set -l out (islet __complete -- $words[2..-1] 2>/dev/null)
