@@ -22,11 +22,28 @@ struct copying {
   struct tree_copying how;
   struct hardlinks links;
   struct tree_failure *failure;
+  const char *from;  /* at the top */
   char to[PATH_MAX]; /* of what is being made */
   size_t root;       /* how long `to` is at the top */
+  bool at_target;    /* what failed was done to the target, not to the source */
 };
 
 static int copy_entry(struct copying *copying, int from, const char *from_name, int to, const char *to_name);
+
+/* A failure of what was done to the target. */
+static int of_target(struct copying *copying, int err) {
+  copying->at_target = err != 0;
+  return err;
+}
+
+/* Keeps the failure with the path that it was about. */
+static void fail(struct copying *copying, int err) {
+  char path[2 * PATH_MAX];
+  if (copying->at_target) path_blamed(err, copying->to, path);
+  else snprintf(path, sizeof path, "%s%s", copying->from, copying->to + copying->root);
+  path[PATH_MAX - 1] = 0;
+  tree_fail(copying->failure, err, "copy", path);
+}
 
 /* By hand, where the kernel cannot copy between these two files. */
 static int copy_bytes(int from, int to, off_t at, off_t end) {
@@ -96,8 +113,8 @@ static int copy_file(struct copying *copying, int from_dir, const char *from_nam
   int from = openat(from_dir, from_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (from < 0) return errno;
   int to = openat(to_dir, to_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  int err = to < 0 ? errno : copy_content(from, to, st->st_size);
-  if (err == 0) err = tree_restore(to, -1, NULL, st);
+  int err = to < 0 ? of_target(copying, errno) : copy_content(from, to, st->st_size);
+  if (err == 0) err = of_target(copying, tree_restore(to, -1, NULL, st));
   close(from);
   if (to >= 0) close(to);
   if (to >= 0 && err != 0) unlinkat(to_dir, to_name, 0);
@@ -108,11 +125,14 @@ static int copy_file(struct copying *copying, int from_dir, const char *from_nam
 static int copy_directory(struct copying *copying, int from_dir, const char *from_name, int to_dir, const char *to_name,
                           const struct stat *st) {
   if (!copying->how.recursive) return EISDIR;
-  if (mkdirat(to_dir, to_name, 0700) < 0 && !(errno == EEXIST && copying->how.overwrite)) return errno;
+  if (mkdirat(to_dir, to_name, 0700) < 0 && !(errno == EEXIST && copying->how.overwrite))
+    return of_target(copying, errno);
   int from = openat(from_dir, from_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  int to = openat(to_dir, to_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  DIR *dir = from < 0 || to < 0 ? NULL : fdopendir(from);
-  int err = dir == NULL ? errno : 0;
+  int err = from < 0 ? errno : 0;
+  int to = err != 0 ? -1 : openat(to_dir, to_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (err == 0 && to < 0) err = of_target(copying, errno);
+  DIR *dir = err != 0 ? NULL : fdopendir(from);
+  if (err == 0 && dir == NULL) err = errno;
   size_t length = strlen(copying->to);
   struct dirent *entry;
   while (dir != NULL && copying->failure->err == 0 && (entry = readdir(dir)) != NULL) {
@@ -125,23 +145,23 @@ static int copy_directory(struct copying *copying, int from_dir, const char *fro
     strcpy(copying->to + length + 1, entry->d_name);
     bool skipped = copy_skips(copying->how.skip, copying->to + copying->root + 1);
     int failed = skipped ? 0 : copy_entry(copying, from, entry->d_name, to, entry->d_name);
-    if (failed != 0) tree_fail(copying->failure, failed, "copy", copying->to);
+    if (failed != 0) fail(copying, failed);
     copying->to[length] = 0;
   }
-  if (err == 0 && copying->failure->err == 0) err = tree_restore(to, -1, NULL, st);
+  if (err == 0 && copying->failure->err == 0) err = of_target(copying, tree_restore(to, -1, NULL, st));
   if (dir != NULL) closedir(dir);
   else if (from >= 0) close(from);
   if (to >= 0) close(to);
   return err;
 }
 
-static int copy_symlink(int from_dir, const char *from_name, int to_dir, const char *to_name, const struct stat *st) {
+static int copy_symlink(struct copying *copying, int from_dir, const char *from_name, int to_dir, const char *to_name, const struct stat *st) {
   char target[PATH_MAX];
   ssize_t n = readlinkat(from_dir, from_name, target, sizeof target - 1);
   if (n < 0) return errno;
   target[n] = 0;
-  if (symlinkat(target, to_dir, to_name) < 0) return errno;
-  return tree_restore(-1, to_dir, to_name, st);
+  if (symlinkat(target, to_dir, to_name) < 0) return of_target(copying, errno);
+  return of_target(copying, tree_restore(-1, to_dir, to_name, st));
 }
 
 static int copy_entry(struct copying *copying, int from, const char *from_name, int to, const char *to_name) {
@@ -154,17 +174,17 @@ static int copy_entry(struct copying *copying, int from, const char *from_name, 
   bool exists = fstatat(to, to_name, &old, AT_SYMLINK_NOFOLLOW) == 0;
   if (exists) {
     if (st.st_dev == old.st_dev && st.st_ino == old.st_ino) return EINVAL;
-    if (!copying->how.overwrite) return EEXIST;
-    if (S_ISDIR(old.st_mode) && !S_ISDIR(st.st_mode)) return EISDIR;
-    if (!S_ISDIR(old.st_mode) && S_ISDIR(st.st_mode)) return ENOTDIR;
-    if (!S_ISDIR(old.st_mode) && unlinkat(to, to_name, 0) < 0) return errno;
+    if (!copying->how.overwrite) return of_target(copying, EEXIST);
+    if (S_ISDIR(old.st_mode) && !S_ISDIR(st.st_mode)) return of_target(copying, EISDIR);
+    if (!S_ISDIR(old.st_mode) && S_ISDIR(st.st_mode)) return of_target(copying, ENOTDIR);
+    if (!S_ISDIR(old.st_mode) && unlinkat(to, to_name, 0) < 0) return of_target(copying, errno);
   }
   if (S_ISDIR(st.st_mode)) return copy_directory(copying, from, from_name, to, to_name, &st);
   if (S_ISREG(st.st_mode)) return copy_file(copying, from, from_name, to, to_name, &st);
-  if (S_ISLNK(st.st_mode)) return copy_symlink(from, from_name, to, to_name, &st);
+  if (S_ISLNK(st.st_mode)) return copy_symlink(copying, from, from_name, to, to_name, &st);
   if (S_ISSOCK(st.st_mode)) return 0; /* means nothing without its listener */
-  if (mknodat(to, to_name, st.st_mode, st.st_rdev) < 0) return errno;
-  return tree_restore(-1, to, to_name, &st);
+  if (mknodat(to, to_name, st.st_mode, st.st_rdev) < 0) return of_target(copying, errno);
+  return of_target(copying, tree_restore(-1, to, to_name, &st));
 }
 
 /* Going up from `fd`, is there the directory `st`? */
@@ -188,7 +208,7 @@ void tree_copy(const char *from, const char *to, const struct tree_copying *how,
   static struct copying copying;
   char from_dir_path[FIELDS_PATH_SIZE], from_name[256], to_dir_path[FIELDS_PATH_SIZE], to_name[256];
   struct stat st;
-  copying = (struct copying){.how = *how, .failure = failure};
+  copying = (struct copying){.how = *how, .failure = failure, .from = from};
   strncpy(copying.to, to, sizeof copying.to - 1);
   copying.root = strlen(copying.to);
   if (path_split(from, from_dir_path, from_name) != 0 || path_split(to, to_dir_path, to_name) != 0) {
@@ -201,10 +221,10 @@ void tree_copy(const char *from, const char *to, const struct tree_copying *how,
     return;
   }
   int to_dir = open(to_dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  int err = to_dir < 0 ? errno : 0;
+  int err = to_dir < 0 ? of_target(&copying, errno) : 0;
   if (err == 0 && S_ISDIR(st.st_mode) && lies_within(to_dir, &st)) err = EINVAL;
   if (err == 0) err = copy_entry(&copying, from_dir, from_name, to_dir, to_name);
-  if (err != 0) tree_fail(failure, err, "copy", to_dir < 0 || err == EEXIST ? to : from);
+  if (err != 0) fail(&copying, err);
   if (to_dir >= 0) close(to_dir);
   close(from_dir);
   hardlinks_free(&copying.links);
@@ -223,7 +243,7 @@ static void job(uint32_t stream, const void *arg) {
   const struct tree_copying how = {copy->recursive, copy->overwrite, copy->owned ? &copy->owner : NULL, &copy->skip};
   tree_copy(copy->from, copy->to, &how, &failure);
   if (copy->move && failure.err == 0) tree_remove(copy->from, &failure);
-  if (failure.err != 0) reply_errno(stream, failure.stage, failure.err, failure.path);
+  if (failure.err != 0) reply_errno_at(stream, failure.stage, failure.err, failure.path);
   else reply_path(stream, copy->to);
 }
 
@@ -242,6 +262,24 @@ void request_copy(const struct wire_frame *req) {
   copy_skip_free(&copy.skip);
 }
 
+/* May names be changed in the directory that holds the path? */
+static bool may_change(const char *path) {
+  char dir[FIELDS_PATH_SIZE], name[256];
+  return path_split(path, dir, name) == 0 && faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+/* A rename does not tell which of its two paths it failed at. */
+static void blame_rename(uint32_t stream, int err, const struct copy_job *copy) {
+  char path[FIELDS_PATH_SIZE];
+  struct stat st;
+  bool denied = err == EACCES || err == EPERM || err == EROFS;
+  bool at_target = err == EEXIST || err == ENOTEMPTY || err == EISDIR || err == ENOENT || err == ENOTDIR || denied;
+  if (lstat(copy->from, &st) < 0 || (denied && (!may_change(copy->from) || may_change(copy->to)))) at_target = false;
+  if (at_target) path_blamed(err, copy->to, path);
+  else strcpy(path, copy->from);
+  reply_errno_at(stream, "rename", err, path);
+}
+
 void request_move(const struct wire_frame *req) {
   struct copy_job copy = {.recursive = true, .move = true};
   uint32_t overwrite = 0;
@@ -257,5 +295,5 @@ void request_move(const struct wire_frame *req) {
   }
   if (err == 0) reply_path(req->stream, copy.to);
   else if (err == EXDEV) worker_start(req->stream, job, &copy, false);
-  else reply_errno(req->stream, "rename", err, copy.from);
+  else blame_rename(req->stream, err, &copy);
 }

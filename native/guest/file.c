@@ -25,6 +25,13 @@ void request_stat(const struct wire_frame *req) {
   else reply_entry(MSG_OK, req->stream, path, &st, NULL);
 }
 
+/* ERROR for what could not be made at the path. */
+static void blame(uint32_t stream, const char *stage, int err, const char *path) {
+  char blamed[FIELDS_PATH_SIZE];
+  path_blamed(err, path, blamed);
+  reply_errno_at(stream, stage, err, blamed);
+}
+
 void request_mkdir(const struct wire_frame *req) {
   char path[FIELDS_PATH_SIZE] = "", owner[FIELDS_OWNER_SIZE] = "";
   uint32_t parents = 0, mode = 0755;
@@ -49,7 +56,7 @@ void request_mkdir(const struct wire_frame *req) {
     else if (chmod(path, mode & FILE_MAX_MODE) < 0) err = errno;
     if (err != 0) rmdir(path);
   }
-  if (err != 0) reply_errno(req->stream, "mkdir", err, path);
+  if (err != 0) blame(req->stream, "mkdir", err, path);
   else reply_path(req->stream, path);
 }
 
@@ -79,7 +86,7 @@ void request_symlink(const struct wire_frame *req) {
   const struct fields_want want[] = {FIELDS_PATH(SYMLINK_path, path), FIELDS_STR(SYMLINK_target, target)};
   if (!fields_read(req, want, 2)) return;
   if (target[0] == 0) fields_bad(req, "target is missing");
-  else if (symlink(target, path) < 0) reply_errno(req->stream, "symlink", errno, path);
+  else if (symlink(target, path) < 0) blame(req->stream, "symlink", errno, path);
   else reply_path(req->stream, path);
 }
 

@@ -48,6 +48,13 @@ int path_split(const char *path, char dir[FIELDS_PATH_SIZE], char name[256]) {
   return 0;
 }
 
+void path_blamed(int err, const char *path, char out[FIELDS_PATH_SIZE]) {
+  char name[256];
+  struct stat st;
+  bool missing = err == ENOENT && path_split(path, out, name) == 0 && stat(out, &st) < 0;
+  if (!missing) snprintf(out, FIELDS_PATH_SIZE, "%s", path);
+}
+
 int path_make(const char *path, const struct user_ids *owner) {
   char at[FIELDS_PATH_SIZE];
   struct stat st;

@@ -15,6 +15,8 @@ enum { PATH_TEMP_SIZE = 32 };
 int path_follow(const char *path, char out[FIELDS_PATH_SIZE]);
 /* Splits into the directory and the last name, trailing slashes aside. 0, or EISDIR when there is no last name. */
 int path_split(const char *path, char dir[FIELDS_PATH_SIZE], char name[256]);
+/* What an errno of making something at the path is about: the directory that should hold it if that is missing, else the path. */
+void path_blamed(int err, const char *path, char out[FIELDS_PATH_SIZE]);
 /* Makes the missing directories of the path, itself included, each with mode 0755 and this owner (NULL: the guest's). */
 int path_make(const char *path, const struct user_ids *owner);
 /* A name that collides with nothing: random, hidden. */

@@ -69,22 +69,35 @@ void reply_put_entry(struct wire_out *out, uint8_t tag, const char *path, const 
   wire_end(out, mark);
 }
 
-void reply_failure(uint32_t stream, int kind, int err, const char *stage, const char *message) {
-  uint8_t payload[REPLY_MESSAGE + 256];
+static void send_error(uint32_t stream, int kind, int err, const char *stage, const char *message, const char *path) {
+  uint8_t payload[REPLY_MESSAGE + PATH_MAX + 256];
   struct wire_out out = {payload, 0, sizeof payload, false};
   wire_put_u32(&out, ERROR_kind, (uint32_t)kind);
   wire_put_str(&out, ERROR_errno_name, error_name(err));
   wire_put_str(&out, ERROR_stage, stage);
   wire_put_bytes(&out, ERROR_message, message, strnlen(message, REPLY_MESSAGE));
+  if (path != NULL) wire_put_bytes(&out, ERROR_path, path, strnlen(path, PATH_MAX - 1));
   link_send(MSG_ERROR, stream, payload, out.len);
+}
+
+void reply_failure(uint32_t stream, int kind, int err, const char *stage, const char *message) {
+  send_error(stream, kind, err, stage, message, NULL);
 }
 
 void reply_error(uint32_t stream, int kind, const char *stage, const char *message) {
   reply_failure(stream, kind, 0, stage, message);
 }
 
-void reply_errno(uint32_t stream, const char *stage, int err, const char *what) {
+static void send_errno(uint32_t stream, const char *stage, int err, const char *what, const char *path) {
   char message[REPLY_MESSAGE];
   snprintf(message, sizeof message, "%.900s: %s", what, strerror(err));
-  reply_failure(stream, error_kind(err), err, stage, message);
+  send_error(stream, error_kind(err), err, stage, message, path);
+}
+
+void reply_errno(uint32_t stream, const char *stage, int err, const char *what) {
+  send_errno(stream, stage, err, what, NULL);
+}
+
+void reply_errno_at(uint32_t stream, const char *stage, int err, const char *path) {
+  send_errno(stream, stage, err, path, path);
 }

@@ -19,7 +19,9 @@ void reply_opened(uint32_t stream);
 void reply_error(uint32_t stream, int kind, const char *stage, const char *message);
 /* ERROR for a system call that failed. `what` names its object, usually a path. */
 void reply_errno(uint32_t stream, const char *stage, int err, const char *what);
-/* The same with a kind that the errno alone does not tell. */
+/* The same for a path that is not the request's first: where a copy goes, or what is missing on the way there. */
+void reply_errno_at(uint32_t stream, const char *stage, int err, const char *path);
+/* As reply_errno, with a kind that the errno alone does not tell. */
 void reply_failure(uint32_t stream, int kind, int err, const char *stage, const char *message);
 
 /* Puts an ENTRY record under `tag`. */

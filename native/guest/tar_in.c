@@ -42,6 +42,7 @@ struct directory {
 
 static struct {
   uint32_t stream;
+  const char *path; /* of the root, as asked */
   int root;
   bool owned;
   struct user_ids owner;
@@ -61,7 +62,9 @@ static void refuse(int kind, int err, const char *stage, const char *why) {
 
 static void fail(const char *stage, int err) __attribute__((noreturn));
 static void fail(const char *stage, int err) {
-  reply_errno(archive.stream, stage, err, archive.entry.name);
+  char path[2 * PATH_MAX];
+  snprintf(path, sizeof path, "%s/%s", archive.path, archive.entry.name);
+  reply_errno_at(archive.stream, stage, err, path);
   _exit(0);
 }
 
@@ -262,6 +265,7 @@ static void finish_directories(void) {
 static void job(uint32_t stream, const void *arg) {
   const struct unpack *unpack = arg;
   archive.stream = stream;
+  archive.path = unpack->path;
   if (!path_owner(stream, unpack->owner, &archive.owner, &archive.owned)) return;
   int err = path_make(unpack->path, archive.owned ? &archive.owner : NULL);
   archive.root = err == 0 ? open(unpack->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
+import type { IsletError } from 'islet'
 import { failsWith, say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
 
@@ -91,6 +92,29 @@ test('a move takes a whole tree, and replaces only when told so', async () => {
   await assert.rejects(files.move('to', 'to/inside-itself'))
   await files.move('to', '/dev/shm/other-filesystem')
   assert.equal(await files.exists('/dev/shm/other-filesystem/x'), true)
+})
+
+test('a move, a copy and an overlay that fail name the path that is to blame', async () => {
+  await say(sandbox, 'mkdir -p blame/tree && echo x > blame/file')
+  const { overlay } = files
+  const named = (call: Promise<unknown>, code: string, path: string) =>
+    assert.rejects(call, (error: IsletError) => {
+      assert.deepEqual([error.code, error.details?.path], [code, path], error.message)
+      assert.ok(error.message.includes(`"${path}"`), error.message)
+      return true
+    })
+  const home = '/home/user/blame'
+  for (const verb of ['move', 'copy'] as const) {
+    await named(files[verb]('blame/none', 'blame/to'), 'file_not_found', `${home}/none`)
+    await named(files[verb]('blame/file', 'blame/no/to'), 'file_not_found', `${home}/no`)
+    await named(files[verb]('blame/file', 'blame/file/to'), 'not_a_directory', `${home}/file/to`)
+    await named(files[verb]('blame/file', 'blame/tree'), 'file_exists', `${home}/tree`)
+    await named(files[verb]('blame/file', '/sys/to'), 'access_denied', '/sys/to')
+  }
+  await named(overlay.create({ source: `${home}/none`, target: 'to' }), 'file_not_found', `${home}/none`)
+  const { id } = await overlay.create({ source: `${home}/tree`, target: '/sys/to' })
+  const { copyStatus, copyError } = await overlay.waitForCompletion(id, { initialDelayMs: 50 })
+  assert.deepEqual([copyStatus, copyError?.includes('"/sys/to"')], ['failed', true], copyError)
 })
 
 test('a copy keeps modes, links and content', async () => {

@@ -36,11 +36,14 @@ export class GuestError extends Error {
   kind: string
   errnoName: string
   stage: string
+  /** Undefined: the request's own. */
+  path: string | undefined
   constructor(fields: Fields) {
     super(fields.message)
     this.kind = KINDS.get(fields.kind) ?? String(fields.kind)
     this.errnoName = fields.errnoName
     this.stage = fields.stage
+    this.path = fields.path
   }
 }
 

@@ -19,7 +19,7 @@ import {
 } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { childrenOf, type Fields, Guest, INITIAL_WINDOW, isRoot, until, upload } from './harness.ts'
-import { refused } from './refusal.ts'
+import { refusal, refused } from './refusal.ts'
 
 const MIB = 1024 * 1024
 const needsRoot = { skip: isRoot ? false : 'needs root' }
@@ -241,6 +241,46 @@ describe('copy', () => {
       refused('BAD_REQUEST'),
     )
     assert.equal(existsSync(at('grove', 'sub', 'self')), false)
+  })
+})
+
+describe('a move or copy that fails', () => {
+  test('says which of its two paths it failed at', async () => {
+    mkdirSync(at('two', 'full', 'x'), { recursive: true })
+    mkdirSync(at('two', 'tree', 'sub'), { recursive: true })
+    writeFileSync(at('two', 'file'), 'x')
+    writeFileSync(at('two', 'tree', 'sub', 'x'), 'x')
+    mkdirSync(at('two', 'merged', 'sub', 'x'), { recursive: true })
+    const both = ['MOVE', 'COPY'] as const
+    const cases: [readonly ('MOVE' | 'COPY')[], string, string, string, string][] = [
+      [both, 'none', 'to', 'NOT_FOUND', 'none'],
+      [both, 'none', 'nowhere/to', 'NOT_FOUND', 'none'],
+      [both, 'file', 'nowhere/at/all', 'NOT_FOUND', 'nowhere/at'],
+      [both, 'file/x', 'to', 'NOT_DIRECTORY', 'file/x'],
+      [both, 'file', 'tree/sub/x/to', 'NOT_DIRECTORY', 'tree/sub/x/to'],
+      [both, 'file', 'full', 'IS_DIRECTORY', 'full'],
+      [both, 'tree', 'file', 'NOT_DIRECTORY', 'file'],
+      [['MOVE'], 'tree', 'full', 'NOT_EMPTY', 'full'],
+      [['COPY'], 'tree', 'merged', 'IS_DIRECTORY', 'merged/sub/x'],
+    ]
+    for (const [verbs, from, to, kind, blamed] of cases) {
+      for (const verb of verbs) {
+        const request = { from: at('two', from), to: at('two', to), recursive: 1, overwrite: 1 }
+        const { recursive: _, ...move } = request
+        const error = await refusal(guest.ask(verb, verb === 'COPY' ? request : move))
+        assert.deepEqual([error.kind, error.path], [kind, at('two', blamed)], `${verb} ${from} ${to}`)
+      }
+    }
+    for (const verb of both) {
+      const exists = await refusal(guest.ask(verb, { from: at('two', 'file'), to: at('two', 'full') }))
+      assert.deepEqual([exists.kind, exists.path], ['EXISTS', at('two', 'full')])
+      // Another filesystem, where not even root makes files.
+      const denied = await refusal(guest.ask(verb, { from: at('two', 'file'), to: '/sys/nope' }))
+      assert.deepEqual([denied.kind, denied.path], ['DENIED', '/sys/nope'])
+    }
+    const link = await refusal(guest.ask('SYMLINK', { path: at('two', 'nowhere', 'l'), target: 'x' }))
+    assert.deepEqual([link.kind, link.path], ['NOT_FOUND', at('two', 'nowhere')])
+    assert.equal(readFileSync(at('two', 'file'), 'utf8'), 'x')
   })
 })
 

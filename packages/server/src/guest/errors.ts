@@ -1,7 +1,7 @@
 // What goes wrong on the link, as the errors a caller sees. Text from the guest is untrusted: cut and cleaned.
 import { type ErrorCode, IsletError } from '@islet/contract'
 import { WireError } from '../wire/frames.ts'
-import { ERROR_KIND, type ErrorFields, type ErrorKind } from './messages.gen.ts'
+import { ERROR_KIND, type ErrorFields, type ErrorKind, MAX_PATH } from './messages.gen.ts'
 
 /** The guest did what the protocol forbids. The connection is closed with this reason. */
 export class Violation extends WireError {
@@ -28,7 +28,7 @@ const KIND_NAMES = new Map<number, ErrorKind>(
 const BY_KIND: Record<ErrorKind, (about: About) => [ErrorCode, string]> = {
   BAD_REQUEST: () => ['bad_request', 'The sandbox refused the request as malformed'],
   NOT_FOUND: ({ path }) => ['file_not_found', `There is no ${quote(path, 'such file or directory')}`],
-  EXISTS: ({ path, to = path }) => ['file_exists', `Something exists at ${quote(to, 'that path')} already`],
+  EXISTS: ({ path }) => ['file_exists', `Something exists at ${quote(path, 'that path')} already`],
   NOT_DIRECTORY: ({ path }) => ['not_a_directory', `A part of ${quote(path, 'the path')} is not a directory`],
   IS_DIRECTORY: ({ path }) => ['is_a_directory', `${quote(path, 'The path')} is a directory`],
   NOT_EMPTY: ({ path }) => ['directory_not_empty', `The directory ${quote(path, '')} is not empty`],
@@ -73,7 +73,8 @@ const SAYS_MORE = new Set<ErrorKind>(['BAD_REQUEST', 'LIMIT', 'IO', 'UNSUPPORTED
 
 const TOO_LARGE_HINT = 'Pass large input through stdin or a file instead of arguments or the environment.'
 
-export function guestError(fields: ErrorFields, about: About): IsletError {
+export function guestError(fields: ErrorFields, asked: About): IsletError {
+  const about = { ...asked, ...blamed(fields, asked) }
   const errno = clean(fields.errnoName ?? '', 32)
   const stage = clean(fields.stage ?? '', 32)
   const kind = KIND_NAMES.get(fields.kind ?? 0) ?? 'IO'
@@ -95,6 +96,22 @@ export function guestError(fields: ErrorFields, about: About): IsletError {
   }
   const [code, sentence] = BY_KIND[kind](about)
   return new IsletError(code, sentence + end, { details })
+}
+
+/**
+ * Which path the failure is about. A guest names it where a request has two, or where something on the way is missing; what
+ * it says counts only if it has to do with what was asked.
+ */
+function blamed({ path, kind }: ErrorFields, asked: About): Pick<About, 'path'> | undefined {
+  const ends = [asked.path, asked.to].filter((end) => end !== undefined)
+  if (path !== undefined && ends.some((end) => isWithin(path, end) || isWithin(end, path)))
+    return { path: clean(path, MAX_PATH) }
+  // From a guest that does not name it.
+  return kind === ERROR_KIND.EXISTS && asked.to !== undefined ? { path: asked.to } : undefined
+}
+
+function isWithin(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(directory.endsWith('/') ? directory : `${directory}/`)
 }
 
 function spawnSentence(stage: string, code: ErrorCode, { command, cwd, user }: About): string {

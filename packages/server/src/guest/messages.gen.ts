@@ -239,6 +239,7 @@ export type ErrorFields = {
   errnoName?: string
   stage?: string
   message?: string
+  path?: string
 }
 
 export type OpenedFields = {
@@ -456,6 +457,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 2, name: 'errnoName', kind: 'str' },
     { tag: 3, name: 'stage', kind: 'str' },
     { tag: 4, name: 'message', kind: 'str' },
+    { tag: 5, name: 'path', kind: 'str' },
   ],
   OPENED: [
     { tag: 1, name: 'entry', kind: ENTRY_RECORD },
