@@ -1,18 +1,41 @@
-// `islet sh` as a person uses it: in a real terminal, which tmux plays.
+// The command as a person uses it: in a real terminal, which tmux plays, and as the server says it.
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { execFile, execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ISLET } from '../support/server.ts'
+import { promisify } from 'node:util'
+import { cleanEnv, ISLET, root } from '../support/server.ts'
 import { startSuite } from '../support/suite.ts'
 
 const WAIT_MS = 30_000
 const directory = mkdtempSync(join(tmpdir(), 'islet-tmux-'))
 const suite = await startSuite()
 after(() => rmSync(directory, { recursive: true }))
+
+test('every line that the server prints at its start works as it is printed', async () => {
+  const line = (name: string) => new RegExp(`^${name} +(.+)$`, 'm').exec(suite.server.output)?.[1] ?? ''
+  const script = [
+    'set -e',
+    line('first'),
+    line('curl'),
+    'echo',
+    line('cli'),
+    `node --input-type=module -e ${JSON.stringify(`${line('sdk')}; console.log(sandbox.id)`)}`,
+    `curl -sf -o /dev/null -w '%{content_type}' ${line('docs')}`,
+  ].join('\n')
+  const env = { ...cleanEnv(), PATH: `${join(root, 'node_modules/.bin')}:${process.env.PATH}` }
+  const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd: root, env })
+  const [info = '', hello, id = '', type] = stdout.split('\n')
+  assert.equal(JSON.parse(info).engine, 'oci')
+  assert.equal(hello, 'hello')
+  assert.equal((await suite.islet.sandboxes.get(id)).status, 'running')
+  assert.match(type ?? '', /^text\/html/)
+  assert.equal(readFileSync(line('key'), 'utf8').trim(), suite.server.key)
+  await suite.islet.sandboxes.delete(id)
+})
 
 test('a shell in a terminal: size, resize, Ctrl-C, full-screen programs, its exit code', async () => {
   await using sandbox = await suite.create()

@@ -1,5 +1,5 @@
 // Every command, once: the program, its help and the shell completions come from this table.
-import { Command } from 'commander'
+import { type Argument, Command } from 'commander'
 import { pathOf, walk } from './command.ts'
 import { completeCommand } from './commands/__complete.ts'
 import { checkpoint } from './commands/checkpoint.ts'
@@ -45,49 +45,25 @@ import { wake } from './commands/wake.ts'
 import { watch } from './commands/watch.ts'
 import { VERSION } from './version.ts'
 
-const COMMANDS: readonly (() => Command)[] = [
-  run,
-  create,
-  ls,
-  info,
-  update,
-  pause,
-  resume,
-  hibernate,
-  wake,
-  timeout,
-  exec,
-  code,
-  sh,
-  cp,
-  url,
-  env,
-  overlay,
-  ps,
-  ports,
-  signals,
-  signal,
-  preview,
-  kill,
-  logs,
-  events,
-  watch,
-  service,
-  checkpoint,
-  restore,
-  fork,
-  rm,
-  snapshot,
-  store,
-  token,
-  image,
-  runtimes,
-  serve,
-  setup,
-  doctor,
-  completion,
-  version,
-]
+/** As the help shows them. */
+const GROUPS: Record<string, readonly (() => Command)[]> = {
+  'Sandboxes:': [run, create, ls, info, update, rm],
+  'Inside a sandbox:': [exec, code, sh, ps, kill, logs, service],
+  'Files:': [cp, url, env, overlay, watch],
+  'Ports, signals, store:': [ports, preview, signals, signal, store, token],
+  'Standing still and going on:': [pause, resume, hibernate, wake, timeout, events],
+  'Saved states:': [checkpoint, restore, fork, snapshot],
+  'Images:': [image, runtimes],
+  'The server and this machine:': [serve, setup, doctor, completion, version],
+}
+
+const VARIABLES = `
+Environment:
+  ISLET_URL       where the server is; default http://127.0.0.1:7400
+  ISLET_API_KEY   its key; default: the file key in the data directory, for a server on this machine
+  ISLET_DATA_DIR  the data directory; default /var/lib/islet for root, else ~/.local/share/islet
+  NO_COLOR        no colours
+  islet serve takes its settings from the environment too; islet serve --help names them.`
 
 /**
  * The first word after the sandbox begins the command, options and all; only those of a service may stand between its name
@@ -98,10 +74,15 @@ export function createProgram({ hasSeparator = false, json = false } = {}): Comm
     .description('Gives every AI agent its own Linux computer.')
     .version(VERSION, '-V, --version')
     .enablePositionalOptions()
-    .addHelpText('after', "\nExample:\n  islet run 'echo hello from $(hostname)'")
-  for (const make of COMMANDS) program.addCommand(make())
+    .addHelpText('after', `${VARIABLES}\n\nExample:\n  islet run 'echo hello from $(hostname)'`)
+  for (const [heading, commands] of Object.entries(GROUPS)) {
+    program.commandsGroup(heading)
+    for (const make of commands) program.addCommand(make())
+  }
+  program.helpCommand(true)
   program.addCommand(completeCommand(program), { hidden: true })
   for (const command of walk(program)) {
+    command.configureHelp({ subcommandTerm })
     command.exitOverride().showHelpAfterError(`hint: ${pathOf(command)} --help shows how.`)
     if (json) command.configureOutput({ outputError: () => {} }).showHelpAfterError(false)
     if (takesCommand(command))
@@ -112,4 +93,16 @@ export function createProgram({ hasSeparator = false, json = false } = {}): Comm
 
 function takesCommand(command: Command): boolean {
   return command.registeredArguments.some((argument) => argument.name() === 'command')
+}
+
+/** Every command has options; saying so for each only makes the table wider. */
+function subcommandTerm(command: Command): string {
+  const names = [command.name(), ...command.aliases()].join('|')
+  const words = command.registeredArguments.map((argument) => argumentTerm(argument))
+  return [names, ...words].join(' ')
+}
+
+function argumentTerm(argument: Argument): string {
+  const name = argument.name() + (argument.variadic ? '...' : '')
+  return argument.required ? `<${name}>` : `[${name}]`
 }

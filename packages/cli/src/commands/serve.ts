@@ -1,5 +1,7 @@
+import { DEFAULT_URL, dataDirectory } from '@islet/sdk'
 import type { Command } from 'commander'
 import { integer } from '../args/parse.ts'
+import { bannerLines } from '../banner.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { UsageError } from '../errors.ts'
 import { paint, printJson, say } from '../output.ts'
@@ -56,19 +58,12 @@ async function action(flags: ServeFlags): Promise<void> {
   await server.close()
 }
 
-function greet({ url, dataDir }: { url: string; dataDir: string }, isConfigured: boolean): void {
-  const key = isConfigured ? 'the one in ISLET_API_KEY' : `${dataDir}/key`
-  const shown = isConfigured ? '$ISLET_API_KEY' : `$(cat ${dataDir}/key)`
-  const isDefault = url === 'http://127.0.0.1:7400' && dataDir === '/var/lib/islet'
-  const prefix = isDefault ? '' : `ISLET_URL=${url} ISLET_DATA_DIR=${dataDir} `
-  const lines = [
-    ['islet is up', url],
-    ['key', key],
-    ['curl', `curl -H "Authorization: Bearer ${shown}" ${url}/v1/info`],
-    ['cli', `${prefix}islet run 'echo hello'`],
-    ['sdk', `import { Sandbox } from '@islet/sdk'; const sandbox = await Sandbox.create({ url: '${url}' })`],
-  ] as const
-  for (const [name, text] of lines) say(`${paint('dim', name.padEnd(11), process.stderr)} ${text}`)
+function greet({ url, dataDir }: { url: string; dataDir: string }, isKeyGiven: boolean): void {
+  // Elsewhere nobody may have set what is set here.
+  const isFound = isKeyGiven || (!process.env.ISLET_DATA_DIR && dataDir === dataDirectory())
+  const isDefault = isFound && url === DEFAULT_URL
+  for (const [name, text] of bannerLines({ url, dataDir, isKeyGiven, isDefault }))
+    say(`${paint('dim', name.padEnd(11), process.stderr)} ${text}`)
 }
 
 /** Resolves at the first signal; the second leaves at once. */

@@ -22,6 +22,23 @@ async function suggest(...words: string[]): Promise<string[] | undefined> {
   return (await complete(createProgram(), words, names))?.map(({ text }) => text)
 }
 
+test('the help groups the commands and names the variables', () => {
+  const help = createProgram().helpInformation()
+  for (const heading of ['Sandboxes:', 'Inside a sandbox:', 'Saved states:', 'The server and this machine:'])
+    assert.ok(help.includes(`\n${heading}\n  `), heading)
+  assert.ok(!help.includes('\nCommands:'), 'every command is in a group')
+  let shown = ''
+  createProgram()
+    .configureOutput({
+      writeOut: (text) => {
+        shown += text
+      },
+    })
+    .outputHelp()
+  for (const name of ['ISLET_URL', 'ISLET_API_KEY', 'ISLET_DATA_DIR', 'NO_COLOR'])
+    assert.ok(shown.includes(name))
+})
+
 test('commands and their subcommands are completed', async () => {
   assert.deepEqual(await suggest('i'), ['info', 'image'])
   assert.deepEqual(await suggest('image', 'p'), ['pull'])

@@ -1,0 +1,61 @@
+// What `islet serve` says when it is up. Every line works as it is printed, typed one after the other.
+import { accessSync, constants, realpathSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { quote } from './args/words.ts'
+
+export interface BannerOptions {
+  url: string
+  dataDir: string
+  /** The key is in ISLET_API_KEY, not in the file. */
+  isKeyGiven: boolean
+  /** A server that clients find without being told. */
+  isDefault: boolean
+}
+
+export function bannerLines(options: BannerOptions): [name: string, text: string][] {
+  const { dataDir, isKeyGiven, isDefault } = options
+  const url = reachable(options.url)
+  const file = quote(join(dataDir, 'key'))
+  const key = isKeyGiven ? '$ISLET_API_KEY' : `$(cat ${file})`
+  const lines: [string, string][] = [
+    ['islet is up', url],
+    ['key', isKeyGiven ? 'the one in ISLET_API_KEY' : join(dataDir, 'key')],
+  ]
+  if (!isDefault) {
+    // The key of this machine is never sent to what looks like another one.
+    const found = isLoopback(url) ? ` ISLET_DATA_DIR=${quote(dataDir)}` : ` ISLET_API_KEY="${key}"`
+    lines.push(['first', `export ISLET_URL=${url}${isKeyGiven ? '' : found}`])
+  }
+  return [
+    ...lines,
+    ['curl', `curl -H "Authorization: Bearer ${key}" ${url}/v1/info`],
+    ['cli', `${ownName()} run 'echo hello'`],
+    ['sdk', "import { Sandbox } from 'islet'; const sandbox = await Sandbox.create()"],
+    ['docs', `${url}/docs`],
+  ]
+}
+
+/** Nobody calls the address that means all of this machine's. */
+function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+}
+
+function isLoopback(url: string): boolean {
+  return /^http:\/\/(127\.|\[::1\]|localhost:)/.test(url)
+}
+
+/** `islet` if that is this program wherever commands are typed, else its path. npm adds directories to PATH that a shell lacks. */
+function ownName(): string {
+  const self = realpathSync(process.argv[1]!)
+  for (const directory of (process.env.PATH ?? '').split(delimiter)) {
+    if (directory.endsWith('node_modules/.bin')) continue
+    const path = join(directory, 'islet')
+    try {
+      accessSync(path, constants.X_OK)
+    } catch {
+      continue
+    }
+    return realpathSync(path) === self ? 'islet' : quote(self)
+  }
+  return quote(self)
+}
