@@ -1,11 +1,11 @@
-// GET /docs: the OpenAPI document as one page, without scripts and without anything from elsewhere.
+// GET /docs: the OpenAPI document as one page, without scripts and without anything from elsewhere. GET / leads there.
 import { createHash } from 'node:crypto'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Hono } from 'hono'
 import type { ApiEnv } from './exchange.ts'
 import { type OpenApi, type Operation, openApi } from './openapi.ts'
 import { schemaText } from './schema-text.ts'
-import { sendText } from './send.ts'
+import { sendJson, sendText } from './send.ts'
 
 const STYLE = `
 :root{color-scheme:light dark;--line:#8884;--soft:#8882;--accent:#0a7ea4}
@@ -20,7 +20,20 @@ pre{background:var(--soft);border-radius:.5rem;padding:.75rem;overflow:auto;marg
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
+/** For programs that ask for /. */
+const POINTER = { name: 'islet', docs: '/docs', openapi: '/openapi.json' }
+
 export function mountDocs(app: Hono<ApiEnv>): void {
+  app.get('/', (c) => {
+    const { outgoing } = c.env
+    outgoing.setHeader('Vary', 'Accept')
+    if (/\btext\/html\b/i.test(c.req.header('accept') ?? '')) {
+      // Relative, so that a proxy may put the server below a path.
+      outgoing.setHeader('Location', 'docs')
+      sendText(outgoing, 302, 'text/plain; charset=utf-8', 'The API is documented at /docs.\n')
+    } else sendJson(outgoing, 200, POINTER)
+    return RESPONSE_ALREADY_SENT
+  })
   let page: string | undefined
   app.get('/docs', (c) => {
     page ??= docsPage(openApi())

@@ -74,6 +74,18 @@ describe('the OpenAPI document', () => {
     }
   })
 
+  it('is where a browser that asks for / is led; a program gets a pointer to it', async () => {
+    await using api = await startTestApi()
+    const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+    const browser = await fetch(`${api.url}/`, { headers: { accept } })
+    assert.deepEqual([browser.status, browser.redirected, browser.url], [200, true, `${api.url}/docs`])
+    assert.match(await browser.text(), /<h1>Islet API/)
+    const program = await fetch(`${api.url}/`)
+    assert.deepEqual(await program.json(), { name: 'islet', docs: '/docs', openapi: '/openapi.json' })
+    assert.equal((await fetch(`${api.url}/`, { method: 'POST' })).status, 404)
+    assert.equal((await fetch(`${api.url}/other`, { headers: { accept } })).status, 401)
+  })
+
   it('is a page that loads nothing and runs nothing', async () => {
     await using api = await startTestApi()
     const page = await fetch(`${api.url}/docs`)

@@ -13,7 +13,7 @@ export const PROTOCOL = 'islet'
 const BEARER_PROTOCOL = 'islet.bearer.'
 
 /** What anyone may read: it is the same on every server. */
-export const OPEN_PAGES = ['/openapi.json', '/docs']
+export const OPEN_PAGES = ['/', '/openapi.json', '/docs']
 const OPEN_PATHS = new Set([
   ...OPEN_PAGES,
   ...Object.values<Route>(ROUTES)
