@@ -81,7 +81,8 @@ testRows('opencomputer.md', {
     await made.hibernate()
     await made.wake({ timeout: '2m' })
     assert.equal((await made.getInfo()).timeouts.idleMs, 120_000)
-    await failsWith(made.wake(), 'invalid_state')
+    await made.wake({ timeout: '3m' })
+    assert.deepEqual([made.status, (await made.getInfo()).timeouts.idleMs], ['running', 180_000])
     await made.kill()
   },
   'sandbox.setTimeout(timeout)': async () => {

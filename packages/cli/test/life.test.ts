@@ -39,12 +39,16 @@ test('several sandboxes are hibernated and woken at once, and ids are printed', 
 
 test('one that cannot be woken keeps no other from being so, and ends with a hint', async () => {
   await islet('hibernate', 'other')
-  const { exitCode, stdout, stderr } = await islet('wake', 'dev', 'other')
+  const gone = await api.createSandbox({ name: 'gone' })
+  await api.call('DELETE', `/v1/sandboxes/${gone.id}`)
+  // One that runs already is no failure.
+  const { exitCode, stdout, stderr } = await islet('wake', 'dev', gone.id, 'other')
   assert.equal(exitCode, 1)
-  assert.equal(stdout, `${(await info('other')).id}\n`)
-  assert.match(stderr, /is running; wake would make it running\.\nhint: /)
+  assert.equal(stdout, `${(await info('dev')).id}\n${(await info('other')).id}\n`)
+  assert.match(stderr, /is stopped; wake would make it running\.\nhint: /)
   assert.equal((await info('other')).status, 'running')
-  const error = JSON.parse((await islet('resume', 'dev', '--json')).stderr)
+  assert.equal((await islet('resume', 'dev')).exitCode, 0)
+  const error = JSON.parse((await islet('resume', gone.id, '--json')).stderr)
   assert.deepEqual([error.error.code, typeof error.error.hint], ['invalid_state', 'string'])
 })
 

@@ -10,7 +10,7 @@ export interface WakeOptions extends Abortable {
   timeout?: number | string
 }
 
-/** Standing still, going on, and when a sandbox does so by itself. None is sent twice: the second would be refused. */
+/** Standing still, going on, and when a sandbox does so by itself. One that is already as asked for is answered as it is. */
 export class Life {
   readonly #client: Client
   readonly #params: { id: string }

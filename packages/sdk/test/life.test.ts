@@ -52,12 +52,16 @@ test('timeouts are given as milliseconds, as text, or one by one', async () => {
 
 test('a verb that does not fit is refused with both states, and nothing is tried twice', async () => {
   await using sandbox = await create()
-  await assert.rejects(sandbox.wake(), (error) => {
+  await sandbox.hibernate()
+  await assert.rejects(sandbox.resume(), (error) => {
     assert.ok(hasCode(error, 'invalid_state'))
-    assert.deepEqual(error.details, { status: 'running', wanted: 'running' })
+    assert.deepEqual(error.details, { status: 'hibernated', wanted: 'running' })
     return true
   })
-  await assert.rejects(sandbox.resume(), (error) => hasCode(error, 'invalid_state'))
+  assert.equal((await sandbox.hibernate()).status, 'hibernated')
+  await sandbox.wake()
+  assert.deepEqual([(await sandbox.wake()).status, (await sandbox.resume()).status], ['running', 'running'])
+  assert.equal((await sandbox.wake({ timeout: '9m' })).timeouts.idleMs, 540_000)
   await assert.rejects(sandbox.pause(), (error) => hasCode(error, 'not_supported'))
   let sent = 0
   const failing: typeof fetch = (input, init) => {

@@ -7,7 +7,7 @@ export const lifecycleRoutes = {
   pauseSandbox: {
     method: 'POST',
     path: `${SANDBOX}/pause`,
-    summary: 'Freeze all that runs inside, with its memory',
+    summary: 'Freeze all that runs inside, with its memory; one that is paused stays so',
     tag: 'lifecycle',
     response: sandbox.sandbox,
     status: 200,
@@ -15,7 +15,7 @@ export const lifecycleRoutes = {
   resumeSandbox: {
     method: 'POST',
     path: `${SANDBOX}/resume`,
-    summary: 'Let a paused sandbox go on',
+    summary: 'Let a paused sandbox go on; one that runs is answered as it is',
     tag: 'lifecycle',
     response: sandbox.wokenSandbox,
     status: 200,
@@ -23,7 +23,8 @@ export const lifecycleRoutes = {
   hibernateSandbox: {
     method: 'POST',
     path: `${SANDBOX}/hibernate`,
-    summary: 'Put a sandbox to sleep: no CPU, memory given back where that can be done',
+    summary:
+      'Put a sandbox to sleep: no CPU, memory given back where that can be done; one that is hibernated stays so',
     tag: 'lifecycle',
     response: sandbox.sandbox,
     status: 200,
@@ -31,7 +32,7 @@ export const lifecycleRoutes = {
   wakeSandbox: {
     method: 'POST',
     path: `${SANDBOX}/wake`,
-    summary: 'Wake a hibernated sandbox',
+    summary: 'Wake a hibernated sandbox; one that runs is answered as it is, and may get the timeout',
     tag: 'lifecycle',
     body: sandbox.wakeSandbox,
     response: sandbox.wokenSandbox,

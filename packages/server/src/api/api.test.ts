@@ -66,13 +66,7 @@ describe('the API', () => {
   })
 
   it('tells no such route from not with that method', async () => {
-    for (const path of [
-      '/v1',
-      '/v2/sandboxes',
-      '/v1/sandboxes/',
-      '/favicon.ico',
-      '/v1/sandboxes/x/y/z',
-    ]) {
+    for (const path of ['/v1', '/v2/sandboxes', '/v1/sandboxes/', '/favicon.ico', '/v1/sandboxes/x/y/z']) {
       const response = await api.call('GET', path)
       assert.equal(response.status, 404, path)
       assert.equal((await errorOf(response)).code, 'route_not_found')

@@ -78,9 +78,13 @@ export class Suspension {
     return this.#fleet.running(id)
   }
 
+  // One that is already in the state that a verb leads to stays as it is: that is the answer, not an error.
+
   pause(id: string): Promise<SandboxRecord> {
     return this.#fleet.inTurn(id, async () => {
-      assertMove(this.#fleet.record(id), 'pause')
+      const record = this.#fleet.record(id)
+      if (record.status === 'paused') return record
+      assertMove(record, 'pause')
       const { freeze } = this.#fleet.engine.capabilities
       if (freeze !== true)
         throw new IsletError('not_supported', freeze.missing, { hint: 'Hibernate it: its files are kept.' })
@@ -92,12 +96,13 @@ export class Suspension {
   }
 
   async resume(id: string): Promise<SandboxRecord> {
-    const { begun } = await this.#fleet.inTurn(id, async () => {
+    const roused = await this.#fleet.inTurn(id, async () => {
       const record = this.#fleet.record(id)
+      if (record.status === 'running') return this.#stayAwake(record)
       assertMove(record, 'resume')
       return this.#rouse(record, 'resume')
     })
-    await begun
+    await roused?.begun
     return this.#fleet.record(id)
   }
 
@@ -105,6 +110,7 @@ export class Suspension {
     const record = await this.#fleet.inTurn(id, async () => {
       const record = this.#fleet.record(id)
       if (options.onlyIdle && (record.status !== 'running' || !this.activity.isIdle(record))) return record
+      if (record.status === 'hibernated') return record
       assertMove(record, 'hibernate')
       return this.#unsteadily(id, () => this.#hibernate(id, { also: options.also }))
     })
@@ -119,17 +125,18 @@ export class Suspension {
   }
 
   async wake(id: string, options: { idleMs?: number } = {}): Promise<SandboxRecord> {
-    const { begun } = await this.#fleet.inTurn(id, async () => {
+    const roused = await this.#fleet.inTurn(id, async () => {
       const record = this.#fleet.record(id)
-      assertMove(record, 'wake')
       const { idleMs } = options
+      if (record.status === 'running') return this.#stayAwake(record, idleMs)
+      assertMove(record, 'wake')
       if (idleMs === undefined) return this.#rouse(record, 'wake')
       return this.#rouse(record, 'wake', {
         change: ({ timeouts }) => ({ timeouts: { ...timeouts, idleMs } }),
         also: () => this.#fleet.events.add(id, 'timeout.changed', { ...this.#fleet.record(id).timeouts }),
       })
     })
-    await begun
+    await roused?.begun
     return this.#fleet.record(id)
   }
 
@@ -141,6 +148,18 @@ export class Suspension {
 
   async forgetMemory({ memory }: SandboxRecord): Promise<void> {
     if (memory !== null) await rm(this.#memoryPath(memory), { recursive: true, force: true })
+  }
+
+  /** Whoever wakes one that runs wants it for a while: its idle time begins anew. */
+  #stayAwake(record: SandboxRecord, idleMs = record.timeouts.idleMs): undefined {
+    if (idleMs !== record.timeouts.idleMs) {
+      const timeouts = { ...record.timeouts, idleMs }
+      this.#fleet.db.transaction(() => {
+        this.#fleet.table.save({ ...record, timeouts, updatedAt: Date.now() })
+        this.#fleet.events.add(record.id, 'timeout.changed', { ...timeouts })
+      })
+    }
+    this.activity.begin(record.id)
   }
 
   /** All who ask at once share one wake. */
