@@ -26,8 +26,19 @@ server.accept()
 
 test('what nobody uses is hibernated, and the next use wakes it and says so', async () => {
   await using sandbox = await suite.create(IDLE)
-  const { id } = await sandbox.exec.spawn('sleep 1000')
-  // Looking at it all the time is no use of it, and neither is a process that nobody waits for.
+  const { id, keepAwake } = await sandbox.exec.spawn('sleep 1000', { keepAwake: false })
+  const service = await sandbox.service.start({ name: 'web', start: 'sleep 1000' })
+  const terminal = await sandbox.terminal.create({ pty: true })
+  terminal.disconnect()
+  const { keepAwake: typed } = await sandbox.terminal.retrieve(terminal.id)
+  assert.deepEqual([keepAwake, service.keepAwake, typed], [false, false, false])
+  let sleepsAt: string | null | undefined
+  await until(async () => {
+    sleepsAt = (await sandbox.getInfo()).awake?.sleepsAt
+    return typeof sleepsAt === 'string'
+  })
+  assert.ok(Date.parse(sleepsAt!) <= Date.now() + 2000, sleepsAt!)
+  // Looking at it all the time is no use of it.
   await until(async () => {
     await Promise.all([
       sandbox.isRunning(),
@@ -37,6 +48,7 @@ test('what nobody uses is hibernated, and the next use wakes it and says so', as
     ])
     return (await sandbox.getInfo()).status === 'hibernated'
   })
+  assert.equal((await sandbox.getInfo()).awake, null)
   assert.deepEqual(await movesOf(server, sandbox.id), [...MADE, ...SLEPT])
   const [idle] = (await eventsOf(server, sandbox.id)).filter(({ type }) => type === 'idle-timeout')
   assert.deepEqual(idle!.data, { idleMs: 2000, action: 'hibernate' })
@@ -45,26 +57,45 @@ test('what nobody uses is hibernated, and the next use wakes it and says so', as
   assert.deepEqual((await movesOf(server, sandbox.id)).slice(4, 5), ['woken'])
 })
 
-test('a command that somebody waits for, an attached client and an open preview connection are not idle', {
+test('commands, jobs, attached clients, open preview connections and what has keepAwake are not idle', {
   timeout: 300_000,
 }, async () => {
-  const made = await Promise.all(Array.from({ length: 4 }, () => suite.create()))
-  const [commanded, attached, visited, typed] = made
+  const made = await Promise.all(Array.from({ length: 8 }, () => suite.create()))
+  const [commanded, attached, visited, typed, busy, serving, open, set] = made
   const command = commanded!.exec.run('sleep 10; echo done')
-  const { id } = await attached!.exec.spawn('sleep 1000')
+  const { id } = await attached!.exec.spawn('sleep 1000', { keepAwake: false })
+  const job = await busy!.exec.spawn('sleep 1000')
+  await serving!.service.start({ name: 'web', start: 'sleep 1000', keepAwake: true })
+  const kept = await open!.terminal.create({ pty: true, keepAwake: true })
+  kept.disconnect()
+  await set!.update({ keepAwake: true })
   const session = await attached!.exec.attach(id)
   const terminal = await typed!.terminal.create({ pty: true })
   const leave = await visit(visited!)
   for (const used of made) await used.setTimeout('2s')
 
   assert.deepEqual([(await command).stdout, (await command).autoResumed], ['done\n', false])
-  for (const used of [attached!, visited!, typed!]) {
-    assert.equal(await used.isRunning(), true)
+  const reasons = [
+    [attached!, { kind: 'session', id }],
+    [visited!, { kind: 'preview', id: '8000' }],
+    [typed!, { kind: 'session', id: (await typed!.terminal.retrieve(terminal.id)).processId }],
+    [busy!, { kind: 'job', id: job.id }],
+    [serving!, { kind: 'service', id: 'web' }],
+    [open!, { kind: 'terminal', id: kept.id }],
+    [set!, { kind: 'setting' }],
+  ] as const
+  for (const [used, reason] of reasons) {
+    const { status, awake } = await used.getInfo()
+    assert.deepEqual([status, awake], ['running', { reasons: [reason], sleepsAt: null }])
     assert.deepEqual(await movesOf(server, used.id), MADE)
   }
   session.close()
   terminal.disconnect()
   leave()
+  await busy!.exec.kill(job.id)
+  await serving!.service.stop('web')
+  await open!.terminal.destroy(kept.id)
+  await set!.update({ keepAwake: false })
   for (const used of made) {
     await becomes(used, 'hibernated')
     await used.kill()
@@ -157,7 +188,7 @@ test('a pause that ends before its time has no end; one without a timeout never 
 /** Leaves a request unanswered inside. */
 async function visit(sandbox: Sandbox): Promise<() => void> {
   await sandbox.files.write('server.py', SILENT)
-  await sandbox.exec.spawn('python3 server.py')
+  await sandbox.exec.spawn('python3 server.py', { keepAwake: false })
   await until(async () => (await sandbox.ports()).some(({ port }) => port === 8000))
   const leave = new AbortController()
   fetch(await sandbox.getUrl({ port: 8000 }), { signal: leave.signal }).catch(() => {})

@@ -72,8 +72,11 @@ test('a pause whose time was over while the server was down ends, others go on',
   }, HOST)
 })
 
-test('an idle sandbox is hibernated though its server was killed meanwhile, one that has time is not', async () => {
+test('an idle sandbox is hibernated though its server was killed meanwhile; one that works or has time is not', async () => {
   await withServer(async (server) => {
+    const busy = await server.islet().sandboxes.create({ timeout: { idle: '3s' } })
+    const job = await busy.exec.spawn('until [ -e enough ]; do sleep 0.1; done')
+    const kept = await server.islet().sandboxes.create({ timeout: { idle: '3s' }, keepAwake: true })
     const idle = await server.islet().sandboxes.create({ timeout: { idle: '3s' } })
     const patient = await server.islet().sandboxes.create({ timeout: { idle: '1h' } })
     const never = await server.islet().sandboxes.create({ timeout: { idle: 0 } })
@@ -83,8 +86,14 @@ test('an idle sandbox is hibernated though its server was killed meanwhile, one 
       await server.start()
     }
     await becomes(await server.islet().sandboxes.connect(idle.id), 'hibernated')
-    for (const { id } of [patient, never])
+    for (const { id } of [patient, never, kept, busy])
       assert.equal((await server.islet().sandboxes.get(id)).status, 'running')
+    const again = await server.islet().sandboxes.connect(busy.id)
+    const reasons = [{ kind: 'job', id: job.id }]
+    assert.deepEqual((await again.getInfo()).awake, { reasons, sleepsAt: null })
+    await again.files.write('enough', '')
+    await becomes(again, 'hibernated')
+    assert.equal((await again.exec.get(job.id)).jobStatus, 'completed')
     assert.deepEqual((await movesOf(server, idle.id)).slice(2), ['idle-timeout', 'hibernated'])
   }, HOST)
 })

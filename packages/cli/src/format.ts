@@ -1,4 +1,5 @@
 // Numbers and times as people read them.
+import type { Awake } from '@islet/sdk'
 
 const DURATION_UNITS = [
   ['d', 86_400_000],
@@ -30,6 +31,12 @@ export function formatAge(from: string, now = Date.now()): string {
 /** Until then: '40s', '3h'. */
 export function formatLeft(until: string, now = Date.now()): string {
   return formatAge(new Date(now).toISOString(), Date.parse(until))
+}
+
+/** Why it is awake, or when it will not be. */
+export function formatAwake({ reasons, sleepsAt }: Awake): string {
+  if (sleepsAt) return `idle, sleeps in ${formatLeft(sleepsAt)} (${sleepsAt})`
+  return reasons.map(({ kind, id }) => (id === undefined ? kind : `${kind} ${id}`)).join(', ')
 }
 
 /** 0 is no time but never. */

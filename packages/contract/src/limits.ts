@@ -36,6 +36,7 @@ export const LIMITS = {
   /** All that describes the services of a sandbox: every checkpoint has it too. */
   servicesBytes: 1024 * 1024,
   previews: 64,
+  awakeReasons: 20,
   forks: 100,
   /** Of each sandbox. */
   checkpoints: 1000,

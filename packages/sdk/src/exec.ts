@@ -42,6 +42,8 @@ export interface SpawnOptions extends CommandOptions {
    * milliseconds or '30s'. Default: it runs on.
    */
   maxRunAfterDisconnect?: number | string
+  /** The sandbox is not idle while it runs. Default: true; false in a terminal. */
+  keepAwake?: boolean
 }
 
 export interface StartOptions extends SpawnOptions, Omit<AttachOptions, 'replay' | 'signal'> {
@@ -76,6 +78,7 @@ export class Exec {
       user,
       timeout,
       maxRunAfterDisconnect,
+      keepAwake,
       stdin = true,
       signal,
       ...handlers
@@ -83,7 +86,7 @@ export class Exec {
     const argv = args ? [...(typeof command === 'string' ? [command] : command), ...args] : command
     const process = await this.#client.call('startProcess', {
       params: { id: this.#sandboxId },
-      body: { command: argv, cwd, env, user, timeout, maxRunAfterDisconnect, stdin, hold: true },
+      body: { command: argv, cwd, env, user, timeout, maxRunAfterDisconnect, keepAwake, stdin, hold: true },
       signal,
     })
     return this.attach(process.id, { ...handlers, signal })

@@ -1,4 +1,6 @@
 export type {
+  Awake,
+  AwakeReason,
   BatchResult,
   CheckpointInfo,
   CheckpointPage,
@@ -24,6 +26,7 @@ export type {
   RunResult,
   RuntimeInfo,
   Sandbox as SandboxInfo,
+  SandboxDetail,
   SandboxEvent,
   SandboxPage,
   SandboxStatus,

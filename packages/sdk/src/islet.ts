@@ -18,7 +18,8 @@ interface Abortable {
 }
 
 /** `timeout` is that of the command: its sandbox lives no longer. */
-export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | 'timeout'> & RunOptions
+export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | 'timeout' | 'keepAwake'> &
+  RunOptions
 
 const ONE_SHOT: Names<OneShotOptions> = { runtime: 1, snapshot: 1, ...COPY, ...RUN }
 

@@ -29,7 +29,7 @@ export class Pty {
 
   async create(options: PtyOptions = {}): Promise<PtySession> {
     const { cols = 80, rows = 24, command = LOGIN_SHELL, cwd, env, user, timeout, signal } = options
-    const { maxRunAfterDisconnect } = options
+    const { maxRunAfterDisconnect, keepAwake } = options
     const process = await this.#client.call('startProcess', {
       params: { id: this.#sandboxId },
       body: {
@@ -39,6 +39,7 @@ export class Pty {
         user,
         timeout,
         maxRunAfterDisconnect,
+        keepAwake,
         terminal: { cols, rows },
         hold: true,
       },

@@ -10,6 +10,7 @@ import type {
   PatchRun,
   Preview,
   RestoredSandbox,
+  SandboxDetail,
   Sandbox as SandboxInfo,
   SandboxPage,
   SandboxStatus,
@@ -97,7 +98,7 @@ export class Sandbox {
   }
 
   /** What is known about a sandbox, also of one that is gone. */
-  static get(id: string, options: ClientOptions & Abortable = {}): Promise<SandboxInfo> {
+  static get(id: string, options: ClientOptions & Abortable = {}): Promise<SandboxDetail> {
     const [islet, rest] = serverOf(options)
     return islet.sandboxes.get(id, rest)
   }
@@ -174,10 +175,11 @@ export class Sandbox {
     return this.#info.status
   }
 
-  /** Asks the server. It wakes nothing, and is no activity. */
-  async getInfo(options: Abortable = {}): Promise<SandboxInfo> {
-    this.#info = await this.#client.call('getSandbox', { params: { id: this.id }, ...options })
-    return this.#info
+  /** Asks the server. It wakes nothing, and is no activity. `awake` says why it is awake, or when it will sleep. */
+  async getInfo(options: Abortable = {}): Promise<SandboxDetail> {
+    const detail = await this.#client.call('getSandbox', { params: { id: this.id }, ...options })
+    this.#info = detail
+    return detail
   }
 
   /** False also for one that does not exist. It wakes nothing, and is no activity. */

@@ -1,4 +1,10 @@
-import type { CreateSandbox, ListSandboxes, Sandbox as SandboxInfo, SandboxPage } from '@islet/contract'
+import type {
+  CreateSandbox,
+  ListSandboxes,
+  SandboxDetail,
+  Sandbox as SandboxInfo,
+  SandboxPage,
+} from '@islet/contract'
 import type { Client, Query } from './client.ts'
 import { CREATE, createOnce, LIST, type OnceOptions } from './create-once.ts'
 import { ABORTABLE, guard } from './options.ts'
@@ -31,7 +37,7 @@ export class Sandboxes {
     return new Sandbox(this.#client, await this.get(id, options))
   }
 
-  get(id: string, options: Abortable = {}): Promise<SandboxInfo> {
+  get(id: string, options: Abortable = {}): Promise<SandboxDetail> {
     return this.#client.call('getSandbox', { params: { id }, signal: options.signal })
   }
 
@@ -42,7 +48,7 @@ export class Sandboxes {
   }
 
   /** Every page, one sandbox at a time. */
-  async *all(options: ListOptions = {}): AsyncGenerator<SandboxInfo> {
+  async *all(options: ListOptions = {}): AsyncGenerator<SandboxDetail> {
     let { cursor } = options
     do {
       const page = await this.list({ ...options, cursor })

@@ -17,6 +17,8 @@ export interface TerminalOptions {
   cwd?: string
   env?: Record<string, string>
   user?: string
+  /** The sandbox is not idle while the shell of a pty runs, also without clients. Default: false. */
+  keepAwake?: boolean
   /** Aborting disconnects and leaves the terminal as it is. */
   signal?: AbortSignal
 }

@@ -20,6 +20,7 @@ export interface CopyFlags extends EnvFlags, ResourceFlags, SandboxTimeoutFlags 
   network?: boolean
   user?: string
   cwd?: string
+  keepAwake?: boolean
 }
 
 export function addSandboxOptions(command: Command): Command {
@@ -60,5 +61,6 @@ export function toCopyOptions(flags: CopyFlags): Omit<ForkOptions, 'signal'> {
     user: flags.user,
     workdir: flags.cwd,
     timeout: toSandboxTimeouts(flags),
+    keepAwake: flags.keepAwake,
   }
 }

@@ -19,6 +19,8 @@ export function create(): Command {
         'begin as this checkpoint; what is not given is as it was there',
       ).conflicts(['runtime', 'snapshot']),
     )
+    .option('--keep-awake', 'it is never idle')
+    .option('--no-keep-awake', 'it hibernates when it is idle')
     .action(async (flags: SandboxFlags & JsonFlag & { checkpoint?: string }) => {
       const islet = connect()
       const sandbox =

@@ -6,6 +6,7 @@ import { addStdioOptions, passesStdin, type StdioFlags } from '../args/stdio.ts'
 import { commandAfter, toCommand } from '../args/words.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
+import { UsageError } from '../errors.ts'
 import { print, printJson } from '../output.ts'
 import { CAPTURE, readable } from '../stdio/capture.ts'
 import { followPiped, readStdin } from '../stdio/pipe.ts'
@@ -17,6 +18,7 @@ interface ExecFlags extends EnvFlags, JsonFlag, StdioFlags {
   user?: string
   timeout?: number
   detach?: true
+  keepAwake?: false
 }
 
 export function exec(): Command {
@@ -32,6 +34,7 @@ export function exec(): Command {
     .option('-u, --user <name>', 'who it runs as')
     .option('--timeout <duration>', 'kill it after this long, like 30s (exit code 124)', duration)
     .option('-d, --detach', 'start it and print its process id')
+    .option('--no-keep-awake', 'with --detach: let the sandbox go to sleep while it runs')
   return addStdioOptions(made, 'with this terminal; its keys go to the command').action(action)
 }
 
@@ -39,11 +42,13 @@ async function action(text: string, words: string[], flags: ExecFlags, made: Com
   const example = flags.tty ? `islet sh ${text} opens a shell.` : `islet exec ${text} -- ls -la`
   const chosen = toCommand(commandAfter(text, words, made), example)
   if (flags.tty) requireTerminal(`islet exec -i ${text} -- COMMAND`)
+  if (flags.keepAwake === false && !flags.detach)
+    throw new UsageError('--no-keep-awake is for --detach.', 'A command that you wait for keeps it awake.')
   const sandbox = await findSandbox(connect(), text)
   const { cwd, user, timeout } = flags
   const options = { cwd, user, timeout, env: toEnv(flags) }
   if (flags.detach) {
-    const process = await sandbox.exec.spawn(chosen, options)
+    const process = await sandbox.exec.spawn(chosen, { ...options, keepAwake: flags.keepAwake })
     if (flags.json) printJson(process)
     else print(process.id)
     return

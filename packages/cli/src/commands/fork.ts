@@ -15,7 +15,9 @@ export function fork(): Command {
       'islet fork dev --count 3 --env ROLE=worker',
     )
       .argument('<sandbox>', 'id, beginning of an id, or name')
-      .option('-n, --count <count>', 'how many; default: 1', integer),
+      .option('-n, --count <count>', 'how many; default: 1', integer)
+      .option('--keep-awake', 'they are never idle')
+      .option('--no-keep-awake', 'they hibernate when they are idle'),
   ).action(async (text: string, flags: CopyFlags & JsonFlag & { count?: number }) => {
     const sandbox = await findSandbox(connect(), text)
     const results = await sandbox.fork({ ...toCopyOptions(flags), count: flags.count ?? 1 })

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { findSandbox } from '../args/sandbox.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
-import { formatAge, formatBytes, formatCpu, formatLeft, formatTimeout } from '../format.ts'
+import { formatAge, formatAwake, formatBytes, formatCpu, formatLeft, formatTimeout } from '../format.ts'
 import { paint, print, printJson } from '../output.ts'
 import { clean } from '../table.ts'
 
@@ -23,6 +23,7 @@ export function info(): Command {
         ['name', info.name],
         ['status', info.reason ? `${info.status} (${info.reason})` : info.status],
         ['terminates', terminates(info)],
+        ['awake', info.awake && formatAwake(info.awake)],
         ['timeouts', timeouts(info)],
         ['origin', info.origin && `${info.origin.kind} ${info.origin.id}`],
         ['runtime', info.image ? `${info.runtime} (${info.image})` : info.runtime],

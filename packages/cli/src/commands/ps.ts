@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { findSandbox } from '../args/sandbox.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
-import { formatAge, formatCommand } from '../format.ts'
+import { formatAge, formatAwake, formatCommand } from '../format.ts'
 import { print, printJson, say } from '../output.ts'
 import { type Column, printTable } from '../table.ts'
 
@@ -17,6 +17,7 @@ const COLUMNS: Column<ProcessInfo>[] = [
   ['PID', ({ pid }) => String(pid ?? '-')],
   ['STATUS', ({ jobStatus, result }) => (result ? `${jobStatus} (${result.exitCode})` : jobStatus)],
   ['USER', ({ user }) => user],
+  ['KEEPS AWAKE', ({ keepAwake, result }) => (keepAwake && !result ? 'yes' : 'no')],
   ['AGE', ({ startedAt }) => formatAge(startedAt)],
   ['COMMAND', (process) => formatCommand(process.command)],
 ]
@@ -31,8 +32,9 @@ export function ps(): Command {
       const found = await sandbox.exec.list({ limit: 1000, ...(flags.all ? {} : { status: 'running' }) })
       if (flags.json) return printJson(found)
       if (flags.quiet) return found.forEach(({ id }) => void print(id))
-      if (found.length === 0)
-        return say(`Nothing runs in ${sandbox.id}. islet ps --all also shows what ended.`)
-      printTable(found, COLUMNS)
+      if (found.length === 0) say(`Nothing runs in ${sandbox.id}. islet ps --all also shows what ended.`)
+      else printTable(found, COLUMNS)
+      const { status, awake } = await sandbox.getInfo()
+      say(awake ? `Awake: ${formatAwake(awake)}.` : `It is ${status}.`)
     })
 }

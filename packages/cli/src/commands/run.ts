@@ -40,7 +40,12 @@ async function action(words: string[], flags: RunFlags): Promise<void> {
   const timeout = { ...create.timeout, onIdle: flags.onIdle ?? ('kill' as const) }
   using signals = new Signals()
   await using host = await connectOrEmbed()
-  await using sandbox = await host.islet.sandboxes.create({ ...create, timeout, signal: signals.aborted })
+  await using sandbox = await host.islet.sandboxes.create({
+    ...create,
+    timeout,
+    keepAwake: false,
+    signal: signals.aborted,
+  })
   try {
     for (const { local, remote } of files) await copyIn(sandbox, local, remote, signals.aborted)
     process.exitCode = await runIn(sandbox, words, flags, signals)

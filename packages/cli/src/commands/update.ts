@@ -13,6 +13,7 @@ interface UpdateFlags extends EnvFlags, ResourceFlags, JsonFlag {
   project?: string
   metadata?: Record<string, string>
   unset?: string[]
+  keepAwake?: boolean
 }
 
 export function update(): Command {
@@ -26,14 +27,17 @@ export function update(): Command {
     .option('--project <name>', "its new project; '' takes it away")
     .option('--metadata <key=value>', 'replace the labels (repeat)', pair)
     .option('--unset <name>', 'take a variable away (repeat)', many)
+    .option('--keep-awake', 'it is never idle')
+    .option('--no-keep-awake', 'it hibernates when it is idle')
   return addResourceOptions(addEnvOptions(made)).action(async (text: string, flags: UpdateFlags) => {
-    const { name, project, metadata } = flags
+    const { name, project, metadata, keepAwake } = flags
     const unset = (flags.unset ?? []).map((variable) => [variable, null] as const)
     const env = { ...toEnv(flags), ...Object.fromEntries(unset) }
     const patch = {
       ...(name !== undefined && { name: name || null }),
       ...(project !== undefined && { project: project || null }),
       ...(metadata && { metadata }),
+      ...(keepAwake !== undefined && { keepAwake }),
       ...(Object.keys(env).length > 0 && { env }),
       ...(toResources(flags) && { resources: toResources(flags) }),
     }

@@ -27,7 +27,7 @@ export const sandboxRoutes = {
     path: SANDBOX,
     summary: 'One sandbox',
     tag: 'sandboxes',
-    response: sandbox.sandbox,
+    response: sandbox.sandboxDetail,
     status: 200,
   },
   updateSandbox: {

@@ -4,6 +4,9 @@ import { LIMITS } from '../limits.ts'
 import { parseCpuMillis, parseDurationMs, parseSizeBytes } from '../units.ts'
 
 const encoder = new TextEncoder()
+/** Whether something that is not work by itself keeps its sandbox from being idle. */
+export const keepAwake = z.boolean()
+
 export const byteLength = (text: string): number => encoder.encode(text).length
 
 export const noNul = (text: string): boolean => !text.includes('\0')

@@ -6,6 +6,7 @@ import {
   decodedBytes,
   durationMs,
   env,
+  keepAwake,
   processId,
   queryBoolean,
   queryInteger,
@@ -104,8 +105,10 @@ export type ExecResult = z.infer<typeof execResult>
 /** What is known of a command where it runs. */
 export type CommandResult = Omit<ExecResult, 'autoResumed'>
 
+// Its sandbox goes with the command; should the server die before, the idle timeout removes it.
+const { keepAwake: _keepAwake, ...runFields } = sandboxFields
 export const run = z
-  .strictObject({ ...sandboxFields, ...commandFields, ...captureFields })
+  .strictObject({ ...runFields, ...commandFields, ...captureFields })
   .superRefine(checkStdin)
   .refine(oneBase, ONE_BASE)
 export type Run = z.input<typeof run>
@@ -134,6 +137,9 @@ export const startProcess = z.strictObject({
       'Hold the output back until the first client attaches, for up to 10 s, so that it misses nothing.',
   }),
   terminal: terminalSize.optional().meta({ description: 'Run in a terminal of this size.' }),
+  keepAwake: keepAwake.optional().meta({
+    description: 'The sandbox is not idle while it runs. Default: true; false in a terminal.',
+  }),
   maxRunAfterDisconnect: timeout.optional().meta({
     description:
       'Kill it this long after the last attached client left, unless one returns; 0: at once. Absent: it runs on. One that nobody was attached to is left alone; when the server restarts the time begins anew.',
@@ -159,6 +165,7 @@ export const processInfo = z.object({
   terminal: z.boolean(),
   terminalId: z.string().nullable().meta({ description: 'The terminal it belongs to.' }),
   service: z.string().nullable().meta({ description: 'The service it belongs to.' }),
+  keepAwake: keepAwake.meta({ description: 'The sandbox is not idle while it runs.' }),
   maxRunAfterDisconnectMs: z.number().nullable(),
   startedAt: timestamp,
   endedAt: timestamp.nullable(),

@@ -8,6 +8,7 @@ import {
   envPatch,
   fileMode,
   json,
+  keepAwake,
   metadata,
   noNul,
   queryInteger,
@@ -121,6 +122,7 @@ export const sandboxFields = {
     .optional()
     .meta({ description: 'Where commands start; made if missing. Default: that of the image.' }),
   timeout: timeouts.optional().meta({ description: 'What it does by itself after a while.' }),
+  keepAwake: keepAwake.optional().meta({ description: 'true: it is never idle. Default: false.' }),
   storeAccess: z.boolean().optional().meta({
     description:
       'Give programs inside ISLET_STORE_URL and ISLET_STORE_TOKEN, by which they reach the store. Default: false.',
@@ -143,6 +145,9 @@ export const updateSandbox = z.strictObject({
     .optional()
     .meta({ description: 'Merged into the environment of later commands; null removes a variable.' }),
   resources: resourcesInput.optional(),
+  keepAwake: keepAwake
+    .optional()
+    .meta({ description: 'true: it is never idle. false: its idle time begins now.' }),
 })
 export type UpdateSandbox = z.input<typeof updateSandbox>
 export type UpdateSandboxParsed = z.output<typeof updateSandbox>
@@ -177,6 +182,7 @@ export const sandbox = z.object({
   user: z.string(),
   workdir: z.string(),
   storeAccess: z.boolean(),
+  keepAwake,
   timeouts: timeoutsInfo,
   origin: z
     .object({ kind: z.enum(['checkpoint', 'snapshot', 'fork']), id: z.string() })
@@ -188,6 +194,44 @@ export const sandbox = z.object({
   stoppedAt: timestamp.nullable(),
 })
 export type Sandbox = z.infer<typeof sandbox>
+
+export const AWAKE_KINDS = [
+  'setting',
+  'command',
+  'job',
+  'service',
+  'terminal',
+  'session',
+  'preview',
+  'call',
+] as const
+export const awakeReason = z.object({
+  kind: z.enum(AWAKE_KINDS).meta({
+    description:
+      'setting: keepAwake, or no idle timeout. command: one that somebody waits for. job: one in the background, or a template that is being copied. service, terminal: with keepAwake. session: a WebSocket client. preview: an open connection. call: another request.',
+  }),
+  id: z
+    .string()
+    .optional()
+    .meta({ description: 'Of the process, service, terminal or watcher; of a preview its port.' }),
+})
+export type AwakeReason = z.infer<typeof awakeReason>
+export const awake = z.object({
+  reasons: z
+    .array(awakeReason)
+    .max(LIMITS.awakeReasons)
+    .meta({ description: 'Why it is not idle now; the first of them when there are many.' }),
+  sleepsAt: timestamp
+    .nullable()
+    .meta({ description: 'When `onIdle` is done if nobody uses it until then; null: there are reasons.' }),
+})
+export type Awake = z.infer<typeof awake>
+/** A sandbox as it is now, with what a change of it does not answer with. */
+export const sandboxDetail = sandbox.extend({
+  awake: awake.nullable().meta({ description: 'Null unless it runs.' }),
+})
+export type SandboxDetail = z.infer<typeof sandboxDetail>
+
 /** A new sandbox comes with a token that reaches it and nothing else. */
 export const createdSandbox = sandbox.extend({
   token: z.string(),
@@ -217,7 +261,7 @@ export type ListSandboxes = z.input<typeof listSandboxes>
 export type ListSandboxesParsed = z.output<typeof listSandboxes>
 
 export const sandboxPage = z.object({
-  sandboxes: z.array(sandbox),
+  sandboxes: z.array(sandboxDetail),
   total: z.number(),
   cursor: z.string().optional(),
 })

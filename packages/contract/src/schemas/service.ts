@@ -3,6 +3,7 @@ import { LIMITS } from '../limits.ts'
 import {
   durationMs,
   env,
+  keepAwake,
   processId,
   queryBoolean,
   queryInteger,
@@ -65,6 +66,9 @@ export const startService = z.strictObject({
   restartDelay: pause(0).optional().meta({ description: 'Default: 1s. At least 20 ms pass.' }),
   stopTimeout: pause(0).optional().meta({ description: 'SIGTERM, this long, SIGKILL. Default: 10s.' }),
   healthCheck: healthCheck.optional(),
+  keepAwake: keepAwake
+    .optional()
+    .meta({ description: 'The sandbox is not idle while it is kept running. Default: false.' }),
 })
 export type StartService = z.input<typeof startService>
 export type StartServiceParsed = z.output<typeof startService>
@@ -88,6 +92,7 @@ export const serviceInfo = z.object({
   pid: z.number().optional(),
   processId: processId.optional().meta({ description: 'The running command, or the last one.' }),
   autostart: z.boolean(),
+  keepAwake: keepAwake.meta({ description: 'It keeps the sandbox awake.' }),
   restartPolicy: z.enum(RESTART_POLICIES),
   maxRestarts: z.number(),
   restartCount: z.number(),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { idPattern } from '../ids.ts'
-import { env, processId, queryInteger, sandboxPath, timestamp, userName } from './common.ts'
+import { env, keepAwake, processId, queryInteger, sandboxPath, timestamp, userName } from './common.ts'
 import { shellText, terminalSize, timeout } from './process.ts'
 
 export const terminalId = z.string().regex(idPattern('terminal'), 'not a terminal id')
@@ -22,9 +22,13 @@ export const createTerminal = z
     cwd: sandboxPath.optional(),
     env: env.optional(),
     user: userName.optional(),
+    keepAwake: keepAwake.optional().meta({
+      description:
+        'The sandbox is not idle while the shell of a pty runs, also without clients. Default: false.',
+    }),
   })
-  .refine((input) => input.pty || (!input.shell && !input.cols && !input.rows), {
-    message: 'shell, cols and rows need pty',
+  .refine((input) => input.pty || (!input.shell && !input.cols && !input.rows && !input.keepAwake), {
+    message: 'shell, cols, rows and keepAwake need pty',
   })
 export type CreateTerminal = z.input<typeof createTerminal>
 export type CreateTerminalParsed = z.output<typeof createTerminal>
@@ -39,6 +43,7 @@ export const terminalInfo = z.object({
   encoding: z.enum(['raw', 'base64']),
   processId: processId.nullable().meta({ description: 'The shell of a pty: attach to it.' }),
   channel: z.string().nullable().meta({ description: 'The path of the WebSocket of a pty.' }),
+  keepAwake: keepAwake.meta({ description: 'Its shell keeps the sandbox awake also without clients.' }),
   createdAt: timestamp,
 })
 export type TerminalInfo = z.infer<typeof terminalInfo>

@@ -10,12 +10,14 @@ export const IDLE_ACTIONS = ['hibernate', 'kill'] as const
 export const timeouts = z.strictObject({
   idle: lasting.optional().meta({
     description:
-      "How long it may be idle before `onIdle` is done. A command that somebody waits for, an attached client and an open preview connection are not idle; a process in the background is. Default: '5m'; 0: never.",
+      "How long it may be idle before `onIdle` is done. It is not idle while a command or a job in the background runs, a client is attached or a preview connection is open. Services and terminals without clients do not count, unless they have keepAwake. Default: '5m'; 0: never.",
   }),
   execution: durationMs
     .refine((value) => value <= LIMITS.timeoutMs, 'a command runs at most 24h')
     .optional()
-    .meta({ description: 'Of each command and code that names no timeout of its own. Default: 0, never.' }),
+    .meta({
+      description: 'Of each command, job and code that names no timeout of its own. Default: 0, never.',
+    }),
   paused: lasting
     .optional()
     .meta({ description: 'How long it may stay paused before it is stopped. Default: 0, for ever.' }),

@@ -209,7 +209,7 @@ test('an overlay that was being copied is complete after the wake', async () => 
   await until(async () => (await get()).copyStatus === 'complete')
 })
 
-test('a command that names no timeout has that of its sandbox, and 0 is none', async () => {
+test('a command or job that names no timeout has that of its sandbox, and 0 is none', async () => {
   const sandbox = await api.createSandbox({ timeout: { execution: 300 } })
   const run = async (body: object) =>
     ask<{ timedOut: boolean; exitCode: number }>('POST', at(sandbox, 'exec'), body)
@@ -225,12 +225,14 @@ test('a command that names no timeout has that of its sandbox, and 0 is none', a
   const commands = at(sandbox, `terminals/${terminal.id}/commands`)
   const command = await ask<{ exitCode: number }>('POST', commands, { command: 'sleep 1000' })
   assert.equal(command.exitCode, 124)
-  const background = await api.start(sandbox.id, { command: 'sleep 0.6' })
-  const { result } = await ask<{ result: { exitCode: number } }>(
-    'GET',
-    at(sandbox, `processes/${background.id}?wait=60000`),
-  )
-  assert.equal(result.exitCode, 0)
+  const inBackground = async (body: object) => {
+    const { id } = await api.start(sandbox.id, { command: 'sleep 0.6', ...body })
+    const path = at(sandbox, `processes/${id}?wait=60000`)
+    return (await ask<{ result: { exitCode: number } }>('GET', path)).result.exitCode
+  }
+  assert.equal(await inBackground({ command: 'sleep 1000' }), 124)
+  assert.equal(await inBackground({ timeout: 0 }), 0)
+  assert.equal(await inBackground({ terminal: { cols: 80, rows: 24 } }), 0)
 })
 
 test('the events of a process say what it was and how it ended, and nothing of its environment', async () => {

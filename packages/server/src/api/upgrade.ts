@@ -101,7 +101,8 @@ export function createUpgrade({
     authorize(match.route, params, caller)
     const query = readQuery(match.route, incoming)
     // As long as the client is there, the sandbox is not idle.
-    const use = match.route.wakes && (await useOf({ params, caller }, sandboxes))
+    const why = { kind: 'session', id: params.pid ?? params.wid } as const
+    const use = match.route.wakes && (await useOf({ params, caller }, sandboxes, why))
     if (use?.autoResumed) resumed.add(incoming)
     try {
       const session = await routes[match.name]!({ params, query })

@@ -1,4 +1,5 @@
 // Calls that use a sandbox: it is woken for them, and not idle until they are over.
+import type { AwakeReason } from '@islet/contract'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Use } from '../control/suspension.ts'
 import type { Caller } from './caller.ts'
@@ -9,11 +10,15 @@ interface UsingCall {
 }
 
 /** What a program inside asks for is no use by anybody: else one in the background could keep its sandbox awake. */
-export async function useOf(call: UsingCall, sandboxes: Pick<Sandboxes, 'use'>): Promise<Use | undefined> {
+export async function useOf(
+  call: UsingCall,
+  sandboxes: Pick<Sandboxes, 'use'>,
+  why?: AwakeReason,
+): Promise<Use | undefined> {
   const { caller } = call
   if (caller?.kind === 'inside') return undefined
   const id = call.params.id ?? (caller?.kind === 'sandbox' ? caller.sandboxId : undefined)
-  return id === undefined ? undefined : sandboxes.use(id)
+  return id === undefined ? undefined : sandboxes.use(id, why)
 }
 
 /** What one call uses, until it is over. */

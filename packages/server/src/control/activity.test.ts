@@ -70,6 +70,55 @@ test('one that rang is not idle any more once it is used, or its clock has begun
   assert.ok(!isIdle())
 })
 
+test('it says why it is awake, each reason once and calls only alone, or when it will sleep', () => {
+  const id = sandbox({ idleMs: LONG })
+  activity.begin(id)
+  const awake = () => activity.awake(table.get(id)!)
+  const left = Date.parse(awake()!.sleepsAt!) - Date.now()
+  assert.ok(left > LONG / 2 && left <= LONG, `${left}`)
+  const call = activity.use(id)
+  assert.deepEqual(awake(), { reasons: [{ kind: 'call' }], sleepsAt: null })
+  assert.ok(activity.isUsed(id))
+  const leave = ['prc-2', 'prc-1', 'prc-1'].map((one) => activity.use(id, { kind: 'job', id: one }))
+  leave.push(activity.use(id, { kind: 'command', id: 'prc-3' }))
+  const reasons = ['command prc-3', 'job prc-2', 'job prc-1']
+  assert.deepEqual(
+    awake()!.reasons.map(({ kind, id }) => `${kind} ${id}`),
+    reasons,
+  )
+  call()
+  // Jobs wait for nothing: what asks of it while it stands still is told so.
+  assert.ok(!activity.isUsed(id))
+  for (let n = 0; n < 100; n++) activity.use(id, { kind: 'session', id: String(n) })
+  assert.equal(awake()!.reasons.length, LIMITS.awakeReasons)
+  const still = sandbox({ idleMs: LONG }, { status: 'hibernated', suspendedAt: Date.now() })
+  assert.equal(activity.awake(table.get(still)!), null)
+})
+
+test('one that is kept awake does not ring, and says so', async () => {
+  const [kept, other] = [sandbox({ idleMs: SHORT }, { keepAwake: true }), sandbox({ idleMs: SHORT * 4 })]
+  for (const id of [kept, other]) activity.begin(id)
+  await hears(`idle ${other}`)
+  assert.deepEqual(rung, [`idle ${other}`])
+  assert.deepEqual(activity.awake(table.get(kept)!), { reasons: [{ kind: 'setting' }], sleepsAt: null })
+  table.save({ ...table.get(kept)!, keepAwake: false })
+  activity.begin(kept)
+  await hears(`idle ${kept}`)
+})
+
+test('one that is held is not idle, but its time goes on', async () => {
+  const [held, other] = [sandbox({ idleMs: SHORT }), sandbox({ idleMs: SHORT * 4 })]
+  activity.begin(held)
+  const release = activity.hold(held)
+  activity.begin(other)
+  await hears(`idle ${other}`)
+  assert.ok(!activity.isIdle(table.get(held)!))
+  release()
+  release()
+  assert.ok(activity.isIdle(table.get(held)!))
+  await hears(`idle ${held}`)
+})
+
 test('no timeout and the longest one do not ring', async () => {
   const [never, longest, other] = [0, LIMITS.lastingMs, SHORT * 4].map((idleMs) => sandbox({ idleMs }))
   for (const id of [never!, longest!, other!]) activity.begin(id)

@@ -2,6 +2,7 @@
 //
 // Idleness is measured by a clock that nobody can set. What is written down, for the next server, is the time of day; and so
 // is the end of a pause, which callers were told.
+import { AWAKE_KINDS, type Awake, type AwakeReason, LIMITS } from '@islet/contract'
 import { ActivityTable } from '../db/activity.ts'
 import type { Db } from '../db/db.ts'
 import type { SandboxRecord } from '../db/sandboxes.ts'
@@ -18,6 +19,10 @@ const LOOK_MS = 60_000
 const NEVER = Number.POSITIVE_INFINITY
 /** Before what failed is tried again. */
 const RETRY_MS = 10_000
+/** Before one whose processes are still being found again is looked at again. */
+const HELD_MS = 1000
+/** Kinds of uses by somebody who waits for an answer or is connected; the others go on without anybody. */
+const CALLERS: ReadonlySet<AwakeReason['kind']> = new Set(['session', 'preview', 'call'])
 
 export interface ActivityOptions {
   db: Db
@@ -30,7 +35,9 @@ export interface ActivityOptions {
 }
 
 interface Usage {
-  uses: number
+  uses: Set<{ why: AwakeReason }>
+  /** So many do not know yet whether it is used. */
+  holds: number
   /** By `monotonicMs`. */
   lastAt: number
   savedAt: number
@@ -51,27 +58,45 @@ export class Activity {
   }
 
   /** Until the answer is called the sandbox is not idle. Calling it twice is fine. */
-  use(id: string): () => void {
+  use(id: string, why: AwakeReason = { kind: 'call' }): () => void {
     const usage = this.#usageOf(id)
-    usage.uses++
+    const use = { why }
+    usage.uses.add(use)
     this.#touch(id, usage)
-    let isOver = false
     return () => {
-      if (isOver) return
-      isOver = true
-      usage.uses--
-      this.#touch(id, usage)
+      if (usage.uses.delete(use)) this.#touch(id, usage)
     }
   }
 
+  /** Until the answer is called it is not idle, but its idle time goes on. */
+  hold(id: string): () => void {
+    const usage = this.#usageOf(id)
+    usage.holds++
+    let isOver = false
+    return () => {
+      if (!isOver) usage.holds--
+      isOver = true
+    }
+  }
+
+  /** By somebody who waits for an answer or is connected. */
   isUsed(id: string): boolean {
-    return (this.#usages.get(id)?.uses ?? 0) > 0
+    return [...(this.#usages.get(id)?.uses ?? [])].some(({ why }) => CALLERS.has(why.kind))
+  }
+
+  /** Why it is awake, or when it will not be. */
+  awake(record: SandboxRecord): Awake | null {
+    if (record.status !== 'running') return null
+    const usage = this.#usageOf(record.id)
+    const reasons = reasonsOf(record, usage)
+    const left = reasons.length === 0 ? leftMs(record, usage) : undefined
+    return { reasons, sleepsAt: left === undefined ? null : new Date(Date.now() + left).toISOString() }
   }
 
   /** Its time is over: what rang may have had to wait while it was used, or while its clock began anew. */
   isIdle(record: SandboxRecord): boolean {
     const usage = this.#usages.get(record.id)
-    return usage !== undefined && usage.uses === 0 && (leftMs(record, usage) ?? 1) <= 0
+    return usage !== undefined && usage.uses.size === 0 && (leftMs(record, usage) ?? 1) <= 0
   }
 
   /** Its clock begins anew. Call it also when its timeouts or its status have changed. */
@@ -111,7 +136,7 @@ export class Activity {
     const now = monotonicMs()
     for (const [id, usage] of this.#usages) {
       clearTimeout(usage.timer)
-      const lastAt = usage.uses > 0 ? now : usage.lastAt
+      const lastAt = usage.uses.size > 0 ? now : usage.lastAt
       if (lastAt > usage.savedAt) this.#save(id, Date.now() - Math.round(now - lastAt))
     }
   }
@@ -141,7 +166,7 @@ export class Activity {
   }
 
   #ring(id: string, usage: Usage): void {
-    if (usage.uses > 0) this.#touch(id, usage)
+    if (usage.uses.size > 0) this.#touch(id, usage)
     const record = this.#options.record(id)
     const left = record && leftMs(record, usage)
     if (!record || left === undefined) return
@@ -154,7 +179,8 @@ export class Activity {
     let usage = this.#usages.get(id)
     if (!usage) {
       usage = {
-        uses: 0,
+        uses: new Set(),
+        holds: 0,
         lastAt: monotonicMs(),
         savedAt: Number.MIN_SAFE_INTEGER,
         saveEveryMs: NEVER,
@@ -167,11 +193,29 @@ export class Activity {
 }
 
 /** Until something is to be done by itself; undefined: never. */
-function leftMs({ status, timeouts, suspendedAt }: SandboxRecord, usage: Usage): number | undefined {
+function leftMs(record: SandboxRecord, usage: Usage): number | undefined {
+  const { status, timeouts, suspendedAt } = record
   const { idleMs, pausedMs } = timeouts
   if (status === 'paused') return pausedMs > 0 ? (suspendedAt ?? 0) + pausedMs - Date.now() : undefined
-  if (status !== 'running' || idleMs === 0) return undefined
-  return usage.uses > 0 ? idleMs : usage.lastAt + idleMs - monotonicMs()
+  if (status !== 'running' || isNeverIdle(record)) return undefined
+  if (usage.uses.size > 0) return idleMs
+  return Math.max(usage.lastAt + idleMs - monotonicMs(), usage.holds > 0 ? HELD_MS : 0)
 }
+
+function isNeverIdle({ keepAwake, timeouts }: SandboxRecord): boolean {
+  return keepAwake || timeouts.idleMs === 0
+}
+
+/** Each once, in the order of AWAKE_KINDS. Calls are named only where nothing else is: most are part of something else. */
+function reasonsOf(record: SandboxRecord, { uses }: Usage): AwakeReason[] {
+  const distinct = new Map<string, AwakeReason>()
+  if (isNeverIdle(record)) distinct.set('setting', { kind: 'setting' })
+  for (const { why } of uses) distinct.set(`${why.kind} ${why.id}`, why)
+  const all = [...distinct.values()].sort((a, b) => orderOf(a) - orderOf(b))
+  const named = all.filter(({ kind }) => kind !== 'call')
+  return (named.length > 0 ? named : all).slice(0, LIMITS.awakeReasons)
+}
+
+const orderOf = ({ kind }: AwakeReason): number => AWAKE_KINDS.indexOf(kind)
 
 const monotonicMs = (): number => performance.now()

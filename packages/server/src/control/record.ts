@@ -49,6 +49,7 @@ export function newRecord(
     user: input.user ?? image?.defaults.user ?? '',
     workdir: input.workdir ?? image?.defaults.workdir ?? '',
     storeAccess: input.storeAccess ?? false,
+    keepAwake: input.keepAwake ?? false,
     timeouts: patchTimeouts(DEFAULT_TIMEOUTS, input.timeout),
     origin: null,
     baseSnapshot: null,
@@ -81,6 +82,7 @@ export function copyRecord(
     user: input.user ?? state.user,
     workdir: input.workdir ?? movedPath(state.workdir, state.root.layer, layer, storage),
     storeAccess: input.storeAccess ?? state.storeAccess,
+    keepAwake: input.keepAwake ?? state.keepAwake ?? false,
     timeouts: patchTimeouts(state.timeouts, input.timeout),
     root: rootOver(state.root, layer, storage),
     ...given,
@@ -118,6 +120,7 @@ export function patchRecord(record: SandboxRecord, patch: UpdateSandboxParsed): 
     metadata: patch.metadata ?? record.metadata,
     env,
     resources: patchResources(patch.resources, record.resources),
+    keepAwake: patch.keepAwake ?? record.keepAwake,
     updatedAt: Date.now(),
   }
 }

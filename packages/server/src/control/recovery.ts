@@ -54,6 +54,8 @@ function goOn(
   const machine = isAlive ? thawed(fleet, record) : slots.run(() => restart(fleet, record))
   fleet.machines.set(id, machine)
   suspension.activity.goOn(record)
+  // A job that is found again keeps it awake; until all were looked for, it does not go to sleep.
+  const release = suspension.activity.hold(id)
   const begun = machine.then(
     (started) => {
       fleet.log.info({ sandbox: id, adopted: isAlive }, 'sandbox brought back')
@@ -65,7 +67,7 @@ function goOn(
     },
     (error) => fleet.fail(id, `It could not be brought back: ${error.message}`),
   )
-  fleet.inBackground(id, begun)
+  fleet.inBackground(id, begun.finally(release))
 }
 
 /** The server before may have been killed while it was frozen for a checkpoint. */

@@ -1,10 +1,12 @@
 // The sandboxes as callers see them: made, found, changed and removed, and brought back after a restart.
 import { setImmediate } from 'node:timers/promises'
 import type {
+  AwakeReason,
   CopySandboxParsed,
   CreateSandboxParsed,
   ListSandboxesParsed,
   Sandbox,
+  SandboxDetail,
   SandboxPage,
   SandboxUsage,
   ServerInfo,
@@ -73,8 +75,12 @@ export class Sandboxes implements Control {
     return this.#creation.createFrom(saved, input, given, options)
   }
 
-  get(id: string): Sandbox {
-    return toSandbox(this.record(id))
+  get(id: string): SandboxDetail {
+    return this.#detail(this.record(id))
+  }
+
+  #detail(record: SandboxRecord): SandboxDetail {
+    return { ...toSandbox(record), awake: this.suspension.activity.awake(record) }
   }
 
   record(id: string): SandboxRecord {
@@ -91,13 +97,13 @@ export class Sandboxes implements Control {
   }
 
   /** For whatever somebody does with a sandbox: it is woken if need be, and not idle until the use is over. */
-  use(id: string): Promise<Use> {
-    return this.suspension.use(id)
+  use(id: string, why?: AwakeReason): Promise<Use> {
+    return this.suspension.use(id, why)
   }
 
   list(query: ListSandboxesParsed): SandboxPage {
     const { records, total, cursor } = this.#fleet.table.list(query)
-    return { sandboxes: records.map(toSandbox), total, ...(cursor && { cursor }) }
+    return { sandboxes: records.map((record) => this.#detail(record)), total, ...(cursor && { cursor }) }
   }
 
   async update(id: string, patch: UpdateSandboxParsed): Promise<Sandbox> {
@@ -107,6 +113,7 @@ export class Sandboxes implements Control {
     assertNotStopped(before)
     const record = patchRecord(before, patch)
     this.#fleet.table.save(record)
+    if (patch.keepAwake !== undefined) this.suspension.activity.begin(id)
     return toSandbox(record)
   }
 

@@ -192,10 +192,10 @@ export class Saves {
   /** What a new sandbox takes over, as if its layer were `layer`. */
   #stateOf(record: SandboxRecord, layer: string): SavedSandbox {
     const { runtime, image, engine, isolation, metadata, project, env, resources, network, user } = record
-    const { storeAccess, timeouts, baseSnapshot, patchesOf } = record
+    const { storeAccess, keepAwake, timeouts, baseSnapshot, patchesOf } = record
     const workdir = movedPath(record.workdir, record.root.layer, layer, this.#fleet.storage)
     const root: Root = { layer, trees: record.root.trees }
-    const rest = { user, workdir, storeAccess, timeouts, baseSnapshot, patchesOf, root }
+    const rest = { user, workdir, storeAccess, keepAwake, timeouts, baseSnapshot, patchesOf, root }
     return { runtime, image, engine, isolation, metadata, project, env, resources, network, ...rest }
   }
 

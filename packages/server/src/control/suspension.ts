@@ -1,7 +1,7 @@
 // Standing still and going on: pause, hibernate, resume, wake, and the wake of whoever just uses a sandbox.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { IsletError, newId } from '@islet/contract'
+import { type AwakeReason, IsletError, newId } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import { Activity } from './activity.ts'
 import type { Beginning, Fleet, MoveOptions, RunningSandbox } from './fleet.ts'
@@ -57,10 +57,10 @@ export class Suspension {
   }
 
   /** It runs when this resolves, woken if need be, and is not idle until the use is over. One that is gone is no use. */
-  async use(id: string): Promise<Use> {
+  async use(id: string, why?: AwakeReason): Promise<Use> {
     // Nothing is counted for what is not there.
     if (this.#fleet.record(id).status === 'stopped') return { autoResumed: false, [Symbol.dispose]() {} }
-    const leave = this.activity.use(id)
+    const leave = this.activity.use(id, why)
     try {
       const autoResumed = await this.#awake(id)
       await this.#fleet.settled(id)

@@ -33,8 +33,6 @@ export interface ProcessOwner {
   service?: string
   /** Its end is waited for. */
   foreground?: boolean
-  /** The sandbox's execution timeout holds for it. */
-  limited?: boolean
 }
 
 export class Processes implements ProcessService {
@@ -66,7 +64,7 @@ export class Processes implements ProcessService {
     const sandbox = await this.#tracker.running(sandboxId)
     options.signal?.throwIfAborted()
     const { processId } = options
-    const prepare = { id: processId, terminal: false, foreground: true }
+    const prepare = { id: processId, terminal: false, foreground: true, keepAwake: true }
     const tracked = this.#tracker.prepare(sandbox, input, prepare)
     const output = collectOutput(input.maxOutputBytes ?? DEFAULTS.execOutputBytes)
     tracked.listeners.add(output)
@@ -105,14 +103,16 @@ export class Processes implements ProcessService {
   /** For what manages processes of its own: the terminal or service it belongs to is remembered with it. */
   async startOwned(sandboxId: string, input: StartProcessParsed, owner: ProcessOwner): Promise<ProcessInfo> {
     const sandbox = await this.#tracker.running(sandboxId)
-    const { limited, ...belongs } = owner
     const tracked = this.#tracker.prepare(sandbox, input, {
-      ...belongs,
+      ...owner,
       terminal: input.terminal !== undefined,
+      keepAwake: input.keepAwake ?? input.terminal === undefined,
       maxRunAfterDisconnectMs: input.maxRunAfterDisconnect,
     })
     if (input.hold) tracked.hold()
-    const timed = limited ? withTimeout(input, sandbox) : input
+    // Services and terminals are meant to go on; a job has the limits of a command.
+    const isJob = owner.service === undefined && input.terminal === undefined
+    const timed = isJob ? withTimeout(input, sandbox) : input
     await this.#tracker.spawn(sandbox, tracked, timed, { stdin: input.stdin ?? false, pty: input.terminal })
     return toProcessInfo(tracked.record)
   }

@@ -13,7 +13,7 @@ export async function runOnce(
   options: { signal?: AbortSignal } = {},
 ): Promise<RunResult> {
   const { command, cwd, env, timeout, stdin, stdinEncoding, encoding, maxOutputBytes, ...create } = input
-  const sandbox = await sandboxes.create({ ...create, env, timeout: LEFT_BEHIND }, options)
+  const sandbox = await sandboxes.create({ ...create, env, keepAwake: false, timeout: LEFT_BEHIND }, options)
   try {
     using _use = await sandboxes.use(sandbox.id)
     const exec = { command, cwd, timeout, stdin, stdinEncoding, encoding, maxOutputBytes }

@@ -45,7 +45,7 @@ export class Terminals implements SandboxObserver {
 
   async create(sandboxId: string, input: CreateTerminalParsed): Promise<TerminalInfo> {
     await this.#options.sandboxes.running(sandboxId)
-    const { pty = false, encoding = 'raw', cwd, env, user } = input
+    const { pty = false, encoding = 'raw', cwd, env, user, keepAwake } = input
     this.#makeRoom(sandboxId)
     const record: TerminalRecord = {
       id: newId('terminal'),
@@ -53,7 +53,7 @@ export class Terminals implements SandboxObserver {
       pty,
       processId: null,
       encoding,
-      settings: pty ? {} : { cwd, env, user },
+      settings: pty ? { keepAwake } : { cwd, env, user },
       createdAt: Date.now(),
     }
     this.#table.insert(record)
@@ -62,9 +62,9 @@ export class Terminals implements SandboxObserver {
   }
 
   async #startShell(record: TerminalRecord, input: CreateTerminalParsed): Promise<void> {
-    const { shell, cols = 80, rows = 24, cwd, env, user } = input
+    const { shell, cols = 80, rows = 24, cwd, env, user, keepAwake } = input
     const command = shell === undefined ? LOGIN_SHELL : [shell]
-    const start = { command, cwd, env, user, terminal: { cols, rows } }
+    const start = { command, cwd, env, user, keepAwake, terminal: { cols, rows } }
     try {
       const { id } = await this.#options.processes.startOwned(record.sandboxId, start, {
         terminalId: record.id,
@@ -118,7 +118,7 @@ export class Terminals implements SandboxObserver {
     const { command, timeout, background } = input
     const env = { ...settings.env, ...input.env }
     const start = { command, cwd: joinPaths(settings.cwd, input.cwd), env, user: settings.user, timeout }
-    const owner = { terminalId, foreground: !background, limited: true }
+    const owner = { terminalId, foreground: !background }
     const { id } = await processes.startOwned(sandboxId, start, owner)
     try {
       this.#find(sandboxId, terminalId)
@@ -223,7 +223,7 @@ export class Terminals implements SandboxObserver {
   }
 
   #toInfo(record: TerminalRecord): TerminalInfo {
-    const { id, sandboxId, pty, encoding, processId, createdAt } = record
+    const { id, sandboxId, pty, encoding, processId, settings, createdAt } = record
     return {
       id,
       sandboxId,
@@ -232,6 +232,7 @@ export class Terminals implements SandboxObserver {
       encoding,
       processId,
       channel: processId && routePath('attachProcess', { id: sandboxId, pid: processId }),
+      keepAwake: settings.keepAwake ?? false,
       createdAt: new Date(createdAt).toISOString(),
     }
   }

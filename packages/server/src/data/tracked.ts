@@ -31,6 +31,8 @@ export class TrackedProcess implements OutputSink {
   /** Of one that is lost. */
   lostBecause = 'The sandbox ended before the process did.'
   readonly abandonment: Abandonment
+  /** The sandbox need not stay awake for it any more. Twice is fine. */
+  leave: () => void = () => {}
   readonly #pace: Pace
   #held: Promise<void> | undefined
   #release: () => void = () => {}
@@ -88,6 +90,7 @@ export class TrackedProcess implements OutputSink {
     Object.assign(this.record, { status, result, endedAt: Date.now(), outputBytes: this.log.end })
     this.abandonment.stop()
     this.log.close()
+    this.leave()
     this.#settle(this.record)
   }
 }

@@ -53,6 +53,7 @@ export interface PrepareOptions {
   maxRunAfterDisconnectMs?: number
   /** Whoever starts it waits for its end. */
   foreground?: boolean
+  keepAwake: boolean
 }
 
 export class ProcessTracker implements SandboxObserver {
@@ -93,6 +94,7 @@ export class ProcessTracker implements SandboxObserver {
       cancelSignals: 0,
       maxRunAfterDisconnectMs: options.maxRunAfterDisconnectMs ?? null,
       foreground: options.foreground ?? false,
+      keepAwake: options.keepAwake,
       startedAt: Date.now(),
       endedAt: null,
       outputBytes: 0,
@@ -114,6 +116,7 @@ export class ProcessTracker implements SandboxObserver {
     const { record } = tracked
     this.#records.begun(record)
     this.#tracked.set(record.id, tracked)
+    this.#keepAwake(tracked)
     try {
       await sandbox.machine.envReady
       const spec = toSpawn(record.id, input, sandbox)
@@ -126,6 +129,7 @@ export class ProcessTracker implements SandboxObserver {
       return process
     } catch (error) {
       this.#tracked.delete(record.id)
+      tracked.leave()
       this.#records.neverRan(record, error)
       // Given up while it was being started: that is the reason, not what the guest said then.
       if (tracked.record.status === 'lost') throw new IsletError('sandbox_lost', tracked.lostBecause)
@@ -244,6 +248,7 @@ export class ProcessTracker implements SandboxObserver {
       states.delete(record.id)
       const tracked = this.#track(record, this.#recoverLog(record))
       this.#tracked.set(record.id, tracked)
+      this.#keepAwake(tracked)
       if (!state) {
         void this.#end(tracked, 'lost')
         continue
@@ -252,10 +257,14 @@ export class ProcessTracker implements SandboxObserver {
       const offset = Math.max(tracked.log.end, state.outputStart)
       this.#follow(sandbox, tracked, await guest.attach(record.id, offset, tracked))
       tracked.abandonment.begin()
-      // Its client is gone, but it is still what the sandbox was told to do.
-      if (record.foreground) void tracked.ended.then(this.#use(record.sandboxId))
     }
-    for (const state of states.values()) if (!this.#tracked.has(state.id)) await leaveAlone(guest, state)
+    for (const state of states.values()) {
+      if (this.#tracked.has(state.id)) continue
+      // It came with the memory of another sandbox, whose records may still know what it is.
+      const source = state.running ? this.table.find(state.id) : undefined
+      const isWork = source?.keepAwake === true && source.service === null
+      await leaveAlone(guest, state, isWork ? this.#use(sandbox.record.id, source) : undefined)
+    }
   }
 
   async gone(sandboxId: string, options: { removed: boolean }): Promise<void> {
@@ -293,8 +302,17 @@ export class ProcessTracker implements SandboxObserver {
     }
   }
 
-  #use(sandboxId: string): () => void {
-    return this.#options.sandboxes.suspension.activity.use(sandboxId)
+  /** Until its end. A service keeps its sandbox awake as a whole, also between two attempts. */
+  #keepAwake(tracked: TrackedProcess): void {
+    const { record } = tracked
+    if (record.keepAwake && record.service === null) tracked.leave = this.#use(record.sandboxId, record)
+  }
+
+  #use(sandboxId: string, { id, terminal, terminalId, foreground }: ProcessRecord): () => void {
+    const why = terminal
+      ? ({ kind: 'terminal', id: terminalId ?? id } as const)
+      : ({ kind: foreground ? 'command' : 'job', id } as const)
+    return this.#options.sandboxes.suspension.activity.use(sandboxId, why)
   }
 
   /** What is followed is known better here than in the table. */

@@ -274,4 +274,9 @@ export const MIGRATIONS: readonly string[] = [
   -- All checkpoints are listed, newest first.
   CREATE INDEX checkpoints_by_age ON checkpoints (created_at DESC, id DESC)
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN keep_awake INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE processes ADD COLUMN keep_awake INTEGER NOT NULL DEFAULT 0;
+  UPDATE processes SET keep_awake = 1 WHERE status = 'running' AND service IS NULL AND terminal = 0
+  `,
 ]

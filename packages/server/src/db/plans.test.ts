@@ -92,10 +92,11 @@ function askAll(db: Db): Set<string> {
   const processes = new ProcessTable(watched)
   const start = { command: 'true', pid: null, cwd: '/', user: '', terminal: false, terminalId: null }
   const way = { service: null, cancelSignals: 0, maxRunAfterDisconnectMs: null, foreground: true }
-  const end = { status: 'running' as const, endedAt: null, outputBytes: 0, result: null }
+  const end = { keepAwake: true, status: 'running' as const, endedAt: null, outputBytes: 0, result: null }
   processes.insert({ id: 'prc-1', sandboxId: record.id, startedAt: 1, ...start, ...way, ...end })
   processes.setCancelSignals('prc-1', 1)
   processes.get(record.id, 'prc-1')
+  processes.find('prc-1')
   processes.running(record.id)
   processes.list(record.id, { limit: 1 })
   processes.ofTerminal('trm-1')

@@ -19,6 +19,8 @@ export interface ProcessRecord {
   maxRunAfterDisconnectMs: number | null
   /** Whoever started it waits for its end. */
   foreground: boolean
+  /** Its sandbox is not idle while it runs. */
+  keepAwake: boolean
   startedAt: number
   endedAt: number | null
   outputBytes: number
@@ -39,6 +41,7 @@ interface Row {
   cancel_signals: number
   max_run_after_disconnect_ms: number | null
   foreground: number
+  keep_awake: number
   started_at: number
   ended_at: number | null
   output_bytes: number
@@ -55,8 +58,8 @@ export class ProcessTable {
   insert(record: ProcessRecord): void {
     this.#db.run(
       `INSERT INTO processes (id, sandbox_id, command, status, pid, cwd, user, terminal, terminal_id, service, cancel_signals,
-         max_run_after_disconnect_ms, foreground, started_at, ended_at, output_bytes, result)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         max_run_after_disconnect_ms, foreground, keep_awake, started_at, ended_at, output_bytes, result)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       record.id,
       record.sandboxId,
       JSON.stringify(record.command),
@@ -70,6 +73,7 @@ export class ProcessTable {
       record.cancelSignals,
       record.maxRunAfterDisconnectMs,
       record.foreground ? 1 : 0,
+      record.keepAwake ? 1 : 0,
       record.startedAt,
       record.endedAt,
       record.outputBytes,
@@ -105,6 +109,12 @@ export class ProcessTable {
 
   get(sandboxId: string, id: string): ProcessRecord | undefined {
     const row = this.#db.get<Row>('SELECT * FROM processes WHERE sandbox_id = ? AND id = ?', sandboxId, id)
+    return row && fromRow(row)
+  }
+
+  /** Of whatever sandbox. */
+  find(id: string): ProcessRecord | undefined {
+    const row = this.#db.get<Row>('SELECT * FROM processes WHERE id = ?', id)
     return row && fromRow(row)
   }
 
@@ -166,6 +176,7 @@ function fromRow(row: Row): ProcessRecord {
     cancelSignals: row.cancel_signals,
     maxRunAfterDisconnectMs: row.max_run_after_disconnect_ms,
     foreground: row.foreground === 1,
+    keepAwake: row.keep_awake === 1,
     startedAt: row.started_at,
     endedAt: row.ended_at,
     outputBytes: row.output_bytes,

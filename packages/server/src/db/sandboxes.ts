@@ -23,6 +23,8 @@ export interface SandboxRecord {
   user: string
   workdir: string
   storeAccess: boolean
+  /** Never idle. */
+  keepAwake: boolean
   timeouts: TimeoutsInfo
   /** Since when it stands still. */
   suspendedAt: number | null
@@ -61,6 +63,7 @@ const COLUMNS = {
   user: 'user',
   workdir: 'workdir',
   store_access: 'storeAccess',
+  keep_awake: 'keepAwake',
   timeouts: 'timeouts',
   suspended_at: 'suspendedAt',
   origin: 'origin',
@@ -74,7 +77,7 @@ const COLUMNS = {
   stopped_at: 'stoppedAt',
 } as const
 const JSON_FIELDS = new Set<string>(['metadata', 'env', 'resources', 'network', 'timeouts', 'origin', 'root'])
-const BOOLEAN_FIELDS = new Set<string>(['store_access'])
+const BOOLEAN_FIELDS = new Set<string>(['store_access', 'keep_awake'])
 const NAMES = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
 const SAVE = `INSERT INTO sandboxes (${NAMES.join(', ')}) VALUES (${NAMES.map(() => '?').join(', ')})
   ON CONFLICT (id) DO UPDATE SET ${NAMES.slice(1)

@@ -25,6 +25,8 @@ export type SavedSandbox = Pick<
 > & {
   /** Its layer is the saved one, which is never written to again. */
   root: SandboxRecord['root']
+  /** Absent in older ones: false. */
+  keepAwake?: boolean
 }
 
 /** A sandbox as it was at one instant. The store's rows lie beside it. */

@@ -12,8 +12,9 @@ export interface TerminalRecord {
   createdAt: number
 }
 
-/** What its commands have in common. */
+/** What its commands have in common; of a pty, whether its shell keeps the sandbox awake. */
 export interface TerminalSettings {
+  keepAwake?: boolean
   cwd?: string
   env?: Record<string, string>
   user?: string

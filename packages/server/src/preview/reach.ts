@@ -43,7 +43,7 @@ async function dial(
   { sandboxId, port }: PreviewRecord,
   signal: AbortSignal,
 ): Promise<Reached> {
-  const use = await sandboxes.use(sandboxId)
+  const use = await sandboxes.use(sandboxId, { kind: 'preview', id: String(port) })
   try {
     const { machine } = await sandboxes.running(sandboxId)
     if (machine.ownPorts.has(port)) throw new IsletError('port_not_listening')

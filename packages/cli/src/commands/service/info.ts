@@ -38,6 +38,7 @@ function linesOf(service: ServiceInfo): [string, string | undefined][] {
     ['process', service.processId && (pid ? `${service.processId}, pid ${pid}` : service.processId)],
     ['restart', `${restartPolicy}, ${restartCount}${most} so far`],
     ['autostart', service.autostart ? 'on' : 'off'],
+    ['keep awake', service.keepAwake ? 'yes' : 'no: the sandbox may go to sleep while it runs'],
     ['health', healthy === undefined ? undefined : `${healthy ? 'good' : 'bad'} (${healthStatus})`],
     ['created', `${service.createdAt} (${formatAge(service.createdAt)} ago)`],
     ['changed', `${service.updatedAt} (${formatAge(service.updatedAt)} ago)`],

@@ -26,6 +26,7 @@ interface StartFlags extends JsonFlag {
   healthInterval?: number
   healthTimeout?: number
   healthDelay?: number
+  keepAwake?: true
   wait?: true
   waitTimeout?: number
 }
@@ -53,6 +54,7 @@ export function start(): Command {
     .option('--health-interval <duration>', 'between two checks; default: 5s', duration)
     .option('--health-timeout <duration>', 'of one check; default: 3s', duration)
     .option('--health-delay <duration>', 'before the first check', duration)
+    .option('--keep-awake', 'the sandbox is not idle while it is kept running')
     .option('--wait', 'until it is ready')
     .option('--wait-timeout <duration>', 'no longer than this; default: 1m', duration)
     .action(async (text: string, name: string, words: string[], flags: StartFlags) => {
@@ -87,6 +89,7 @@ function toSpec(name: string, words: readonly string[], flags: StartFlags): Star
     maxRestarts: flags.maxRestarts,
     restartDelay: flags.restartDelay,
     stopTimeout: flags.stopTimeout,
+    keepAwake: flags.keepAwake,
     healthCheck: health === undefined ? undefined : { path: health, interval, timeout, delay },
   }
 }

@@ -162,8 +162,19 @@ async function* readTree(source: string, name: string, kind: TreeKind, tars: Tar
 
 async function manifestOf({ snapshot, saved, root, storage, images }: ExportOptions): Promise<Manifest> {
   const { id, name, tag, description, createdAt } = snapshot
-  const { runtime, metadata, project, env, resources, network, user, workdir, storeAccess, timeouts } =
-    saved.state
+  const {
+    runtime,
+    metadata,
+    project,
+    env,
+    resources,
+    network,
+    user,
+    workdir,
+    storeAccess,
+    keepAwake,
+    timeouts,
+  } = saved.state
   const image = saved.state.image === null ? undefined : await images.resolve(saved.state.image)
   const trees = image ? image.trees.map(({ tree }) => tree) : [WITHOUT_IMAGE]
   const there = await Promise.all(trees.map((tree) => exists(storage.treePath(root.layer, tree))))
@@ -173,7 +184,19 @@ async function manifestOf({ snapshot, saved, root, storage, images }: ExportOpti
     islet: VERSION,
     arch: process.arch,
     snapshot: { id, name, tag, description, createdAt },
-    state: { runtime, metadata, project, env, resources, network, user, workdir, storeAccess, timeouts },
+    state: {
+      runtime,
+      metadata,
+      project,
+      env,
+      resources,
+      network,
+      user,
+      workdir,
+      storeAccess,
+      keepAwake,
+      timeouts,
+    },
     services: saved.services.map(({ spec, state: { goal, path, installed } }) => {
       return { spec, isWanted: goal === 'up' || goal === 'again', path, installed }
     }),

@@ -119,6 +119,7 @@ export const manifest = manifestHead.extend({
     user: z.union([userName, z.literal('')]),
     workdir: path,
     storeAccess: z.boolean(),
+    keepAwake: z.boolean().optional(),
     timeouts: z.object({
       idleMs: lastingMs,
       executionMs: lastingMs,

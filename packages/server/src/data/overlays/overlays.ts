@@ -121,10 +121,15 @@ export class Overlays {
 
   #begin(record: OverlayRecord): void {
     const abort = new AbortController()
+    const why = { kind: 'job', id: record.id } as const
+    const leave = this.#options.sandboxes.suspension.activity.use(record.sandboxId, why)
     const turn = this.#locks.run([record.sandboxId], () => this.#copy(record, abort.signal))
     const done = turn
       .catch((error) => this.#options.log.error({ error, overlay: record.id }, 'overlay not recorded'))
-      .finally(() => this.#jobs.get(record.id) === job && this.#jobs.delete(record.id))
+      .finally(() => {
+        leave()
+        if (this.#jobs.get(record.id) === job) this.#jobs.delete(record.id)
+      })
     const job = { record, abort, done }
     this.#jobs.set(record.id, job)
   }

@@ -13,6 +13,7 @@ export function toServiceInfo({ sandboxId, name, spec, state, ...times }: Servic
     status,
     ...given({ port: state.port ?? state.assignedPort, url, reason, pid, processId, healthy, healthStatus }),
     autostart: spec.autostart ?? true,
+    keepAwake: spec.keepAwake ?? false,
     restartPolicy: spec.restartPolicy ?? 'never',
     maxRestarts: spec.maxRestarts ?? 0,
     restartCount,

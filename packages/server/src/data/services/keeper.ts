@@ -40,7 +40,12 @@ export class Keeper {
     this.#parts = parts
     this.#key = key
     this.#isResuming = options.resumes
-    this.done = this.#keep().catch((error) => parts.log.error({ error, ...key }, 'service not kept'))
+    const { keepAwake } = this.#record.spec
+    const why = { kind: 'service', id: key.name } as const
+    const leave = keepAwake ? parts.sandboxes.suspension.activity.use(key.sandboxId, why) : undefined
+    this.done = this.#keep()
+      .catch((error) => parts.log.error({ error, ...key }, 'service not kept'))
+      .finally(leave)
   }
 
   /** Stops looking after it and leaves its processes as they are. They are all in the record then. */
@@ -188,7 +193,7 @@ export class Keeper {
   #spawn(command: string, env: Record<string, string>): Promise<ProcessInfo> {
     const { spec, state } = this.#record
     const { sandboxId, name: service } = this.#key
-    const input = { command, env, cwd: state.path, user: spec.user }
+    const input = { command, env, cwd: state.path, user: spec.user, keepAwake: spec.keepAwake ?? false }
     return this.#parts.processes.startOwned(sandboxId, input, { service })
   }
 
