@@ -42,6 +42,7 @@ describe('services', () => {
       environment: { A: '1' },
       status: 'running',
       autostart: true,
+      keepAwake: false,
       restartPolicy: 'never',
       maxRestarts: 0,
       restartCount: 0,
