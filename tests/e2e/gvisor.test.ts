@@ -117,6 +117,12 @@ if (skip) {
     const copy = await sandbox.fork()
     assert.equal(await say(copy, 'hostname'), copy.id)
     await goesOn(copy, before)
+    // A job that came with the memory keeps the copy awake too.
+    const { reasons } = (await copy.getInfo()).awake!
+    assert.deepEqual(
+      reasons.map(({ kind }) => kind),
+      ['job'],
+    )
     await goesOn(sandbox, before)
     await sandbox.kill()
     await goesOn(copy, before)
