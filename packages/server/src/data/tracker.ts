@@ -259,8 +259,8 @@ export class ProcessTracker implements SandboxObserver {
       tracked.abandonment.begin()
     }
     for (const state of states.values()) {
-      if (this.#tracked.has(state.id)) continue
-      // It came with the memory of another sandbox, whose records may still know what it is.
+      // Started here meanwhile. A fork with memory has processes by the same ids as its source.
+      if (this.#tracked.get(state.id)?.record.sandboxId === sandbox.record.id) continue
       const source = state.running ? this.table.find(state.id) : undefined
       const isWork = source?.keepAwake === true && source.service === null
       await leaveAlone(guest, state, isWork ? this.#use(sandbox.record.id, source) : undefined)
