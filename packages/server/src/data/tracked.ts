@@ -1,6 +1,6 @@
 // One process the server follows: its output goes to the log and to everybody attached; its end is one promise.
 import { constants } from 'node:os'
-import type { ProcessInfo } from '@islet/contract'
+import type { AwakeReason, ProcessInfo } from '@islet/contract'
 import type { ProcessRecord } from '../db/processes.ts'
 import type { GuestExit, GuestProcess, OutputChannel, OutputSink } from '../guest/guest.ts'
 import { Abandonment } from './abandonment.ts'
@@ -104,6 +104,14 @@ export function toResult(exit: GuestExit, oom: boolean): ProcessResult {
     oom,
     durationMs,
   }
+}
+
+/** Undefined: it is not work. A service keeps its sandbox awake as a whole, also between two attempts. */
+export function whyAwake(record: ProcessRecord): AwakeReason | undefined {
+  const { id, terminal, terminalId, foreground, keepAwake, service } = record
+  if (!keepAwake || service !== null) return undefined
+  if (terminal) return { kind: 'terminal', id: terminalId ?? id }
+  return { kind: foreground ? 'command' : 'job', id }
 }
 
 export function toProcessInfo(record: ProcessRecord): ProcessInfo {

@@ -16,7 +16,7 @@ import { Pace } from './pace.ts'
 import { ProcessRecords } from './process-records.ts'
 import { placeOf, toSpawn } from './spawn.ts'
 import { leaveAlone } from './strangers.ts'
-import { TrackedProcess, toResult } from './tracked.ts'
+import { TrackedProcess, toResult, whyAwake } from './tracked.ts'
 
 /** Ended processes remembered in each sandbox; the oldest go first. */
 const KEEP_ENDED = 1000
@@ -116,7 +116,7 @@ export class ProcessTracker implements SandboxObserver {
     const { record } = tracked
     this.#records.begun(record)
     this.#tracked.set(record.id, tracked)
-    this.#keepAwake(tracked)
+    tracked.leave = this.#use(record.sandboxId, record)
     try {
       await sandbox.machine.envReady
       const spec = toSpawn(record.id, input, sandbox)
@@ -248,7 +248,7 @@ export class ProcessTracker implements SandboxObserver {
       states.delete(record.id)
       const tracked = this.#track(record, this.#recoverLog(record))
       this.#tracked.set(record.id, tracked)
-      this.#keepAwake(tracked)
+      tracked.leave = this.#use(record.sandboxId, record)
       if (!state) {
         void this.#end(tracked, 'lost')
         continue
@@ -262,8 +262,7 @@ export class ProcessTracker implements SandboxObserver {
       // Started here meanwhile. A fork with memory has processes by the same ids as its source.
       if (this.#tracked.get(state.id)?.record.sandboxId === sandbox.record.id) continue
       const source = state.running ? this.table.find(state.id) : undefined
-      const isWork = source?.keepAwake === true && source.service === null
-      await leaveAlone(guest, state, isWork ? this.#use(sandbox.record.id, source) : undefined)
+      await leaveAlone(guest, state, source && this.#use(sandbox.record.id, source))
     }
   }
 
@@ -302,17 +301,10 @@ export class ProcessTracker implements SandboxObserver {
     }
   }
 
-  /** Until its end. A service keeps its sandbox awake as a whole, also between two attempts. */
-  #keepAwake(tracked: TrackedProcess): void {
-    const { record } = tracked
-    if (record.keepAwake && record.service === null) tracked.leave = this.#use(record.sandboxId, record)
-  }
-
-  #use(sandboxId: string, { id, terminal, terminalId, foreground }: ProcessRecord): () => void {
-    const why = terminal
-      ? ({ kind: 'terminal', id: terminalId ?? id } as const)
-      : ({ kind: foreground ? 'command' : 'job', id } as const)
-    return this.#options.sandboxes.suspension.activity.use(sandboxId, why)
+  /** If it is work. Call the answer at its end. */
+  #use(sandboxId: string, record: ProcessRecord): () => void {
+    const why = whyAwake(record)
+    return why ? this.#options.sandboxes.suspension.activity.use(sandboxId, why) : () => {}
   }
 
   /** What is followed is known better here than in the table. */
@@ -394,11 +386,8 @@ export class ProcessTracker implements SandboxObserver {
   }
 
   #pace(sandboxId: string): Pace {
-    let pace = this.#paces.get(sandboxId)
-    if (!pace) {
-      pace = new Pace()
-      this.#paces.set(sandboxId, pace)
-    }
+    const pace = this.#paces.get(sandboxId) ?? new Pace()
+    this.#paces.set(sandboxId, pace)
     return pace
   }
 
