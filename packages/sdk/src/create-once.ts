@@ -24,6 +24,7 @@ export const COPY: Names<CopySandbox> = {
   workdir: 1,
   timeout: 1,
   storeAccess: 1,
+  keepAwake: 1,
 }
 export const CREATE: Names<CreateOptions> = { runtime: 1, snapshot: 1, ...COPY, ...ONCE }
 export const LIST: Names<ListOptions> = {

@@ -184,7 +184,7 @@ function stdinFields(stdin: string | Uint8Array | undefined) {
 
 export const COMMAND: Names<CommandOptions> = { cwd: 1, env: 1, user: 1, timeout: 1, signal: 1 }
 export const RUN: Names<RunOptions> = { ...COMMAND, stdin: 1, encoding: 1, maxOutputBytes: 1 }
-export const SPAWN: Names<SpawnOptions> = { ...COMMAND, maxRunAfterDisconnect: 1 }
+export const SPAWN: Names<SpawnOptions> = { ...COMMAND, maxRunAfterDisconnect: 1, keepAwake: 1 }
 const HANDLERS = { onStdout: 1, onStderr: 1, onExit: 1, onScrollbackEnd: 1 } as const
 
 guard(Exec.prototype, 'sandbox.exec', {

@@ -129,6 +129,7 @@ const START: Names<StartService & Abortable> = {
   restartDelay: 1,
   stopTimeout: 1,
   healthCheck: 1,
+  keepAwake: 1,
   signal: 1,
 }
 

@@ -91,6 +91,7 @@ const TERMINAL: Names<TerminalOptions> = {
   cwd: 1,
   env: 1,
   user: 1,
+  keepAwake: 1,
   signal: 1,
 }
 
