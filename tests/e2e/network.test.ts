@@ -17,6 +17,9 @@ import { refused, say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
 
 const { imagesDir } = await baseImageForTests()
+/** Makes the repository of these tests the only source of packages. */
+const OUR_APT = `sudo rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/* &&
+  echo "deb [trusted=yes] http://apt.islet.test/apt ./" | sudo tee /etc/apt/sources.list && sudo apt-get update 2>&1`
 const internet = new Internet()
 after(() => internet[Symbol.asyncDispose]())
 await internet.start()
@@ -182,17 +185,32 @@ test('on the Debian base apt-get and npm install packages that run', async () =>
   writeAptRepository(apt!)
   writeNpmRegistry(npm!, 'http://npm.islet.test/npm')
   await using base = await suite.create({ runtime: 'base', network: { enabled: true } })
-  await say(base, 'sudo rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*')
-  await say(base, 'echo "deb [trusted=yes] http://apt.islet.test/apt ./" | sudo tee /etc/apt/sources.list')
-  await say(base, 'sudo apt-get update 2>&1 && sudo apt-get install -y hello-islet 2>&1')
+  await say(base, `${OUR_APT} && sudo apt-get install -y hello-islet 2>&1`)
   assert.equal(await say(base, 'hello-islet'), 'hello from apt')
   assert.equal(await say(base, 'stat -c %U:%G /var/lib/hello-islet'), 'games:games')
   await say(base, 'mkdir -p /workspace/app && cd /workspace/app && npm init -y')
   const install = 'npm install --no-audit --no-fund --registry http://npm.islet.test/npm/ tiny-pkg'
   await say(base, install, { cwd: '/workspace/app' })
   assert.equal(await say(base, 'npx --no-install tiny', { cwd: '/workspace/app' }), 'hello from npm')
+  await say(base, `${install} --global && tiny | grep -q 'hello from npm'`)
+  await say(base, 'npm rm -g tiny-pkg')
+  await refused(base, 'tiny')
   await say(base, `sudo ${install} --global && tiny | grep -q 'hello from npm'`)
   await say(base, 'sudo apt-get remove -y hello-islet 2>&1 && ! command -v hello-islet')
+})
+
+test('on the runtime host apt-get installs what the machine lacks, and names the base where a package wants more', async () => {
+  assert.equal((await online.getInfo()).runtime, 'host')
+  const before = await say(online, 'dpkg-query --show | sort')
+  assert.match(before, /^bash\t/m, 'the packages of the machine are known')
+  const output = await say(online, `${OUR_APT} && sudo apt-get install -y hello-islet 2>&1`)
+  assert.match(output, /1 newly installed/, 'nothing of the machine is installed again')
+  assert.doesNotMatch(output, /warning|islet:/)
+  assert.equal(await say(online, 'hello-islet'), 'hello from apt')
+  const failed = await refused(online, 'sudo apt-get install -y needy-islet')
+  assert.match(failed.stderr, /^islet: .*The runtime base is a whole Debian/m)
+  await say(online, 'sudo apt-get remove -y needy-islet hello-islet 2>&1 && ! command -v hello-islet')
+  assert.equal(await say(online, 'dpkg-query --show | sort'), before)
 })
 
 function hardwareAddress(address: string): string {

@@ -1,32 +1,44 @@
-// A Debian repository with one package and an npm registry with one package, as files that any web server can serve.
+// A Debian repository with two packages and an npm registry with one, as files that any web server can serve.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const CONTROL = `Package: hello-islet
+/** By the name of the package: what runs when it is installed. */
+const SETUPS = {
+  'hello-islet': 'touch /var/lib/hello-islet\nchown games:games /var/lib/hello-islet',
+  // State of a package that is nowhere installed.
+  'needy-islet': 'ls /var/lib/another-package',
+}
+
+/** A flat repository: deb [trusted=yes] <url> ./ */
+export function writeAptRepository(directory: string): void {
+  const entries = Object.entries(SETUPS).map(([name, setup]) => writePackage(directory, name, setup))
+  writeFileSync(join(directory, 'Packages'), entries.join('\n'))
+}
+
+/** A program that says hello. Answers with its entry in the list. */
+function writePackage(directory: string, name: string, setup: string): string {
+  const control = `Package: ${name}
 Version: 1.0
 Architecture: all
 Maintainer: Islet tests <tests@islet.test>
 Description: says hello
 `
-
-/** A flat repository: deb [trusted=yes] <url> ./ */
-export function writeAptRepository(directory: string): void {
   const tree = join(directory, 'tree')
   mkdirSync(join(tree, 'DEBIAN'), { recursive: true })
   mkdirSync(join(tree, 'usr/bin'), { recursive: true })
-  writeFileSync(join(tree, 'DEBIAN/control'), CONTROL)
-  const script = '#!/bin/sh\nset -e\ntouch /var/lib/hello-islet\nchown games:games /var/lib/hello-islet\n'
-  writeFileSync(join(tree, 'DEBIAN/postinst'), script)
-  writeFileSync(join(tree, 'usr/bin/hello-islet'), '#!/bin/sh\necho hello from apt\n')
-  for (const path of ['DEBIAN/postinst', 'usr/bin/hello-islet']) chmodSync(join(tree, path), 0o755)
-  const file = join(directory, 'hello-islet_1.0_all.deb')
-  execFileSync('dpkg-deb', ['--root-owner-group', '--build', tree, file], { stdio: 'ignore' })
+  writeFileSync(join(tree, 'DEBIAN/control'), control)
+  writeFileSync(join(tree, 'DEBIAN/postinst'), `#!/bin/sh\nset -e\n${setup}\n`)
+  writeFileSync(join(tree, 'usr/bin', name), '#!/bin/sh\necho hello from apt\n')
+  for (const path of ['DEBIAN/postinst', `usr/bin/${name}`]) chmodSync(join(tree, path), 0o755)
+  const file = `${name}_1.0_all.deb`
+  execFileSync('dpkg-deb', ['--root-owner-group', '--build', tree, join(directory, file)], {
+    stdio: 'ignore',
+  })
   rmSync(tree, { recursive: true })
-  const bytes = readFileSync(file)
-  const sums = `Size: ${bytes.length}\nSHA256: ${hash('sha256', bytes, 'hex')}\n`
-  writeFileSync(join(directory, 'Packages'), `${CONTROL}Filename: ./hello-islet_1.0_all.deb\n${sums}\n`)
+  const bytes = readFileSync(join(directory, file))
+  return `${control}Filename: ./${file}\nSize: ${bytes.length}\nSHA256: ${hash('sha256', bytes, 'hex')}\n`
 }
 
 /** tiny-pkg with a program, served below `url`. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { lstat, readdir, readFile, readlink, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -34,6 +35,13 @@ const MACHINE = {
   'root/.netrc': 'SECRET',
   'home/alice/.ssh/id_ed25519': 'SECRET',
   'var/lib/thing/state': 'SECRET',
+  'var/lib/dpkg/status': [
+    'Package: bash\nStatus: install ok installed\nEssential: yes\nVersion: 5.2\nArchitecture: amd64\nConffiles:\n /etc/SECRET 0123\nDescription: shell\n more',
+    'Package: libc6\nStatus: hold ok installed\nMulti-Arch: same\nVersion: 2.36\nArchitecture: amd64',
+    'Package: gone\nStatus: deinstall ok config-files\nVersion: 1\nArchitecture: all',
+    'Package: ../../SECRET\nStatus: install ok installed\nVersion: 1\nArchitecture: all',
+    'Package: bash\nStatus: install ok installed\nVersion: 6\nArchitecture: amd64\n',
+  ].join('\n\n'),
 } as const
 const MODES = { 'etc/services': 0o600 }
 
@@ -56,6 +64,14 @@ test('the host root holds what a sandbox needs and nothing that is private to th
   assert.match(files.get('etc/passwd')!, /^root:x:0:0::\/root:\/bin\/bash$/m)
   assert.match(files.get('etc/passwd')!, /^user:x:1000:1000::\/home\/user:\/bin\/bash$/m)
   assert.match(files.get('etc/shadow')!, /^root:\*:/m)
+  const status = execFileSync('dpkg-query', [`--admindir=${join(root, 'var/lib/dpkg')}`, '--show']).toString()
+  assert.equal(status, 'bash\t5.2\nlibc6:amd64\t2.36\n')
+  assert.deepEqual(
+    [...files.keys()].filter((path) => path.startsWith('var/lib/dpkg/info/')).sort(),
+    ['bash.list', 'format', 'islet-empty.list', 'libc6:amd64.list'].map(
+      (name) => `var/lib/dpkg/info/${name}`,
+    ),
+  )
   assert.match(files.get('etc/sudoers.d/islet')!, /^user .*NOPASSWD: ALL$/m)
 
   const modes = {
@@ -139,6 +155,9 @@ test('runtimes are listed with what is ready, and errors say what to do', async 
   const runtimes = await images.runtimes()
   const ready = runtimes.filter(({ image }) => image).map(({ name }) => name)
   assert.deepEqual(ready, ['base', 'host'])
+  const base = runtimes.find(({ name }) => name === 'base')!
+  assert.deepEqual([base.source, base.made], [{ kind: 'host' }, undefined])
+  assert.match(base.description, /This machine's own programs.*islet image build base/)
   assert.ok(runtimes.some(({ name }) => name === 'python:3.13'))
   await assert.rejects(images.resolve('python:3.13'), {
     code: 'runtime_not_ready',

@@ -6,13 +6,14 @@ import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { SUDOERS, SUDOERS_USER, systemAccounts, USER, withUser } from './accounts.ts'
 import { aptOptions, aptSources, writeAptSettings } from './apt.ts'
+import { copyPackages, DPKG_HINT } from './dpkg.ts'
 import { allowedPaths, copyEtc } from './etc.ts'
 import type { ImageDefaults, Tree } from './image.ts'
 import { runOk } from './run.ts'
 import { type TreeWriter, treeWriter } from './tree.ts'
 
 /** Raise it when this file makes another skeleton from the same machine. */
-const GENERATION = 3
+const GENERATION = 5
 const TOP_LINKS = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'] as const
 /** Parts of a /lib that is a real directory which no sandbox needs. */
 const UNUSED = ['modules', 'firmware']
@@ -73,9 +74,10 @@ export async function buildHostRoot(hostRoot: string, root: string): Promise<voi
   await accounts(hostRoot, tree)
   await systemFiles(tree)
   await home(root, tree)
+  await copyPackages(hostRoot, root, tree)
   await writeAptSettings(tree, {
     sources: await aptSources(hostRoot),
-    options: hostRoot === '/' ? await aptOptions() : [],
+    options: [...(hostRoot === '/' ? await aptOptions() : []), DPKG_HINT],
   })
 }
 
@@ -124,7 +126,7 @@ async function directories(tree: TreeWriter): Promise<void> {
   for (const path of below) await tree.dir(`var/${path}`, 0o755)
   for (const path of ['alternatives', 'info', 'parts', 'triggers', 'updates'])
     await tree.dir(`var/lib/dpkg/${path}`, 0o755)
-  for (const path of ['status', 'available']) await tree.file(`var/lib/dpkg/${path}`, '', 0o644)
+  await tree.file('var/lib/dpkg/available', '', 0o644)
   for (const path of ['tmp', 'var/tmp', 'run/lock']) await tree.dir(path, 0o1777)
   await tree.link('var/run', '/run')
   await tree.link('var/lock', '/run/lock')
