@@ -2,6 +2,7 @@ import type { RuntimeInfo } from '@islet/sdk'
 import type { Command } from 'commander'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
+import { formatAge, formatBytes } from '../format.ts'
 import { printJson } from '../output.ts'
 import { type Column, printTable } from '../table.ts'
 
@@ -9,6 +10,8 @@ const COLUMNS: Column<RuntimeInfo>[] = [
   ['NAME', ({ name }) => name],
   ['READY', ({ ready }) => (ready ? 'yes' : 'no'), ({ ready }) => (ready ? 'green' : 'dim')],
   ['IMAGE', ({ image }) => image ?? '-'],
+  ['SIZE', ({ sizeBytes }) => (sizeBytes === null ? '-' : formatBytes(sizeBytes))],
+  ['AGE', ({ createdAt }) => (createdAt === null ? '-' : formatAge(createdAt))],
   ['DESCRIPTION', ({ description }) => description],
 ]
 

@@ -16,6 +16,13 @@ export const runtimeInfo = z.object({
   ready: z.boolean().meta({ description: 'Its image is on this machine.' }),
   image: z.string().nullable(),
   source: imageSource,
+  sizeBytes: z.number().nullable().meta({ description: 'Of its image; null for the machine itself.' }),
+  createdAt: timestamp
+    .nullable()
+    .meta({ description: 'When its image was made; null for the machine itself.' }),
+  versions: z
+    .record(z.string(), z.string())
+    .meta({ description: 'Of what is in it, where that is known: node, npm, python, git, gcc.' }),
 })
 export type RuntimeInfo = z.infer<typeof runtimeInfo>
 export const runtimeList = z.object({ runtimes: z.array(runtimeInfo) })

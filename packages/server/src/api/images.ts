@@ -50,6 +50,15 @@ function imageInfo({
   return { name, digest, source, sizeBytes, createdAt, runtimes }
 }
 
-function runtimeInfo({ name, description, image, source }: Runtime): RuntimeInfo {
-  return { name, description, ready: image !== undefined, image: image ?? null, source }
+function runtimeInfo({ name, description, image, source, made }: Runtime): RuntimeInfo {
+  return {
+    name,
+    description,
+    ready: image !== undefined,
+    image: image ?? null,
+    source,
+    sizeBytes: made?.sizeBytes ?? null,
+    createdAt: made?.createdAt ?? null,
+    versions: made?.versions ?? {},
+  }
 }

@@ -24,7 +24,7 @@ const oci = (name: string, reference: string, description: string): Runtime => (
 export const BUILT_IN: readonly Runtime[] = [
   {
     name: 'base',
-    description: 'Debian with Python, Node, git and the usual tools',
+    description: "This machine's own programs, read-only, until islet image build base makes a Debian",
     source: { kind: 'host' },
   },
   { name: 'host', description: "This machine's own programs, read-only", source: { kind: 'host' } },

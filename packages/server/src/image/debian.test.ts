@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { archiveOf, keyringsOf, mirrorOf, suiteOf } from './apt.ts'
 import type { Image } from './image.ts'
+import { createImages } from './images.ts'
 import { scratch } from './scratch.ts'
 import { baseImageForTests, cacheEntry } from './testing.ts'
 
@@ -46,16 +47,32 @@ test('the base has its tools, and the user may use them', () => {
     'ip',
     'ping',
     'less',
+    'npx',
+    'corepack',
+    'wget',
+    'vi',
+    'rg',
+    'gcc',
+    'g++',
+    'make',
+    'pkg-config',
     'xz',
     'zstd',
     'unzip',
   ]) {
-    assert.match(inside('1000:1000', 'which', tool), new RegExp(`/${tool}\n$`))
+    assert.match(inside('1000:1000', 'which', tool), new RegExp(`/${RegExp.escape(tool)}\n$`))
   }
   assert.equal(inside('1000:1000', 'id', '-un'), 'user\n')
   assert.equal(inside('1000:1000', 'sudo', '-n', 'id', '-u'), '0\n')
   assert.match(inside('1000:1000', 'python3', '-c', 'import venv, ssl; print("fine")'), /fine/)
-  assert.match(inside('1000:1000', 'node', '-p', '6 * 7'), /^42/)
+  assert.match(inside('1000:1000', 'node', '--version'), /^v24\./)
+  inside('1000:1000', 'sh', '-c', 'test -w /usr/local/bin && test -w /usr/local/lib/node_modules')
+  const program = '#include <cstdio>\nint main() { std::puts("built"); }'
+  const build = `d=$(mktemp -d) && cd $d && echo '${program}' > a.cc && make -s a && ./a && rm -r $d`
+  assert.equal(inside('1000:1000', 'sh', '-c', build), 'built\n')
+  const { node, npm, python, git, gcc } = base.versions!
+  assert.match(node!, /^24\./)
+  for (const version of [npm, python, git, gcc]) assert.match(version!, /^\d+(\.\d+)+$/)
 })
 
 test('the base has a home and a workspace of the user, and nothing of the build or of this machine', async () => {
@@ -77,6 +94,16 @@ test('the base has a home and a workspace of the user, and nothing of the build 
   assert.deepEqual(base.trees, [
     { tree: 'root', at: '/', lowers: [{ kind: 'image', name: base.name, tree: 'root' }] },
   ])
+})
+
+test('the list of runtimes says what the base is', async () => {
+  const images = createImages({ imagesDir: join(root, '../..'), inUse: async () => new Set() })
+  const found = (await images.runtimes()).find(({ name }) => name === 'base')!
+  assert.deepEqual(found.source, base.source)
+  assert.match(found.description, /^Debian [a-z]+, node 24\..*, npm .*, python 3\..*, git .*, gcc /)
+  assert.equal(found.made?.createdAt, base.createdAt)
+  assert.deepEqual(found.made?.versions, base.versions)
+  assert.ok(found.made!.sizeBytes > 100_000_000)
 })
 
 test('a second build from the same inputs is the first', async () => {

@@ -1,4 +1,5 @@
-// The runtime `base`: a Debian (or Ubuntu) with the usual tools, made by mmdebstrap from the archive that this machine itself uses.
+// The runtime `base`: a Debian (or Ubuntu) with the usual tools, made by mmdebstrap from the archive that this machine itself uses, and current
+// Node from the npm registry that it uses.
 import { createHash } from 'node:crypto'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,28 +19,22 @@ import { bootstrap, LEFTOVERS } from './bootstrap.ts'
 import { dropFileCapabilities } from './file-capabilities.ts'
 import type { Image, ImageDefaults } from './image.ts'
 import { type Job, publish } from './job.ts'
+import { fetchNode, installNode, nodePackages, npmRegistry } from './node.ts'
 import { runOk } from './run.ts'
 import { exists, removeTree } from './staging.ts'
 import { type TreeWriter, treeWriter } from './tree.ts'
 
 /** Raise it when this file makes another base from the same archive. */
-const GENERATION = 3
+const GENERATION = 4
 const PACKAGES = [
-  ...[
-    'python3',
-    'python3-pip',
-    'python3-venv',
-    'nodejs',
-    'npm',
-    'git',
-    'curl',
-    'jq',
-    'sudo',
-    'bash',
-    'ca-certificates',
-  ],
-  ...['procps', 'iproute2', 'iputils-ping', 'less', 'vim-tiny', 'xz-utils', 'zstd', 'unzip'],
+  ...['python3', 'python3-pip', 'python3-venv', 'git', 'curl', 'wget', 'jq', 'ripgrep', 'sudo', 'bash'],
+  ...['ca-certificates', 'procps', 'iproute2', 'iputils-ping', 'less', 'vim-tiny'],
+  ...['xz-utils', 'zstd', 'unzip'],
+  // For packages of Python and Node that are built when they are installed.
+  ...['gcc', 'g++', 'make', 'pkg-config', 'python3-dev'],
 ]
+/** Whose versions are told of the image. */
+const TOLD = { python: 'python3', git: 'git', gcc: 'gcc' }
 /** Kept in the image, for packages that are installed later. */
 const DPKG_OPTIONS = [
   'force-unsafe-io',
@@ -56,6 +51,8 @@ export const BASE_DEFAULTS: ImageDefaults = {
   env: {
     PATH: `${USER.home}/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
     LANG: 'C.UTF-8',
+    // Where node-gyp finds the headers of Node, which it would download else.
+    npm_package_config_node_gyp_nodedir: '/usr/local',
   },
 }
 
@@ -70,21 +67,24 @@ export async function buildBase(job: BaseJob): Promise<Image> {
   const { staging, onProgress } = job
   onProgress({ stage: 'resolve', message: 'Reading the package sources of this machine' })
   const definition = await defineBase(job.packages)
-  const { suite, packages, settings, authorities, inputs } = definition
+  const { suite, packages, settings, authorities, registry, inputs } = definition
   if (!job.force) {
     const found = (await sameInputs(job, inputs)) ?? (await job.find(inputs))
     if (found) return found
   }
   const root = join(staging.image, 'root')
+  const node = await fetchNode(job)
   await bootstrap(job, { suite, packages, sources: settings.sources, dpkgOptions: DPKG_OPTIONS, root })
   onProgress({ stage: 'finish', message: 'Adding the user and cleaning up', fraction: 0.96 })
   await trust(root, authorities)
   await finish(root, settings)
+  await installNode(root, treeWriter(root), node, registry)
   await dropFileCapabilities(root)
   await writeFile(join(staging.image, 'inputs'), inputs)
   return publish(staging, {
     digest: job.force ? digestOf([inputs, Date.now()]) : inputs,
     source: { kind: 'debian', suite },
+    versions: await versionsOf(root),
     defaults: trusting(BASE_DEFAULTS, authorities),
     trees: (name) => [{ tree: 'root', at: '/', lowers: [{ kind: 'image', name, tree: 'root' }] }],
   })
@@ -95,6 +95,8 @@ export interface BaseDefinition {
   packages: readonly string[]
   settings: AptSettings
   authorities: readonly Authority[]
+  /** Of npm. */
+  registry: string | undefined
   /** The digest of all that; two builds with the same one may hold different versions of packages. */
   inputs: string
 }
@@ -119,8 +121,9 @@ export async function defineBase(more: readonly string[] = []): Promise<BaseDefi
       throw new IsletError('bad_request', `${JSON.stringify(name)} is not the name of a package.`)
   }
   const authorities = await localAuthorities()
-  const inputs = digestOf([GENERATION, suite, process.arch, packages, settings, authorities])
-  return { suite, packages, settings, authorities, inputs }
+  const registry = await npmRegistry()
+  const given = [suite, process.arch, packages, settings, authorities, nodePackages(), registry]
+  return { suite, packages, settings, authorities, registry, inputs: digestOf([GENERATION, ...given]) }
 }
 
 async function sameInputs({ current }: BaseJob, inputs: string): Promise<Image | undefined> {
@@ -133,6 +136,22 @@ async function trust(root: string, authorities: readonly Authority[]): Promise<v
   const tree = treeWriter(root)
   for (const { path, content } of authorities) await tree.file(path, content, 0o644)
   await runOk(['chroot', root, 'update-ca-certificates'])
+}
+
+async function versionsOf(root: string): Promise<Record<string, string>> {
+  const ask = async (...argv: string[]) => (await runOk(['chroot', root, ...argv])).stdout.trim()
+  const format = `--showformat=\${Package} \${Version}\\n`
+  const installed = (await ask('dpkg-query', '--show', format, ...Object.values(TOLD))).split('\n')
+  const packages = new Map(installed.map((line) => line.split(' ') as [string, string]))
+  const versions: Record<string, string> = {
+    node: (await ask('/usr/local/bin/node', '--version')).replace(/^v/, ''),
+    npm: JSON.parse(await readFile(join(root, 'usr/local/lib/node_modules/npm/package.json'), 'utf8'))
+      .version,
+  }
+  // Without what Debian adds to the number: 1:2.39.5-0+deb12u2 is Git 2.39.5.
+  for (const [name, from] of Object.entries(TOLD))
+    versions[name] = /^(?:\d+:)?([\d.]+)/.exec(packages.get(from) ?? '')?.[1] ?? ''
+  return versions
 }
 
 /** From a bootstrapped root to what a sandbox expects; nothing of this machine may stay in it. */

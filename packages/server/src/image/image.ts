@@ -29,6 +29,8 @@ export interface Image {
   /** sha256 of what it was made from: the OCI manifest, the tar, the tree. */
   digest: string
   source: ImageSource
+  /** Of what is in it, where it is known: `node`, `python`. */
+  versions?: Record<string, string>
   trees: readonly Tree[]
   sizeBytes: number
   createdAt: string
@@ -48,6 +50,8 @@ export interface Runtime {
   /** The image it means now; absent while it has to be pulled or built first. */
   image?: string
   source: ImageSource
+  /** Of that image, unless it is the machine itself. */
+  made?: Pick<Image, 'sizeBytes' | 'createdAt' | 'versions'>
 }
 
 export interface Progress {

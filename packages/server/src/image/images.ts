@@ -130,8 +130,9 @@ export function createImages(options: ImagesOptions): Images {
     for (const [name, { image, source }] of named) {
       const ready = await catalog.image(image)
       if (name === 'base' && !ready) continue
-      const description = list.get(name)?.description ?? describe(source)
-      list.set(name, { name, description, source, ...(ready && { image }) })
+      const known = BUILT_IN.find((each) => each.name === name && each.source.kind === 'oci')
+      const description = known?.description ?? describe(source, ready?.versions)
+      list.set(name, { name, description, source, ...(ready && { image, made: ready }) })
     }
     return [...list.values()]
   }
@@ -186,12 +187,12 @@ export function createImages(options: ImagesOptions): Images {
   }
 }
 
-function describe(source: Runtime['source']): string {
+function describe(source: Runtime['source'], versions: Image['versions'] = {}): string {
   switch (source.kind) {
     case 'oci':
       return `Pulled from ${source.reference}`
     case 'debian':
-      return `Debian ${source.suite}`
+      return [`Debian ${source.suite}`, ...Object.entries(versions).map((each) => each.join(' '))].join(', ')
     case 'host':
       return "This machine's own programs, read-only"
     default:

@@ -16,6 +16,7 @@ export interface Job {
 export interface Draft {
   digest: string
   source: ImageSource
+  versions?: Record<string, string>
   defaults: ImageDefaults
   trees: (name: string) => readonly Tree[]
 }
@@ -27,6 +28,7 @@ export async function publish(staging: Staging, draft: Draft, options?: CommitOp
     name,
     digest: draft.digest,
     source: draft.source,
+    ...(draft.versions && { versions: draft.versions }),
     trees: draft.trees(name),
     sizeBytes: await treeBytes(staging.image),
     createdAt: new Date().toISOString(),
