@@ -21,11 +21,18 @@ const LAYERS: readonly (readonly string[])[] = [
 /** A slot and what runs in it know each other: claims and teardown live with the engines. */
 const SAME_FOLDER: Record<string, string> = { 'instance.ts': 'engine' }
 
+/** Clients have no zod: they use the plain half of the contract. */
 const PACKAGES: Record<string, readonly string[]> = {
   contract: [],
   server: ['@islet/contract'],
-  sdk: ['@islet/contract'],
-  cli: ['@islet/contract', '@islet/server', '@islet/sdk'],
+  sdk: ['@islet/contract/client'],
+  cli: [
+    '@islet/contract/client',
+    '@islet/server',
+    '@islet/server/native',
+    '@islet/server/probe',
+    '@islet/sdk',
+  ],
 }
 
 const problems: string[] = []
@@ -42,8 +49,8 @@ process.exitCode = problems.length > 0 ? 1 : 0
 function check(file: string, target: string, typeOnly: boolean): void {
   const owner = file.split('/')[1]!
   if (target.startsWith('@islet/') || target === 'islet' || target.startsWith('islet/')) {
-    const name = target.startsWith('@') ? target.split('/').slice(0, 2).join('/') : 'islet'
-    if (!PACKAGES[owner]!.includes(name)) problems.push(`${file}: package ${owner} may not import ${name}`)
+    if (!PACKAGES[owner]!.includes(target))
+      problems.push(`${file}: package ${owner} may not import ${target}`)
     return
   }
   if (!target.startsWith('.')) return

@@ -1,6 +1,8 @@
-// Prints the TypeScript tables from the C message tables. `npm run gen` writes them, `--check` fails when one is stale.
+// Prints the TypeScript tables from the C message tables, and what clients need of the contract. `npm run gen` writes them, `--check`
+// fails when one is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { printClient } from './gen-client.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const tables = [
@@ -17,8 +19,12 @@ interface Field {
 }
 
 let stale = false
-for (const { from, to } of tables) {
-  const text = printTable(from, readFileSync(root + from, 'utf8'))
+const printed = tables.map(({ from, to }) => ({
+  to,
+  text: printTable(from, readFileSync(root + from, 'utf8')),
+}))
+printed.push({ to: 'packages/contract/src/client.gen.ts', text: printClient() })
+for (const { to, text } of printed) {
   if (!process.argv.includes('--check')) writeFileSync(root + to, text)
   else if (readFileSync(root + to, 'utf8') !== text) {
     console.error(`${to} is stale: run npm run gen`)

@@ -23,7 +23,7 @@ const DIST = resolve(process.argv[2] ?? join(ROOT, 'dist'))
 const STAGE = mkdtempSync(join(tmpdir(), 'islet-pack-'))
 const TYPES = join(STAGE, 'types')
 /** The oldest that the SDK runs on, and the command: it hands over to NEWER_NODE when the server needs a newer one. */
-const OLDEST_NODE = 20
+const OLDEST_NODE = '20.3'
 const NEWER_NODE = '^24.0.0'
 const ARCHITECTURES = {
   x64: { compiler: 'x86_64-linux-gnu-gcc', emulator: 'qemu-x86_64' },
@@ -78,7 +78,7 @@ async function stageIslet(to: string): Promise<void> {
 }
 
 async function stageSdk(to: string): Promise<void> {
-  const dependencies = thirdParty([manifests.contract, manifests.sdk])
+  const dependencies = thirdParty([manifests.sdk])
   for (const format of ['esm', 'cjs'] as const) {
     const outdir = join(to, 'dist', format)
     await bundle(dependencies, { entryPoints: [join(ROOT, 'packages/sdk/src/index.ts')], outdir, format })
@@ -93,6 +93,8 @@ async function stageSdk(to: string): Promise<void> {
   finish(to, 'sdk', {
     files: ['dist'],
     exports: { '.': { import: entry('esm'), require: entry('cjs') } },
+    // For Node 20 alone.
+    browser: { ws: false },
     sideEffects: false,
     dependencies,
   })
@@ -155,7 +157,7 @@ function emitTypes(): void {
     const text = readFileSync(path, 'utf8').replace(
       /(from |import\()(['"])([^'"]+)\2/g,
       (_, before, __, target) => {
-        return `${before}'${target.replace(/^@islet\/contract$/, `${contract}/index.js`).replace(/^(\..*)\.ts$/, '$1.js')}'`
+        return `${before}'${target.replace(/^@islet\/contract\/client$/, `${contract}/client.js`).replace(/^(\..*)\.ts$/, '$1.js')}'`
       },
     )
     writeFileSync(path, text)

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import type { OverlayInfo, Sandbox } from '@islet/contract'
+import type { OverlayInfo, Sandbox } from '@islet/contract/client'
 import { startTestApi, type TestApi } from '../../server/src/api/testing.ts'
 import { islet } from '../test/islet.ts'
 

@@ -1,5 +1,5 @@
 // What to run next after an error that comes without a hint of its own, or with one that speaks of HTTP.
-import { ERRORS, type ErrorSpec } from '@islet/contract'
+import { ERRORS, type ErrorSpec } from '@islet/contract/client'
 import type { AnyErrorCode } from '@islet/sdk'
 
 type SystemCode = 'EACCES' | 'EADDRNOTAVAIL'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ERRORS, type ErrorSpec, type Sandbox } from '@islet/contract'
+import { ERRORS, type ErrorSpec, type Sandbox } from '@islet/contract/client'
 import { startProxy } from '../../sdk/test/proxy.ts'
 import { startTestApi, type TestApi, until } from '../../server/src/api/testing.ts'
 import { islet } from '../test/islet.ts'

@@ -1,4 +1,4 @@
-import { IsletError } from '@islet/contract'
+import { IsletError } from '@islet/contract/client'
 import { CommanderError } from 'commander'
 import { createProgram } from './app.ts'
 import { UsageError } from './errors.ts'

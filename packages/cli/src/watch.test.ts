@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { Sandbox } from '@islet/contract'
+import type { Sandbox } from '@islet/contract/client'
 import { startTestApi, TEST_KEY, type TestApi, until } from '../../server/src/api/testing.ts'
 import { islet } from '../test/islet.ts'
 

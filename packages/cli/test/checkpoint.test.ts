@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { CheckpointInfo, RestoredSandbox, Sandbox } from '@islet/contract'
+import type { CheckpointInfo, RestoredSandbox, Sandbox } from '@islet/contract/client'
 import { startTestApi, type TestApi } from '../../server/src/api/testing.ts'
 import { islet } from './islet.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
-import type { CodeResult, Sandbox } from '@islet/contract'
+import type { CodeResult, Sandbox } from '@islet/contract/client'
 import { startTestApi, type TestApi } from '../../server/src/api/testing.ts'
 import { islet } from './islet.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { PatchInfo, PatchRun, SandboxEvent } from '@islet/contract'
+import type { PatchInfo, PatchRun, SandboxEvent } from '@islet/contract/client'
 import { startTestApi, type TestApi, until } from '../../server/src/api/testing.ts'
 import { islet } from './islet.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Sandbox, ServiceInfo } from '@islet/contract'
+import type { Sandbox, ServiceInfo } from '@islet/contract/client'
 import { freePort } from '../../server/src/api/testing/services.ts'
 import { startTestApi, type TestApi } from '../../server/src/api/testing.ts'
 import { islet } from './islet.ts'

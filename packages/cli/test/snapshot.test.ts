@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import type { CreateSnapshot, SnapshotInfo } from '@islet/contract'
+import type { CreateSnapshot, SnapshotInfo } from '@islet/contract/client'
 import { startTestApi, type TestApi } from '../../server/src/api/testing.ts'
 import { islet, type RunOptions } from './islet.ts'
 

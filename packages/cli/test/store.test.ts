@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import type { SandboxToken } from '@islet/contract'
+import type { SandboxToken } from '@islet/contract/client'
 import { startTestApi, type TestApi } from '../../server/src/api/testing.ts'
 import { islet, type RunOptions } from './islet.ts'
 

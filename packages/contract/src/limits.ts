@@ -30,6 +30,8 @@ export const LIMITS = {
   codeBytes: 4 * 1024 * 1024,
   globs: 100,
   terminals: 256,
+  /** Columns or rows. */
+  terminalSide: 1000,
   watchers: 64,
   overlays: 64,
   services: 64,

@@ -1,7 +1,7 @@
 // Every route of the native API, once. The server mounts and validates from this table, the SDK types its calls with
 // it, OpenAPI is printed from it.
 import type { z } from 'zod'
-import { IsletError } from './errors.ts'
+import { fillPath } from './path.ts'
 import { checkpointRoutes } from './routes/checkpoints.ts'
 import { codeRoutes } from './routes/code.ts'
 import { envFileRoutes } from './routes/env-files.ts'
@@ -58,28 +58,7 @@ export type QueryOf<Name extends RouteName> =
   RouteOf<Name> extends { query: infer Query } ? Input<Query> : undefined
 export type ResponseOf<Name extends RouteName> = Output<RouteOf<Name>['response']>
 
-/** What the parameters of paths are called in messages. */
-const PARAMETERS: Record<string, string> = {
-  id: 'the id of a sandbox',
-  pid: 'the id of a process',
-  tid: 'the id of a terminal',
-  wid: 'the id of a watcher',
-  oid: 'the id of an overlay',
-  cid: 'the id of a checkpoint',
-  patch: 'the id of a patch',
-  sid: 'the id or tag of a snapshot',
-}
-
-/** The path of a route with its parameters percent-encoded. One that is missing would be the address of something else. */
+/** The path of a route with its parameters percent-encoded. */
 export function routePath(name: RouteName, params: Record<string, string> = {}): string {
-  return ROUTES[name].path.replace(/\{(\w+)\}/g, (_, key: string) => {
-    const value: unknown = params[key]
-    if (typeof value === 'string' && !['', '.', '..'].includes(value)) return encodeURIComponent(value)
-    const given = typeof value === 'string' ? `'${value}'` : value === null ? 'null' : typeof value
-    throw new IsletError(
-      'bad_request',
-      `${name} takes ${PARAMETERS[key] ?? `a ${key}`}; it was given ${given}.`,
-      { details: { parameter: key } },
-    )
-  })
+  return fillPath(name, ROUTES[name].path, params)
 }

@@ -1,8 +1,9 @@
 // A WebSocket that only tells: JSON messages from the server, first `start`, last `exit` or `error`. It connects again by
 // itself when the connection breaks; what happened meanwhile is lost, which `onReconnect` is there to say.
-import type { RouteName } from '@islet/contract'
-import type { z } from 'zod'
+import type { RouteName, Shape } from '@islet/contract/client'
+import { checkedMessage } from './checked.ts'
 import type { Client } from './client.ts'
+import { deferred } from './deferred.ts'
 import { abortError, ClientError, errorFromBody, type WireError } from './errors.ts'
 import { Inbox } from './transport/inbox.ts'
 import { backoffMs, sleep } from './transport/retry.ts'
@@ -13,7 +14,8 @@ const RECONNECT_MS = 60_000
 
 export interface ChannelOptions<Message> {
   params: Record<string, string>
-  schema: z.ZodType<Message>
+  /** Of a Message. */
+  shape: Shape
   /** `start`, `exit` and `error` are the channel's own. */
   onMessage(message: Message): void
   /** It works again after a break. */
@@ -56,7 +58,7 @@ export class Channel<Message extends { type: string }> {
   async #connect(isSecond = false): Promise<void> {
     await this.#client.ready()
     if (this.#isOver) throw abortError()
-    const opened = Promise.withResolvers<void>()
+    const opened = deferred<void>()
     const socket = this.#client.socket(this.#route, { params: this.#options.params })
     const inbox = new Inbox(socket, (data) => this.#receive(data, opened.resolve))
     this.#socket = socket
@@ -94,7 +96,7 @@ export class Channel<Message extends { type: string }> {
 
   #receive(data: unknown, onStart: () => void): void {
     if (this.#isOver) return
-    const message = this.#options.schema.parse(JSON.parse(String(data))) as Message & { error?: WireError }
+    const message = checkedMessage<Message & { error?: WireError }>(this.#options.shape, data)
     if (message.type === 'start') onStart()
     else if (message.type === 'exit') this.#end(undefined)
     else if (message.type === 'error') this.#end(errorFromBody(message.error!))

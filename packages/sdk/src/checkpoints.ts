@@ -7,7 +7,7 @@ import {
   type ListCheckpoints,
   type RestoredSandbox,
   type Forks as WireForks,
-} from '@islet/contract'
+} from '@islet/contract/client'
 import type { Client } from './client.ts'
 import { COPY, createOnce, ONCE, type OnceOptions } from './create-once.ts'
 import { errorFromBody } from './errors.ts'

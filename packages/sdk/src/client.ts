@@ -5,19 +5,20 @@ import {
   LIMITS,
   type ResponseOf,
   ROUTES,
-  type Route,
   type RouteName,
   routePath,
   type SandboxToken,
-  sandboxToken,
-} from '@islet/contract'
+  type Shape,
+  sandboxTokenShape,
+} from '@islet/contract/client'
+import { checked } from './checked.ts'
 import { type Claims, Credential, claimsOf } from './credential.ts'
 import { abortError, ClientError, errorFromBody, hasCode, type WireError } from './errors.ts'
 import { type ClientOptions, keyHint, resolveSettings } from './settings.ts'
 import { type Content, isReplayable, relay, toBody } from './transport/body.ts'
 import { readLines } from './transport/lines.ts'
 import { DEFAULT_RETRIES, withRetries } from './transport/retry.ts'
-import { openSocket, type Socket, type SocketConstructor } from './transport/socket.ts'
+import { openSocket, platformSocket, type Socket, type SocketConstructor } from './transport/socket.ts'
 import { type Answer, type Ask, type Transport, transportTo } from './transport/transport.ts'
 
 export interface CallOptions<Name extends RouteName = RouteName> {
@@ -40,7 +41,7 @@ export class Client {
   readonly #keyHint: () => string | undefined
   readonly #credential: Credential
   readonly #transport: Transport
-  readonly #WebSocket: SocketConstructor
+  #WebSocket: SocketConstructor | undefined
   readonly #retries: number
 
   constructor(options: ClientOptions = {}) {
@@ -53,7 +54,7 @@ export class Client {
       renew: (...args) => this.#renew(...args),
     })
     this.#transport = transportTo(url, options.fetch)
-    this.#WebSocket = options.WebSocket ?? (globalThis.WebSocket as unknown as SocketConstructor)
+    this.#WebSocket = options.WebSocket
     this.#retries = options.retries ?? DEFAULT_RETRIES
   }
 
@@ -61,13 +62,9 @@ export class Client {
   call<Name extends RouteName>(name: Name, options: CallOptions<Name> = {}): Promise<ResponseOf<Name>> {
     return this.#request(name, options, async (response) => {
       const text = await response.text()
-      const schema = (ROUTES[name] as Route).response
-      if (schema === null || typeof schema === 'string') return undefined as ResponseOf<Name>
-      const parsed = schema.safeParse(parseJson(text))
-      if (parsed.success) return parsed.data as ResponseOf<Name>
-      throw new ClientError('bad_response', `The answer to ${name} is not as agreed.`, {
-        cause: parsed.error,
-      })
+      const shape: Shape | 'nothing' = ROUTES[name].response
+      if (shape === 'nothing') return undefined as ResponseOf<Name>
+      return checked<ResponseOf<Name>>(shape, parseJson(text), `The answer to ${name}`)
     })
   }
 
@@ -104,13 +101,14 @@ export class Client {
     for await (const line of readLines(await this.stream(name, options))) yield parseJson(line)
   }
 
-  /** To be awaited before `socket`: renews a token that is about to expire. */
+  /** To be awaited before `socket`: finds the platform's WebSocket, and renews a token that is about to expire. */
   async ready(): Promise<void> {
+    this.#WebSocket ??= await platformSocket()
     await this.#credential.fresh()
   }
 
   socket(name: RouteName, options: Pick<CallOptions, 'params' | 'query'> = {}): Socket {
-    return openSocket(this.#WebSocket, this.url + pathOf(name, options), this.#credential.latest)
+    return openSocket(this.#WebSocket!, this.url + pathOf(name, options), this.#credential.latest)
   }
 
   /**
@@ -192,7 +190,8 @@ export class Client {
     }
     const response = await this.#send('createToken', options, bearer)
     if (!response.ok) throw await errorOf(response)
-    return sandboxToken.parse(parseJson(await response.text())).token
+    const body = parseJson(await response.text())
+    return checked<SandboxToken>(sandboxTokenShape, body, 'The new token').token
   }
 
   /** The server cannot know why this side has no key, or the wrong one. */

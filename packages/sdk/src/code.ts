@@ -1,4 +1,4 @@
-import { type CodeResult, IsletError, type LanguageName } from '@islet/contract'
+import { type CodeResult, IsletError, type LanguageName } from '@islet/contract/client'
 import type { Client } from './client.ts'
 import type { CommandOptions } from './exec.ts'
 import type { Names } from './options.ts'

@@ -1,4 +1,4 @@
-import type { CopySandbox, CreatedSandbox } from '@islet/contract'
+import type { CopySandbox, CreatedSandbox } from '@islet/contract/client'
 import type { CallOptions, Client } from './client.ts'
 import type { Names } from './options.ts'
 import type { CreateOptions, ListOptions } from './sandboxes.ts'

@@ -1,5 +1,5 @@
 // What a client meets before or after the server had its say. Everything else is the contract's table.
-import { type ErrorCode, type ErrorSpec, IsletError, isErrorCode } from '@islet/contract'
+import { type ErrorCode, type ErrorSpec, IsletError, isErrorCode } from '@islet/contract/client'
 
 export const CLIENT_ERRORS = {
   connection_failed: {

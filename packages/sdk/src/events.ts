@@ -1,4 +1,5 @@
-import { type EventPage, type EventType, type SandboxEvent, sandboxEvent } from '@islet/contract'
+import { type EventPage, type EventType, type SandboxEvent, sandboxEventShape } from '@islet/contract/client'
+import { checked } from './checked.ts'
 import type { Client } from './client.ts'
 import { ClientError, hasCode } from './errors.ts'
 import { guard, type Names } from './options.ts'
@@ -119,13 +120,13 @@ async function* untilSilence(
 
 /** Half an event is what a stream that broke off leaves. */
 function eventOf(text: string): SandboxEvent {
+  let value: unknown
   try {
-    return sandboxEvent.parse(JSON.parse(text))
+    value = JSON.parse(text)
   } catch (cause) {
-    if (cause instanceof SyntaxError)
-      throw new ClientError('connection_failed', 'The stream of events broke off.', { cause })
-    throw new ClientError('bad_response', 'An event is not as agreed.', { cause })
+    throw new ClientError('connection_failed', 'The stream of events broke off.', { cause })
   }
+  return checked(sandboxEventShape, value, 'An event')
 }
 
 function placeOf(since: string | Date | undefined): string | undefined {

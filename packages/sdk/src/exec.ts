@@ -1,4 +1,4 @@
-import type { ExecResult, ProcessInfo, ProcessOutput, StartedProcess } from '@islet/contract'
+import type { ExecResult, ProcessInfo, ProcessOutput, StartedProcess } from '@islet/contract/client'
 import type { Client } from './client.ts'
 import { ABORTABLE, guard, type Names } from './options.ts'
 import { ProcessSession } from './process-session.ts'

@@ -1,5 +1,10 @@
 // What a client has of one watcher: its handlers, and the channel its events come by.
-import { type FileChange, type WatcherInfo, type WatcherMessage, watcherMessage } from '@islet/contract'
+import {
+  type FileChange,
+  type WatcherInfo,
+  type WatcherMessage,
+  watcherMessageShape,
+} from '@islet/contract/client'
 import { Channel } from './channel.ts'
 import type { Client } from './client.ts'
 import { hasCode } from './errors.ts'
@@ -95,7 +100,7 @@ export class FileWatcher {
   async #open(): Promise<void> {
     this.#channel = await Channel.open(this.#client, 'watcherEvents', {
       params: this.#params,
-      schema: watcherMessage,
+      shape: watcherMessageShape,
       onMessage: (message) => this.#receive(message),
       onReconnect: () => this.#receive({ type: 'overflow' }),
       onEnd: (error) => this.#end(error),

@@ -1,4 +1,4 @@
-import { type BatchResult, type FileEntry, IsletError, LIMITS } from '@islet/contract'
+import { type BatchResult, type FileEntry, IsletError, LIMITS } from '@islet/contract/client'
 import type { CallOptions, Client, Query } from './client.ts'
 import { hasCode } from './errors.ts'
 import { ABORTABLE, guard, type Names } from './options.ts'

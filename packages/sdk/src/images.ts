@@ -1,4 +1,10 @@
-import { type ImageInfo, type ImageProgress, imageProgress, type RouteName } from '@islet/contract'
+import {
+  type ImageInfo,
+  type ImageProgress,
+  imageProgressShape,
+  type RouteName,
+} from '@islet/contract/client'
+import { checked } from './checked.ts'
 import type { CallOptions, Client } from './client.ts'
 import { ClientError, errorFromBody } from './errors.ts'
 import { ABORTABLE, guard, type Names } from './options.ts'
@@ -61,7 +67,7 @@ export class Images {
     { onProgress, signal }: ImageWorkOptions,
   ): Promise<ImageInfo> {
     for await (const line of this.#client.lines(name, { body, signal })) {
-      const step = imageProgress.parse(line)
+      const step = checked<ImageProgress>(imageProgressShape, line, 'What the server reports')
       if (step.type === 'done') return step.image
       if (step.type === 'error') throw errorFromBody(step.error)
       onProgress?.(step)

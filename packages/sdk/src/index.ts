@@ -48,8 +48,8 @@ export type {
   TimeoutsInfo,
   WatcherInfo,
   WokenSandbox,
-} from '@islet/contract'
-export { IsletError } from '@islet/contract'
+} from '@islet/contract/client'
+export { IsletError } from '@islet/contract/client'
 export type {
   ForkOptions,
   ForkResult,

@@ -1,4 +1,4 @@
-import type { RunResult, RuntimeInfo, ServerInfo } from '@islet/contract'
+import type { RunResult, RuntimeInfo, ServerInfo } from '@islet/contract/client'
 import { Checkpoints } from './checkpoints.ts'
 import { type CallOptions, Client } from './client.ts'
 import { COPY } from './create-once.ts'

@@ -1,4 +1,4 @@
-import type { Sandbox as SandboxInfo, Timeouts, WokenSandbox } from '@islet/contract'
+import type { Sandbox as SandboxInfo, Timeouts, WokenSandbox } from '@islet/contract/client'
 import type { Client } from './client.ts'
 
 interface Abortable {

@@ -2,7 +2,7 @@
 //
 // Types refuse them where the caller has types. `guard` refuses them at run time, and arguments beyond the last one too.
 // Each class lists its methods that take options; leaving one out, or the name of an option, does not compile.
-import { IsletError } from '@islet/contract'
+import { IsletError } from '@islet/contract/client'
 
 /** The names of all options of a type. */
 export type Names<Options> = { readonly [Name in keyof Required<Options>]: 1 }

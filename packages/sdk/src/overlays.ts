@@ -1,4 +1,4 @@
-import { type CreateOverlay, IsletError, type OverlayInfo } from '@islet/contract'
+import { type CreateOverlay, IsletError, type OverlayInfo } from '@islet/contract/client'
 import type { Client } from './client.ts'
 import { ABORTABLE, guard } from './options.ts'
 import { sleep } from './transport/retry.ts'

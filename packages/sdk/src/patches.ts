@@ -1,4 +1,4 @@
-import { type CreatePatch, IsletError, isId, type PatchInfo, type PatchRun } from '@islet/contract'
+import { type CreatePatch, IsletError, isId, type PatchInfo, type PatchRun } from '@islet/contract/client'
 import type { Client } from './client.ts'
 import { ABORTABLE, guard } from './options.ts'
 

@@ -1,4 +1,4 @@
-import { type CreatePreview, IsletError, type Preview } from '@islet/contract'
+import { type CreatePreview, IsletError, type Preview } from '@islet/contract/client'
 import type { Client } from './client.ts'
 
 interface Abortable {

@@ -1,5 +1,5 @@
 // What following a command and following a terminal have in common.
-import type { ProcessInfo } from '@islet/contract'
+import type { ProcessInfo } from '@islet/contract/client'
 import type { ProcessResult, Session } from './session.ts'
 
 export class ProcessSession {

@@ -1,4 +1,4 @@
-import { LOGIN_SHELL } from '@islet/contract'
+import { LOGIN_SHELL } from '@islet/contract/client'
 import type { Client } from './client.ts'
 import { hasCode } from './errors.ts'
 import { type Command, SPAWN, type SpawnOptions } from './exec.ts'

@@ -20,7 +20,7 @@ import type {
   Timeouts,
   UpdateSandbox,
   WokenSandbox,
-} from '@islet/contract'
+} from '@islet/contract/client'
 import {
   type ForkOptions,
   type ForkResults,

@@ -4,7 +4,7 @@ import type {
   SandboxDetail,
   Sandbox as SandboxInfo,
   SandboxPage,
-} from '@islet/contract'
+} from '@islet/contract/client'
 import type { Client, Query } from './client.ts'
 import { CREATE, createOnce, LIST, type OnceOptions } from './create-once.ts'
 import { ABORTABLE, guard } from './options.ts'

@@ -1,11 +1,11 @@
 import {
   IsletError,
   parseDurationMs,
+  SERVICE_NAME,
   type ServiceInfo,
   type ServiceLogs,
   type StartService,
-  serviceName,
-} from '@islet/contract'
+} from '@islet/contract/client'
 import type { Client } from './client.ts'
 import { ABORTABLE, guard, type Names } from './options.ts'
 
@@ -107,7 +107,7 @@ export class Services {
 
   /** A name like .. would lead to another address. A missing one is refused where the path is made. */
   #params(name: string): { id: string; name: string } {
-    if (name && !serviceName.safeParse(name).success)
+    if (name && !SERVICE_NAME.test(name))
       throw new IsletError('service_not_found', `There is no service ${JSON.stringify(name)}.`)
     return { id: this.#sandboxId, name }
   }

@@ -6,12 +6,14 @@
 // much the process had printed when the replay was taken, so every byte is given to the caller once.
 import {
   type AttachServerMessage,
-  attachClientMessage,
-  attachServerMessage,
+  attachServerMessageShape,
   IsletError,
+  LIMITS,
   type ProcessInfo,
-} from '@islet/contract'
+} from '@islet/contract/client'
+import { checkedMessage } from './checked.ts'
 import type { Client } from './client.ts'
+import { deferred } from './deferred.ts'
 import { abortError, ClientError, errorFromBody } from './errors.ts'
 import { OutputCursor, type OutputHandler } from './output-cursor.ts'
 import { Inbox } from './transport/inbox.ts'
@@ -39,7 +41,7 @@ export class Session {
   readonly #client: Client
   readonly #params: { id: string; pid: string }
   readonly #handlers: SessionHandlers
-  readonly #outcome = Promise.withResolvers<ProcessResult>()
+  readonly #outcome = deferred<ProcessResult>()
   #socket: Socket | undefined
   #sending = Promise.resolve()
   #isOpen = false
@@ -96,10 +98,9 @@ export class Session {
 
   /** The server would end the connection of a client that asks for an impossible size. */
   resize(cols: number, rows: number): void {
-    const message = { type: 'resize', cols, rows }
-    if (!attachClientMessage.safeParse(message).success)
+    if (![cols, rows].every((side) => Number.isInteger(side) && side >= 1 && side <= LIMITS.terminalSide))
       throw new IsletError('bad_request', `A terminal does not have ${cols} columns and ${rows} rows.`)
-    this.#tell(message)
+    this.#tell({ type: 'resize', cols, rows })
   }
 
   /** Leaves the process running; `result` rejects with an AbortError if it had not ended. */
@@ -138,7 +139,7 @@ export class Session {
   /** Resolves with the first `start`; later connections of the same session are made by #reconnect. */
   async #connect(query: { replay?: boolean | undefined }, isSecond = false): Promise<void> {
     await Promise.race([this.#client.ready(), this.result])
-    const opened = Promise.withResolvers<void>()
+    const opened = deferred<void>()
     const socket = this.#client.socket('attachProcess', { params: this.#params, query })
     const inbox = new Inbox(socket, (data) => this.#receive(data, opened.resolve))
     this.#socket = socket
@@ -181,7 +182,7 @@ export class Session {
       const frame = new Uint8Array(data as ArrayBuffer)
       return this.#output.output(frame[0] === 2 ? 'stderr' : 'stdout', frame.subarray(1))
     }
-    const message = attachServerMessage.parse(JSON.parse(data))
+    const message = checkedMessage<AttachServerMessage>(attachServerMessageShape, data)
     if (message.type === 'start') {
       this.#start(message)
       onStart()

@@ -1,7 +1,7 @@
 // Where the server is and which key to show it: what the caller says, else ISLET_URL and ISLET_API_KEY, else the key
 // file that a server on this machine wrote: our own, or that of root's server if we are in its group. Browsers have
 // neither environment nor files: there the caller must say.
-import { DEFAULTS } from '@islet/contract'
+import { DEFAULTS } from '@islet/contract/client'
 import type { TokenSource } from './credential.ts'
 import { ClientError } from './errors.ts'
 import type { Names } from './options.ts'

@@ -1,5 +1,5 @@
 // What a client has of started signals: its handlers, and the channel the signals come by.
-import { type SignalMessage, type SignalStatus, signalMessage } from '@islet/contract'
+import { type SignalMessage, type SignalStatus, signalMessageShape } from '@islet/contract/client'
 import { Channel } from './channel.ts'
 import type { Client } from './client.ts'
 import { Handlers } from './handlers.ts'
@@ -104,7 +104,7 @@ export class SignalService {
   async #open(): Promise<void> {
     this.#channel = await Channel.open(this.#client, 'signals', {
       params: this.#params,
-      schema: signalMessage,
+      shape: signalMessageShape,
       onMessage: (message) => this.#receive(message),
       onReconnect: () => this.#receive({ type: 'overflow' }),
       onEnd: (error) => this.#end(error),

@@ -1,4 +1,4 @@
-import type { SignalEvent, SignalStatus } from '@islet/contract'
+import type { SignalEvent, SignalStatus } from '@islet/contract/client'
 import type { Client } from './client.ts'
 import { ABORTABLE, guard } from './options.ts'
 import { SignalService } from './signal-service.ts'

@@ -6,7 +6,7 @@ import {
   type SnapshotLineage,
   type SnapshotPage,
   type UpdateSnapshot,
-} from '@islet/contract'
+} from '@islet/contract/client'
 import type { Client } from './client.ts'
 import { ABORTABLE, guard, type Names } from './options.ts'
 import type { Content } from './transport/body.ts'

@@ -7,7 +7,7 @@ import type {
   StoreKeys,
   StoreOperation,
   StoreSet,
-} from '@islet/contract'
+} from '@islet/contract/client'
 import type { Client } from './client.ts'
 import { ABORTABLE, guard } from './options.ts'
 

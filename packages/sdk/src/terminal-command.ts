@@ -1,5 +1,5 @@
 // The commands of a terminal without a pty.
-import { IsletError, type TerminalCommandInfo } from '@islet/contract'
+import { IsletError, type TerminalCommandInfo } from '@islet/contract/client'
 import type { Client } from './client.ts'
 import { hasCode } from './errors.ts'
 import { ABORTABLE, guard } from './options.ts'

@@ -1,4 +1,4 @@
-import { IsletError, type ResponseOf, type RouteName, type TerminalInfo } from '@islet/contract'
+import { IsletError, type ResponseOf, type RouteName, type TerminalInfo } from '@islet/contract/client'
 import type { CallOptions, Client } from './client.ts'
 import { hasCode } from './errors.ts'
 import { Handlers } from './handlers.ts'

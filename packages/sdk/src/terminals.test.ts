@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { newId } from '@islet/contract'
+import { newId } from '@islet/contract/client'
 import { makeGate } from '../../server/src/api/testing/gate.ts'
 import { startTestApi, TEST_KEY, type TestApi, until } from '../../server/src/api/testing.ts'
 import { startProxy } from '../test/proxy.ts'

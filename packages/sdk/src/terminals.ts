@@ -1,4 +1,4 @@
-import type { TerminalInfo } from '@islet/contract'
+import type { TerminalInfo } from '@islet/contract/client'
 import type { Client } from './client.ts'
 import { ABORTABLE, guard, type Names } from './options.ts'
 import { TerminalInstance } from './terminal.ts'

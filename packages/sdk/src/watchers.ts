@@ -1,4 +1,4 @@
-import type { CreateWatcher, WatcherInfo } from '@islet/contract'
+import type { CreateWatcher, WatcherInfo } from '@islet/contract/client'
 import type { Client } from './client.ts'
 import { FileWatcher } from './file-watcher.ts'
 import { ABORTABLE, guard } from './options.ts'

@@ -1,5 +1,5 @@
 // One parser per kind of value. What does not parse is a usage error, told before anything is asked of a server.
-import { parseCpuMillis, parseDurationMs, parseSizeBytes } from '@islet/contract'
+import { parseCpuMillis, parseDurationMs, parseSizeBytes } from '@islet/contract/client'
 import { InvalidArgumentError } from 'commander'
 
 export function duration(text: string): number {

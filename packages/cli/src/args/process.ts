@@ -1,5 +1,5 @@
 // A process as people name it: its id, the beginning of its id, or its pid in the sandbox.
-import { isId } from '@islet/contract'
+import { isId } from '@islet/contract/client'
 import type { ProcessInfo, Sandbox } from '@islet/sdk'
 import { CliError, UsageError } from '../errors.ts'
 

@@ -1,5 +1,5 @@
 // A sandbox as people name it: its id, the beginning of its id, or its name.
-import { isId } from '@islet/contract'
+import { isId } from '@islet/contract/client'
 import type { Islet, Sandbox } from '@islet/sdk'
 import { CliError, UsageError } from '../errors.ts'
 

@@ -1,5 +1,5 @@
 // A snapshot as people name it: its id, the beginning of its id, its tag, or its name.
-import { isId } from '@islet/contract'
+import { isId } from '@islet/contract/client'
 import { hasCode, type Islet, type SnapshotInfo } from '@islet/sdk'
 import { UsageError } from '../errors.ts'
 

@@ -1,5 +1,5 @@
 // What a sandbox does by itself after a while, as options.
-import { IDLE_ACTIONS } from '@islet/contract'
+import { IDLE_ACTIONS } from '@islet/contract/client'
 import type { Timeouts } from '@islet/sdk'
 import { type Command, Option } from 'commander'
 import { lasting } from './parse.ts'

@@ -1,4 +1,4 @@
-import { EVENT_TYPES } from '@islet/contract'
+import { EVENT_TYPES } from '@islet/contract/client'
 import type { Events, EventType, SandboxEvent } from '@islet/sdk'
 import { type Command, InvalidArgumentError } from 'commander'
 import { duration, integer } from '../args/parse.ts'

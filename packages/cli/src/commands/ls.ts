@@ -1,4 +1,4 @@
-import { SANDBOX_STATUSES } from '@islet/contract'
+import { SANDBOX_STATUSES } from '@islet/contract/client'
 import type { SandboxInfo, SandboxStatus } from '@islet/sdk'
 import { type Command, Option } from 'commander'
 import { many } from '../args/parse.ts'

@@ -117,8 +117,8 @@ export const runResult = execResult.extend({ sandboxId: z.string() })
 export type RunResult = z.infer<typeof runResult>
 
 export const terminalSize = z.strictObject({
-  cols: z.number().int().min(1).max(1000),
-  rows: z.number().int().min(1).max(1000),
+  cols: z.number().int().min(1).max(LIMITS.terminalSide),
+  rows: z.number().int().min(1).max(LIMITS.terminalSide),
 })
 
 /** What a terminal runs where nothing else is asked for, as `sh -c` text: the user's own shell, as at a login. */

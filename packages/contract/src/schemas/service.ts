@@ -13,12 +13,10 @@ import {
 } from './common.ts'
 import { shellText } from './process.ts'
 
+export const SERVICE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 export const serviceName = z
   .string()
-  .regex(
-    /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
-    'a name has lower-case letters, digits and dashes, at most 63',
-  )
+  .regex(SERVICE_NAME, 'a name has lower-case letters, digits and dashes, at most 63')
 export const portNumber = z.number().int().min(1).max(65_535)
 
 const pause = (min: number) =>

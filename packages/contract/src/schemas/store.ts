@@ -24,7 +24,7 @@ const jsonText = z
   .meta({ description: `Any JSON, null too, of at most ${LIMITS.storeValueBytes} bytes.` })
 const json = z
   .unknown()
-  .refine((value) => value !== undefined, 'there is no value')
+  .refine((value): boolean => value !== undefined, 'there is no value')
   .meta({ description: 'Any JSON.' })
 const ttl = z
   .number()

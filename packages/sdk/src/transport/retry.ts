@@ -1,4 +1,4 @@
-import { IsletError } from '@islet/contract'
+import { IsletError } from '@islet/contract/client'
 import { abortError, hasCode } from '../errors.ts'
 
 export const DEFAULT_RETRIES = 3

@@ -20,6 +20,19 @@ export type SocketConstructor = new (url: string, protocols: string[]) => Socket
 
 const PROTOCOL = 'islet'
 
+/** Node 20 has none: there it is `ws`, which bundles for browsers leave out. */
+export async function platformSocket(): Promise<SocketConstructor> {
+  if (globalThis.WebSocket) return globalThis.WebSocket as unknown as SocketConstructor
+  try {
+    return (await import('ws')).WebSocket as unknown as SocketConstructor
+  } catch (cause) {
+    throw new ClientError('connection_failed', 'This platform has no WebSocket.', {
+      hint: 'Use Node 22 or newer, or install ws, or pass an implementation as the option WebSocket.',
+      cause,
+    })
+  }
+}
+
 export function openSocket(
   Implementation: SocketConstructor,
   url: string,

@@ -1,0 +1,1750 @@
+// Printed by npm run gen from the schemas and routes of the contract. Do not edit.
+// biome-ignore-all format: printed by a script
+// biome-ignore-all lint: printed by a script
+import type { Shape } from './shape.ts'
+
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
+export type CreateCheckpoint = {
+  /** Unique among those of the sandbox. */
+  name: string
+}
+export type CheckpointInfo = {
+  id: string
+  sandboxId: string
+  name: string
+  /** Whether what ran goes on after a restore; else files, env, store and services are kept. */
+  memory: boolean
+  /** Of its files that are not those of the image; where layers are stacked, of those changed since the state it stands on. Null: not measured yet. */
+  sizeBytes: number | null
+  /** How long the sandbox stood still for it. */
+  frozenMs: number
+  createdAt: string
+}
+export type ListCheckpoints = {
+  name?: string | undefined
+  sandbox?: string | undefined
+  /** Default: 100. */
+  limit?: number | undefined
+  cursor?: string | undefined
+}
+export type CheckpointPage = {
+  checkpoints: CheckpointInfo[]
+  total: number
+  cursor?: string | undefined
+}
+export type RestoredSandbox = {
+  sandbox: Sandbox
+  /** What became of the services that the checkpoint has. */
+  services: ({
+    name: string
+    outcome: "started" | "stopped" | "failed"
+    reason: string | null
+  })[]
+  memory: boolean
+}
+export type Language = "python" | "node" | "typescript" | "deno" | "bun" | "shell"
+type Alias = keyof typeof LANGUAGE_ALIASES
+export type LanguageName = Language | Alias
+export type RunCode = {
+  code: string
+  /** py and python3 are python; javascript and js node; ts typescript; bash and sh shell. Default: found out from the code. */
+  language?: "python" | "node" | "typescript" | "deno" | "bun" | "shell" | "py" | "python3" | "javascript" | "js" | "ts" | "bash" | "sh" | undefined
+  cwd?: string | undefined
+  env?: Record<string, string> | undefined
+  user?: string | undefined
+  timeout?: number | string | undefined
+  /** How stdout and stderr are given. Default: utf8. */
+  encoding?: "utf8" | "base64" | undefined
+  /** Of stdout and stderr together; more is cut and truncated is true. Default: 4 MiB. */
+  maxOutputBytes?: number | undefined
+}
+export type CodeResult = {
+  processId: string
+  /** 128 + n when signal n ended it, 124 when it timed out. */
+  exitCode: number
+  /** SIGKILL ... */
+  signal: string | null
+  timedOut: boolean
+  /** The memory limit of the sandbox killed something while this ran. */
+  oom: boolean
+  durationMs: number
+  /** Why it may have failed, where its output shows that: the sandbox has no network. */
+  hint?: string | undefined
+  /** The sandbox stood still and was woken for this. */
+  autoResumed: boolean
+  stdout: string
+  stderr: string
+  truncated: boolean
+  language: Language
+  /** stdout and stderr together, in the order they were printed. */
+  output: string
+}
+export type EventType = "created" | "started" | "paused" | "resumed" | "hibernated" | "woken" | "restarted" | "restored" | "forked" | "failed" | "stopped" | "idle-timeout" | "paused-timeout" | "timeout.changed" | "oom" | "checkpoint.created" | "checkpoint.deleted" | "snapshot.created" | "snapshot.deleted" | "patch.applied" | "patch.failed" | "process.started" | "process.exited" | "process.lost" | "service.started" | "service.ready" | "service.restarted" | "service.stopped" | "service.failed"
+export type SandboxEvent = {
+  /** Grows with every event of the server; a place to go on from. */
+  id: string
+  sandboxId: string
+  type: EventType
+  data: Record<string, Json>
+  createdAt: string
+}
+export type ListEvents = {
+  /** Default: 100. */
+  limit?: number | undefined
+  /** asc: oldest first. Default: desc; asc when following. */
+  direction?: "asc" | "desc" | undefined
+  /** Only those after the event of this id, or at or after this time. */
+  since?: string | undefined
+  /** Only those before the event of this id, or before this time. */
+  until?: string | undefined
+  types?: string | string[] | undefined
+  /** Answer as text/event-stream: what there is, oldest first, then what happens, until the sandbox is stopped. Takes `since` and `types` only. Accept: text/event-stream does the same; Last-Event-ID goes before `since`. 204: it is stopped, and there is nothing more. */
+  follow?: "0" | "1" | "true" | "false" | "" | undefined
+}
+export type EventPage = {
+  events: SandboxEvent[]
+  /** There are others beyond the limit. */
+  more: boolean
+}
+export type FileEntry = {
+  name: string
+  path: string
+  type: "file" | "directory" | "symlink" | "other"
+  sizeBytes: number
+  /** Octal, like '0644'. */
+  mode: string
+  uid: number
+  gid: number
+  modifiedAt: string
+  /** Where a symlink points. */
+  target?: string | undefined
+}
+export type FileList = {
+  path: string
+  entries: FileEntry[]
+  truncated: boolean
+}
+export type BatchOperation = {
+  /** Absolute, or relative to the working directory of the sandbox. */
+  path: string
+  operation: "write" | "delete"
+  /** Of a write. */
+  content?: string | undefined
+  /** Of content. Default: utf8. */
+  encoding?: "utf8" | "base64" | undefined
+  mode?: number | string | undefined
+}
+export type BatchResult = {
+  path: string
+  success: boolean
+  error?: string | undefined
+  code?: string | undefined
+  /** Of a write that succeeded. */
+  file?: FileEntry | undefined
+}
+export type SignFile = {
+  /** Absolute, or relative to the working directory of the sandbox. */
+  path: string
+  /** GET: download. PUT: upload. */
+  method: "GET" | "PUT"
+  /** Milliseconds or like 30m. Default: one hour. */
+  expiresIn?: number | string | undefined
+}
+export type SignedUrl = {
+  url: string
+  method: "GET" | "PUT"
+  expiresAt: string
+}
+export type RuntimeInfo = {
+  name: string
+  description: string
+  /** Its image is on this machine. */
+  ready: boolean
+  image: string | null
+  source: {
+    kind: "host"
+  } | {
+    kind: "debian"
+    suite: string
+  } | {
+    kind: "oci"
+    reference: string
+  } | {
+    kind: "directory"
+    path: string
+  } | {
+    kind: "tar"
+    path: string
+  }
+  /** Of its image; null for the machine itself. */
+  sizeBytes: number | null
+  /** When its image was made; null for the machine itself. */
+  createdAt: string | null
+  /** Of what is in it, where that is known: node, npm, python, git, gcc. */
+  versions: Record<string, string>
+}
+export type ImageInfo = {
+  name: string
+  digest: string
+  source: {
+    kind: "host"
+  } | {
+    kind: "debian"
+    suite: string
+  } | {
+    kind: "oci"
+    reference: string
+  } | {
+    kind: "directory"
+    path: string
+  } | {
+    kind: "tar"
+    path: string
+  }
+  sizeBytes: number
+  createdAt: string
+  runtimes: string[]
+}
+export type ImageProgress = {
+  type: "progress"
+  stage: string
+  message: string
+  fraction?: number | undefined
+} | {
+  type: "done"
+  image: ImageInfo
+} | {
+  type: "error"
+  error: {
+    code: string
+    message: string
+    hint?: string | undefined
+    retryable: boolean
+  }
+}
+export type CreateOverlay = {
+  /** The template: a directory of the sandbox, absolute. */
+  source: string
+  /** Where it goes; relative to the working directory. */
+  target: string
+  /** Globs, like ['.git', '*.log']. */
+  ignore?: string[] | undefined
+  /** smart: directories that nobody edits, like node_modules, become links. Default: smart. */
+  strategy?: "copy" | "smart" | undefined
+}
+export type OverlayInfo = {
+  id: string
+  sandboxId: string
+  source: string
+  target: string
+  strategy: "copy" | "smart"
+  ignore: string[]
+  createdAt: string
+  copyStatus: "pending" | "in_progress" | "complete" | "failed"
+  copyError?: string | undefined
+  stats: {
+    copiedFiles: number
+    copiedDirs: number
+    linkedDirs: number
+    /** At most 1,000 paths below the source. */
+    skipped: string[]
+  }
+}
+export type CreatePatch = {
+  /** Run by bash as root, in the working directory of the sandbox. */
+  script: string
+  description?: string | undefined
+}
+export type PatchInfo = {
+  id: string
+  checkpointId: string
+  /** They are applied in this order. */
+  sequence: number
+  script: string
+  description: string | null
+  createdAt: string
+}
+export type PatchRun = {
+  patchId: string
+  /** pending: not begun; one before it failed, or the sandbox has not been woken since. */
+  status: "pending" | "running" | "applied" | "failed"
+  exitCode: number | null
+  /** The end of what it printed. */
+  output: string
+  /** Why it could not be run. */
+  reason: string | null
+  at: string | null
+}
+export type ListeningPort = {
+  port: number
+  /** 127.0.0.1, 0.0.0.0, ::1, :: ... */
+  address: string
+  uid: number
+  /** Who listens, inside; absent when it cannot be told. */
+  pid?: number | undefined
+}
+export type CreatePreview = {
+  port: number
+  /** A name that points at this server; it must be free. Needs the admin key. */
+  domain?: string | undefined
+  /** Ask for a token: as bearer, as ?islet_token= (which becomes a cookie), or as that cookie. */
+  authConfig?: {
+    type: "token"
+    /** Default: a random one, told in this answer only. */
+    token?: string | undefined
+  } | undefined
+  /** Leave one that is there as it is. Default: false, which changes it to what is asked. */
+  keep?: boolean | undefined
+}
+export type Preview = {
+  sandboxId: string
+  port: number
+  url: string
+  domain?: string | undefined
+  authConfig?: {
+    type: "token"
+  } | undefined
+  /** Only in the answer that made it. */
+  token?: string | undefined
+  createdAt: string
+}
+export type Exec = {
+  /** Text runs through sh -c; a list is a program and its arguments. */
+  command: string | string[]
+  cwd?: string | undefined
+  /** Added to the environment of the sandbox. */
+  env?: Record<string, string> | undefined
+  user?: string | undefined
+  /** Kills the whole command after this long; 0 or absent: never. */
+  timeout?: number | string | undefined
+  /** At most 8 MiB, counted after decoding. */
+  stdin?: string | undefined
+  stdinEncoding?: "utf8" | "base64" | undefined
+  /** How stdout and stderr are given. Default: utf8. */
+  encoding?: "utf8" | "base64" | undefined
+  /** Of stdout and stderr together; more is cut and truncated is true. Default: 4 MiB. */
+  maxOutputBytes?: number | undefined
+}
+export type ExecResult = {
+  processId: string
+  /** 128 + n when signal n ended it, 124 when it timed out. */
+  exitCode: number
+  /** SIGKILL ... */
+  signal: string | null
+  timedOut: boolean
+  /** The memory limit of the sandbox killed something while this ran. */
+  oom: boolean
+  durationMs: number
+  /** Why it may have failed, where its output shows that: the sandbox has no network. */
+  hint?: string | undefined
+  /** The sandbox stood still and was woken for this. */
+  autoResumed: boolean
+  stdout: string
+  stderr: string
+  truncated: boolean
+}
+export type CommandResult = Omit<ExecResult, 'autoResumed'>
+export type Run = {
+  /** A name of GET /v1/runtimes. Default: base. */
+  runtime?: string | undefined
+  /** The id or tag of a snapshot to begin with, in place of a runtime. What is not given here is as it was there. */
+  snapshot?: string | undefined
+  name?: string | undefined
+  description?: string | undefined
+  metadata?: Record<string, Json> | undefined
+  project?: string | undefined
+  /** Added to the environment of the sandbox. */
+  env?: Record<string, string> | undefined
+  files?: FileToWrite[] | undefined
+  resources?: {
+    /** Bytes, or like '512Mi'. */
+    memory?: number | string | undefined
+    /** Cores, or like '500m'. */
+    cpu?: number | string | undefined
+    /** Bytes, or like '2Gi'. Enforced where the storage can; see capabilities. */
+    disk?: number | string | undefined
+    /** The most processes and threads at once. */
+    pids?: number | undefined
+  } | undefined
+  /** Default: off, loopback only. */
+  network?: {
+    enabled: boolean
+  } | undefined
+  user?: string | undefined
+  /** Where commands start; made if missing. Default: that of the image. */
+  workdir?: string | undefined
+  /** Kills the whole command after this long; 0 or absent: never. */
+  timeout?: number | string | undefined
+  /** Give programs inside ISLET_STORE_URL and ISLET_STORE_TOKEN, by which they reach the store. Default: false. */
+  storeAccess?: boolean | undefined
+  /** Text runs through sh -c; a list is a program and its arguments. */
+  command: string | string[]
+  cwd?: string | undefined
+  /** At most 8 MiB, counted after decoding. */
+  stdin?: string | undefined
+  stdinEncoding?: "utf8" | "base64" | undefined
+  /** How stdout and stderr are given. Default: utf8. */
+  encoding?: "utf8" | "base64" | undefined
+  /** Of stdout and stderr together; more is cut and truncated is true. Default: 4 MiB. */
+  maxOutputBytes?: number | undefined
+}
+export type RunResult = {
+  processId: string
+  /** 128 + n when signal n ended it, 124 when it timed out. */
+  exitCode: number
+  /** SIGKILL ... */
+  signal: string | null
+  timedOut: boolean
+  /** The memory limit of the sandbox killed something while this ran. */
+  oom: boolean
+  durationMs: number
+  /** Why it may have failed, where its output shows that: the sandbox has no network. */
+  hint?: string | undefined
+  /** The sandbox stood still and was woken for this. */
+  autoResumed: boolean
+  stdout: string
+  stderr: string
+  truncated: boolean
+  sandboxId: string
+}
+export type StartProcess = {
+  /** Text runs through sh -c; a list is a program and its arguments. */
+  command: string | string[]
+  cwd?: string | undefined
+  /** Added to the environment of the sandbox. */
+  env?: Record<string, string> | undefined
+  user?: string | undefined
+  /** Kills the whole command after this long; 0 or absent: never. */
+  timeout?: number | string | undefined
+  /** Keep stdin open for writes. Default: false; terminals always can. */
+  stdin?: boolean | undefined
+  /** Hold the output back until the first client attaches, for up to 10 s, so that it misses nothing. */
+  hold?: boolean | undefined
+  /** Run in a terminal of this size. */
+  terminal?: {
+    cols: number
+    rows: number
+  } | undefined
+  /** The sandbox is not idle while it runs. Default: true; false in a terminal. */
+  keepAwake?: boolean | undefined
+  /** Kill it this long after the last attached client left, unless one returns; 0: at once. Absent: it runs on. One that nobody was attached to is left alone; when the server restarts the time begins anew. */
+  maxRunAfterDisconnect?: number | string | undefined
+}
+export type ProcessInfo = {
+  id: string
+  sandboxId: string
+  command: string | string[]
+  /** lost: the sandbox ended before the process did. */
+  status: "running" | "exited" | "lost"
+  /** completed: exit code 0. cancelled: killed on request. failed: any other end. pending: not started yet. */
+  jobStatus: "pending" | "running" | "completed" | "failed" | "cancelled"
+  pid: number | null
+  cwd: string
+  user: string
+  terminal: boolean
+  /** The terminal it belongs to. */
+  terminalId: string | null
+  /** The service it belongs to. */
+  service: string | null
+  /** The sandbox is not idle while it runs. */
+  keepAwake: boolean
+  maxRunAfterDisconnectMs: number | null
+  startedAt: string
+  endedAt: string | null
+  /** All it printed so far; the last part is kept. */
+  outputBytes: number
+  result: {
+    /** 128 + n when signal n ended it, 124 when it timed out. */
+    exitCode: number
+    /** SIGKILL ... */
+    signal: string | null
+    timedOut: boolean
+    /** The memory limit of the sandbox killed something while this ran. */
+    oom: boolean
+    durationMs: number
+    /** Why it may have failed, where its output shows that: the sandbox has no network. */
+    hint?: string | undefined
+  } | null
+}
+export type StartedProcess = {
+  id: string
+  sandboxId: string
+  command: string | string[]
+  /** lost: the sandbox ended before the process did. */
+  status: "running" | "exited" | "lost"
+  /** completed: exit code 0. cancelled: killed on request. failed: any other end. pending: not started yet. */
+  jobStatus: "pending" | "running" | "completed" | "failed" | "cancelled"
+  pid: number | null
+  cwd: string
+  user: string
+  terminal: boolean
+  /** The terminal it belongs to. */
+  terminalId: string | null
+  /** The service it belongs to. */
+  service: string | null
+  /** The sandbox is not idle while it runs. */
+  keepAwake: boolean
+  maxRunAfterDisconnectMs: number | null
+  startedAt: string
+  endedAt: string | null
+  /** All it printed so far; the last part is kept. */
+  outputBytes: number
+  result: {
+    /** 128 + n when signal n ended it, 124 when it timed out. */
+    exitCode: number
+    /** SIGKILL ... */
+    signal: string | null
+    timedOut: boolean
+    /** The memory limit of the sandbox killed something while this ran. */
+    oom: boolean
+    durationMs: number
+    /** Why it may have failed, where its output shows that: the sandbox has no network. */
+    hint?: string | undefined
+  } | null
+  /** The sandbox stood still and was woken for this. */
+  autoResumed: boolean
+}
+export type ProcessOutput = {
+  stdout: string
+  stderr: string
+  /** The beginning was printed but is not kept. */
+  truncated: boolean
+  outputBytes: number
+}
+export type AttachServerMessage = {
+  type: "start"
+  process: ProcessInfo
+  truncated: boolean
+} | {
+  type: "replay-end"
+} | {
+  type: "exit"
+  /** 128 + n when signal n ended it, 124 when it timed out. */
+  exitCode: number
+  /** SIGKILL ... */
+  signal: string | null
+  timedOut: boolean
+  /** The memory limit of the sandbox killed something while this ran. */
+  oom: boolean
+  durationMs: number
+  /** Why it may have failed, where its output shows that: the sandbox has no network. */
+  hint?: string | undefined
+} | {
+  type: "error"
+  error: {
+    code: string
+    message: string
+  }
+}
+export type AttachClientMessage = {
+  type: "resize"
+  cols: number
+  rows: number
+} | {
+  type: "signal"
+  signal: number | string
+} | {
+  type: "stdin-end"
+}
+export type SandboxStatus = "creating" | "running" | "paused" | "hibernated" | "stopped" | "failed"
+export type FileToWrite = {
+  /** Absolute, or relative to the working directory of the sandbox. */
+  path: string
+  content: string
+  encoding?: "utf8" | "base64" | undefined
+  mode?: number | string | undefined
+  owner?: string | undefined
+}
+export type CreateSandbox = {
+  /** A name of GET /v1/runtimes. Default: base. */
+  runtime?: string | undefined
+  /** The id or tag of a snapshot to begin with, in place of a runtime. What is not given here is as it was there. */
+  snapshot?: string | undefined
+  name?: string | undefined
+  description?: string | undefined
+  metadata?: Record<string, Json> | undefined
+  project?: string | undefined
+  env?: Record<string, string> | undefined
+  files?: FileToWrite[] | undefined
+  resources?: {
+    /** Bytes, or like '512Mi'. */
+    memory?: number | string | undefined
+    /** Cores, or like '500m'. */
+    cpu?: number | string | undefined
+    /** Bytes, or like '2Gi'. Enforced where the storage can; see capabilities. */
+    disk?: number | string | undefined
+    /** The most processes and threads at once. */
+    pids?: number | undefined
+  } | undefined
+  /** Default: off, loopback only. */
+  network?: {
+    enabled: boolean
+  } | undefined
+  /** Who commands run as. Default: that of the image, usually user. */
+  user?: string | undefined
+  /** Where commands start; made if missing. Default: that of the image. */
+  workdir?: string | undefined
+  /** What it does by itself after a while. */
+  timeout?: Timeouts | undefined
+  /** true: it is never idle. Default: false. */
+  keepAwake?: boolean | undefined
+  /** Give programs inside ISLET_STORE_URL and ISLET_STORE_TOKEN, by which they reach the store. Default: false. */
+  storeAccess?: boolean | undefined
+}
+export type UpdateSandbox = {
+  name?: string | null | undefined
+  description?: string | null | undefined
+  /** Replaces the metadata. */
+  metadata?: Record<string, Json> | undefined
+  project?: string | null | undefined
+  /** Merged into the environment of later commands; null removes a variable. */
+  env?: Record<string, string | null> | undefined
+  resources?: {
+    /** Bytes, or like '512Mi'. */
+    memory?: number | string | undefined
+    /** Cores, or like '500m'. */
+    cpu?: number | string | undefined
+    /** Bytes, or like '2Gi'. Enforced where the storage can; see capabilities. */
+    disk?: number | string | undefined
+    /** The most processes and threads at once. */
+    pids?: number | undefined
+  } | undefined
+  /** true: it is never idle. false: its idle time begins now. */
+  keepAwake?: boolean | undefined
+}
+export type CopySandbox = {
+  name?: string | undefined
+  description?: string | undefined
+  metadata?: Record<string, Json> | undefined
+  project?: string | undefined
+  env?: Record<string, string> | undefined
+  files?: FileToWrite[] | undefined
+  resources?: {
+    /** Bytes, or like '512Mi'. */
+    memory?: number | string | undefined
+    /** Cores, or like '500m'. */
+    cpu?: number | string | undefined
+    /** Bytes, or like '2Gi'. Enforced where the storage can; see capabilities. */
+    disk?: number | string | undefined
+    /** The most processes and threads at once. */
+    pids?: number | undefined
+  } | undefined
+  /** Default: off, loopback only. */
+  network?: {
+    enabled: boolean
+  } | undefined
+  /** Who commands run as. Default: that of the image, usually user. */
+  user?: string | undefined
+  /** Where commands start; made if missing. Default: that of the image. */
+  workdir?: string | undefined
+  /** What it does by itself after a while. */
+  timeout?: Timeouts | undefined
+  /** true: it is never idle. Default: false. */
+  keepAwake?: boolean | undefined
+  /** Give programs inside ISLET_STORE_URL and ISLET_STORE_TOKEN, by which they reach the store. Default: false. */
+  storeAccess?: boolean | undefined
+}
+export type Sandbox = {
+  id: string
+  name: string | null
+  description: string | null
+  status: SandboxStatus
+  reason: string | null
+  runtime: string
+  image: string | null
+  engine: string
+  isolation: string
+  metadata: Record<string, Json>
+  project: string | null
+  env: Record<string, string>
+  resources: {
+    memoryBytes: number
+    cpuMillis: number
+    diskBytes: number
+    pids: number
+  }
+  network: {
+    enabled: boolean
+  }
+  user: string
+  workdir: string
+  storeAccess: boolean
+  keepAwake: boolean
+  timeouts: TimeoutsInfo
+  /** What it was made from: a checkpoint, a snapshot, or (fork) another sandbox. */
+  origin: {
+    kind: "checkpoint" | "snapshot" | "fork"
+    id: string
+  } | null
+  /** Paused with a timeout: when it will be stopped. */
+  terminatesAt: string | null
+  createdAt: string
+  updatedAt: string
+  stoppedAt: string | null
+}
+export type AwakeReason = {
+  /** setting: keepAwake, or no idle timeout. command: one that somebody waits for. job: one in the background, or a template that is being copied. service, terminal: with keepAwake. session: a WebSocket client. preview: an open connection. call: another request. */
+  kind: "setting" | "command" | "job" | "service" | "terminal" | "session" | "preview" | "call"
+  /** Of the process, service, terminal or watcher; of a preview its port. */
+  id?: string | undefined
+}
+export type Awake = {
+  /** Why it is not idle now; the first of them when there are many. */
+  reasons: AwakeReason[]
+  /** When `onIdle` is done if nobody uses it until then; null: there are reasons. */
+  sleepsAt: string | null
+}
+export type SandboxDetail = {
+  id: string
+  name: string | null
+  description: string | null
+  status: SandboxStatus
+  reason: string | null
+  runtime: string
+  image: string | null
+  engine: string
+  isolation: string
+  metadata: Record<string, Json>
+  project: string | null
+  env: Record<string, string>
+  resources: {
+    memoryBytes: number
+    cpuMillis: number
+    diskBytes: number
+    pids: number
+  }
+  network: {
+    enabled: boolean
+  }
+  user: string
+  workdir: string
+  storeAccess: boolean
+  keepAwake: boolean
+  timeouts: TimeoutsInfo
+  /** What it was made from: a checkpoint, a snapshot, or (fork) another sandbox. */
+  origin: {
+    kind: "checkpoint" | "snapshot" | "fork"
+    id: string
+  } | null
+  /** Paused with a timeout: when it will be stopped. */
+  terminatesAt: string | null
+  createdAt: string
+  updatedAt: string
+  stoppedAt: string | null
+  /** Null unless it runs. */
+  awake: Awake | null
+}
+export type CreatedSandbox = {
+  id: string
+  name: string | null
+  description: string | null
+  status: SandboxStatus
+  reason: string | null
+  runtime: string
+  image: string | null
+  engine: string
+  isolation: string
+  metadata: Record<string, Json>
+  project: string | null
+  env: Record<string, string>
+  resources: {
+    memoryBytes: number
+    cpuMillis: number
+    diskBytes: number
+    pids: number
+  }
+  network: {
+    enabled: boolean
+  }
+  user: string
+  workdir: string
+  storeAccess: boolean
+  keepAwake: boolean
+  timeouts: TimeoutsInfo
+  /** What it was made from: a checkpoint, a snapshot, or (fork) another sandbox. */
+  origin: {
+    kind: "checkpoint" | "snapshot" | "fork"
+    id: string
+  } | null
+  /** Paused with a timeout: when it will be stopped. */
+  terminatesAt: string | null
+  createdAt: string
+  updatedAt: string
+  stoppedAt: string | null
+  token: string
+  tokenExpiresAt: string
+  /** Made from a checkpoint with patches: what became of them. */
+  patches?: PatchRun[] | undefined
+}
+export type ListSandboxes = {
+  /** Default: all but stopped ones. */
+  status?: "creating" | "running" | "paused" | "hibernated" | "stopped" | "failed" | "all" | undefined
+  name?: string | undefined
+  project?: string | undefined
+  /** key=value; may be given more than once, all must match. */
+  metadata?: string | string[] | undefined
+  /** Default: 100. */
+  limit?: number | undefined
+  cursor?: string | undefined
+}
+export type SandboxPage = {
+  sandboxes: SandboxDetail[]
+  total: number
+  cursor?: string | undefined
+}
+export type SandboxUsage = {
+  memoryBytes: number
+  memoryPeakBytes: number
+  cpuUsec: number
+  pids: number
+  oomKills: number
+  diskBytes: number
+}
+export type WokenSandbox = {
+  id: string
+  name: string | null
+  description: string | null
+  status: SandboxStatus
+  reason: string | null
+  runtime: string
+  image: string | null
+  engine: string
+  isolation: string
+  metadata: Record<string, Json>
+  project: string | null
+  env: Record<string, string>
+  resources: {
+    memoryBytes: number
+    cpuMillis: number
+    diskBytes: number
+    pids: number
+  }
+  network: {
+    enabled: boolean
+  }
+  user: string
+  workdir: string
+  storeAccess: boolean
+  keepAwake: boolean
+  timeouts: TimeoutsInfo
+  /** What it was made from: a checkpoint, a snapshot, or (fork) another sandbox. */
+  origin: {
+    kind: "checkpoint" | "snapshot" | "fork"
+    id: string
+  } | null
+  /** Paused with a timeout: when it will be stopped. */
+  terminatesAt: string | null
+  createdAt: string
+  updatedAt: string
+  stoppedAt: string | null
+  patches?: PatchRun[] | undefined
+}
+export type ForkSandbox = {
+  name?: string | undefined
+  description?: string | undefined
+  metadata?: Record<string, Json> | undefined
+  project?: string | undefined
+  env?: Record<string, string> | undefined
+  files?: FileToWrite[] | undefined
+  resources?: {
+    /** Bytes, or like '512Mi'. */
+    memory?: number | string | undefined
+    /** Cores, or like '500m'. */
+    cpu?: number | string | undefined
+    /** Bytes, or like '2Gi'. Enforced where the storage can; see capabilities. */
+    disk?: number | string | undefined
+    /** The most processes and threads at once. */
+    pids?: number | undefined
+  } | undefined
+  /** Default: off, loopback only. */
+  network?: {
+    enabled: boolean
+  } | undefined
+  /** Who commands run as. Default: that of the image, usually user. */
+  user?: string | undefined
+  /** Where commands start; made if missing. Default: that of the image. */
+  workdir?: string | undefined
+  /** What it does by itself after a while. */
+  timeout?: Timeouts | undefined
+  /** true: it is never idle. Default: false. */
+  keepAwake?: boolean | undefined
+  /** Give programs inside ISLET_STORE_URL and ISLET_STORE_TOKEN, by which they reach the store. Default: false. */
+  storeAccess?: boolean | undefined
+  /** How many. Default: 1. */
+  count?: number | undefined
+}
+export type Forks = {
+  forks: ({
+    ok: true
+    sandbox: CreatedSandbox
+  } | {
+    ok: false
+    error: {
+      code: string
+      message: string
+      hint?: string | undefined
+    }
+  })[]
+  /** How long the source stood still. */
+  frozenMs: number
+  /** Whether what ran in the source goes on in the forks. */
+  memory: boolean
+}
+export type ServerInfo = {
+  version: string
+  engine: string
+  isolation: string
+  capabilities: Record<string, true | {
+    missing: string
+  }>
+  /** What the machine has, and so the most that a sandbox can be given. */
+  machine: {
+    memoryBytes: number
+    cpuMillis: number
+    diskBytes: number
+    pids: number
+  }
+  storage: {
+    clone: string
+    diskLimit: boolean
+    stacks: boolean
+  }
+  /** Live ones. */
+  sandboxes: number
+  /** Shells that are started ahead; all 0 where `capabilities.lateRoot` is missing. */
+  warm: {
+    /** That wait now. */
+    ready: number
+    /** That are to wait, by recent demand and free memory. */
+    target: number
+    min: number
+    max: number
+  }
+  startedAt: string
+}
+export type StartService = {
+  name: string
+  /** The command, through sh -c. */
+  start: string
+  /** Runs to its end before the first start. */
+  install?: string | undefined
+  /** Where both run. Default: the working directory. */
+  path?: string | undefined
+  /** A .env file, relative to path; read at every start. */
+  envFile?: string | undefined
+  /** Wins over the env file. */
+  environment?: Record<string, string> | undefined
+  user?: string | undefined
+  /** Given to the command as PORT. Taken: the next free one, unless strictPort. */
+  port?: number | undefined
+  /** Fail when the port is taken. Default: false. */
+  strictPort?: boolean | undefined
+  /** Start again when the sandbox does. Default: true. */
+  autostart?: boolean | undefined
+  /** Default: never. */
+  restartPolicy?: "never" | "on-failure" | "always" | undefined
+  /** 0: unlimited. Default: 0. */
+  maxRestarts?: number | undefined
+  /** Default: 1s. At least 20 ms pass. */
+  restartDelay?: number | string | undefined
+  /** SIGTERM, this long, SIGKILL. Default: 10s. */
+  stopTimeout?: number | string | undefined
+  healthCheck?: {
+    /** Asked with GET; a status below 400 is healthy. */
+    path: string
+    /** Default: 5s. */
+    interval?: number | string | undefined
+    /** Of one request. Default: 3s. */
+    timeout?: number | string | undefined
+    /** Before the first one. Default: none. */
+    delay?: number | string | undefined
+  } | undefined
+  /** The sandbox is not idle while it is kept running. Default: false. */
+  keepAwake?: boolean | undefined
+}
+export type ServiceInfo = {
+  name: string
+  sandboxId: string
+  start: string
+  install?: string | undefined
+  /** Absolute. */
+  path: string
+  /** As it was given. */
+  originalPath?: string | undefined
+  envFile?: string | undefined
+  environment: Record<string, string>
+  /** Where it listens, or is going to. */
+  port?: number | undefined
+  /** Its preview, once it is ready. */
+  url?: string | undefined
+  /** running: the command runs. ready: its port listens and its health check passes. */
+  status: "installing" | "starting" | "running" | "ready" | "failed" | "stopped"
+  /** Why it failed. */
+  reason?: string | undefined
+  pid?: number | undefined
+  /** The running command, or the last one. */
+  processId?: string | undefined
+  autostart: boolean
+  /** It keeps the sandbox awake. */
+  keepAwake: boolean
+  restartPolicy: "never" | "on-failure" | "always"
+  maxRestarts: number
+  restartCount: number
+  healthy?: boolean | undefined
+  /** What the last check saw. */
+  healthStatus?: string | undefined
+  createdAt: string
+  updatedAt: string
+}
+export type ServiceLogs = {
+  processId: string | null
+  stdout: string
+  stderr: string
+  truncated: boolean
+}
+export type SignalEvent = {
+  signal: "port"
+  port: number
+  type: "open" | "close"
+  url: string
+} | {
+  signal: "server-ready"
+  port: number
+  url: string
+} | {
+  signal: "error"
+  message: string
+} | {
+  signal: string
+  data?: Json | undefined
+}
+export type SignalStatus = {
+  status: "active" | "stopped"
+  /** The path of the WebSocket. */
+  channel: string
+  wsUrl: string
+}
+export type SignalMessage = {
+  type: "start"
+} | {
+  type: "signal"
+  event: SignalEvent
+} | {
+  type: "overflow"
+} | {
+  type: "exit"
+} | {
+  type: "error"
+  error: {
+    code: string
+    message: string
+  }
+}
+export type CreateSnapshot = {
+  /** Of this sandbox as it is now. */
+  sandbox?: string | undefined
+  /** Of this checkpoint. */
+  checkpoint?: string | undefined
+  name?: string | undefined
+  /** If another snapshot has it, it moves here. */
+  tag?: string | undefined
+  description?: string | undefined
+}
+export type UpdateSnapshot = {
+  /** null takes its tag away. */
+  tag?: string | null | undefined
+  name?: string | null | undefined
+  description?: string | null | undefined
+}
+export type SnapshotInfo = {
+  id: string
+  name: string | null
+  tag: string | null
+  description: string | null
+  /** What it was made of; null: it was imported. */
+  sandboxId: string | null
+  checkpointId: string | null
+  /** The snapshot that its sandbox was made from. */
+  parentId: string | null
+  runtime: string
+  memory: boolean
+  sizeBytes: number | null
+  createdAt: string
+}
+export type ListSnapshots = {
+  name?: string | undefined
+  tag?: string | undefined
+  sandbox?: string | undefined
+  /** Default: 100. */
+  limit?: number | undefined
+  cursor?: string | undefined
+}
+export type SnapshotPage = {
+  snapshots: SnapshotInfo[]
+  total: number
+  cursor?: string | undefined
+}
+
+export type SnapshotLineage = {
+  /** The snapshot, its parent, the parent of that, ... */
+  lineage: ({
+    id: string
+    name: string | null
+    tag: string | null
+    createdAt: string
+    /** It was deleted; others are built on it. */
+    deleted: boolean
+  })[]
+  /** All that descend from it, parents before children. */
+  children: ({
+    id: string
+    name: string | null
+    tag: string | null
+    createdAt: string
+    /** It was deleted; others are built on it. */
+    deleted: boolean
+    parentId: string
+  })[]
+}
+export type ImportSnapshot = {
+  /** If another snapshot has it, it moves here. Default: none. */
+  tag?: string | undefined
+  /** Default: the one in the file. */
+  name?: string | undefined
+  /** Of a sandbox that uses the programs of its machine (runtime host): also where this machine has another system. Default: false. */
+  otherHost?: "0" | "1" | "true" | "false" | "" | undefined
+}
+export type SetStore = {
+  /** Any JSON, null too, of at most 1048576 bytes. */
+  value: unknown
+  /** Default: no expiry. */
+  ttl_seconds?: number | undefined
+}
+export type StoreEntry = {
+  /** Any JSON. */
+  value: unknown
+  expires_at: string | null
+}
+export type StoreSet = {
+  ok: true
+  expires_at: string | null
+}
+export type StoreDeleted = {
+  deleted: boolean
+  ok: true
+}
+export type StoreKeys = {
+  keys: string[]
+  truncated: boolean
+}
+export type StoreOperation = {
+  op: "set"
+  key: string
+  /** Any JSON, null too, of at most 1048576 bytes. */
+  value: unknown
+  /** Default: no expiry. */
+  ttl_seconds?: number | undefined
+} | {
+  op: "delete"
+  key: string
+}
+export type StoreBatchResult = {
+  applied: number
+  ok: true
+}
+export type StoreKeyOperation = {
+  op: "get"
+  key: string
+} | {
+  op: "set"
+  key: string
+  /** Any JSON, null too, of at most 1048576 bytes. */
+  value: unknown
+  /** Default: no expiry. */
+  ttl_seconds?: number | undefined
+} | {
+  op: "delete"
+  key: string
+}
+export type CreateTerminal = {
+  /** true: an interactive shell. false: commands, each with its result. Default: false. */
+  pty?: boolean | undefined
+  /** The program of a pty. Default: the user's login shell. */
+  shell?: string | undefined
+  /** Default: 80. */
+  cols?: number | undefined
+  /** Default: 24. */
+  rows?: number | undefined
+  /** How output is given: as text, or its bytes as base64. Default: raw. */
+  encoding?: "raw" | "base64" | undefined
+  cwd?: string | undefined
+  env?: Record<string, string> | undefined
+  user?: string | undefined
+  /** The sandbox is not idle while the shell of a pty runs, also without clients. Default: false. */
+  keepAwake?: boolean | undefined
+}
+export type TerminalInfo = {
+  id: string
+  sandboxId: string
+  pty: boolean
+  /** A pty is running until its shell ends; one for commands is ready. */
+  status: "running" | "ready" | "stopped"
+  encoding: "raw" | "base64"
+  /** The shell of a pty: attach to it. */
+  processId: string | null
+  /** The path of the WebSocket of a pty. */
+  channel: string | null
+  /** Its shell keeps the sandbox awake also without clients. */
+  keepAwake: boolean
+  createdAt: string
+}
+export type RunTerminalCommand = {
+  command: string
+  /** Answer at once. Default: false. */
+  background?: boolean | undefined
+  cwd?: string | undefined
+  env?: Record<string, string> | undefined
+  /** Kills the whole command after this long; 0: never. Default: the execution timeout of the sandbox, also in the background. */
+  timeout?: number | string | undefined
+}
+export type TerminalCommandInfo = {
+  id: string
+  terminalId: string
+  command: string
+  /** completed: with exit code 0. */
+  status: "running" | "completed" | "failed"
+  /** In the encoding of the terminal, and so is stderr. */
+  stdout: string
+  stderr: string
+  /** Only the end of the output is kept. */
+  truncated: boolean
+  exitCode: number | null
+  durationMs: number | null
+  startedAt: string
+  finishedAt: string | null
+}
+export type Timeouts = {
+  /** How long it may be idle before `onIdle` is done. It is not idle while a command or a job in the background runs, a client is attached or a preview connection is open. Services and terminals without clients do not count, unless they have keepAwake. Default: '5m'; 0: never. */
+  idle?: number | string | undefined
+  /** Of each command, job and code that names no timeout of its own. Default: 0, never. */
+  execution?: number | string | undefined
+  /** How long it may stay paused before it is stopped. Default: 0, for ever. */
+  paused?: number | string | undefined
+  /** Default: hibernate. */
+  onIdle?: "hibernate" | "kill" | undefined
+}
+export type TimeoutsInfo = {
+  idleMs: number
+  executionMs: number
+  pausedMs: number
+  onIdle: "hibernate" | "kill"
+}
+export type CreateToken = {
+  /** Milliseconds or like 30m. Default: one hour. */
+  expiresIn?: number | string | undefined
+}
+export type SandboxToken = {
+  token: string
+  expiresAt: string
+}
+export type CreateWatcher = {
+  /** Absolute, or relative to the working directory of the sandbox. */
+  path: string
+  /** Give what is in files that were added or changed. Default: false. */
+  includeContent?: boolean | undefined
+  /** Globs, like ['node_modules', '*.log']. */
+  ignored?: string[] | undefined
+  /** Of content. Default: raw, UTF-8 text. */
+  encoding?: "raw" | "base64" | undefined
+}
+export type WatcherInfo = {
+  id: string
+  sandboxId: string
+  path: string
+  includeContent: boolean
+  ignored: string[]
+  encoding: "raw" | "base64"
+  status: "active" | "stopped"
+  /** Why it stopped. */
+  reason: string | null
+  /** The path of its WebSocket. */
+  channel: string
+  createdAt: string
+}
+export type FileChange = {
+  event: "add" | "change" | "unlink" | "addDir" | "unlinkDir"
+  path: string
+  content?: string | undefined
+  /** Why content is missing although it was asked for. */
+  contentOmitted?: "too_large" | "unreadable" | undefined
+}
+export type WatcherMessage = {
+  type: "start"
+  watcher: WatcherInfo
+} | {
+  type: "change"
+  event: "add" | "change" | "unlink" | "addDir" | "unlinkDir"
+  path: string
+  content?: string | undefined
+  /** Why content is missing although it was asked for. */
+  contentOmitted?: "too_large" | "unreadable" | undefined
+} | {
+  type: "overflow"
+} | {
+  type: "exit"
+} | {
+  type: "error"
+  error: {
+    code: string
+    message: string
+  }
+}
+
+export const AWAKE_KINDS = ["setting","command","job","service","terminal","session","preview","call"] as const
+export const EVENT_ID = /^\d{1,15}$/
+export const EVENT_TYPES = ["created","started","paused","resumed","hibernated","woken","restarted","restored","forked","failed","stopped","idle-timeout","paused-timeout","timeout.changed","oom","checkpoint.created","checkpoint.deleted","snapshot.created","snapshot.deleted","patch.applied","patch.failed","process.started","process.exited","process.lost","service.started","service.ready","service.restarted","service.stopped","service.failed"] as const
+export const FILE_EVENTS = ["add","change","unlink","addDir","unlinkDir"] as const
+export const IDLE_ACTIONS = ["hibernate","kill"] as const
+export const JOB_STATUSES = ["pending","running","completed","failed","cancelled"] as const
+export const LANGUAGES = ["python","node","typescript","deno","bun","shell"] as const
+export const LANGUAGE_ALIASES = {"py":"python","python3":"python","javascript":"node","js":"node","ts":"typescript","bash":"shell","sh":"shell"} as const
+export const LOGIN_SHELL = "case $SHELL in */sh|*/ash|*/dash|*/nologin|*/false|\"\") ;; *) [ -x \"$SHELL\" ] && exec \"$SHELL\" -l ;; esac; command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l" as const
+export const ONE_BASE = "a snapshot has its runtime already: leave runtime out" as const
+export const PATCH_STATUSES = ["pending","running","applied","failed"] as const
+export const PROCESS_STATUSES = ["running","exited","lost"] as const
+export const RESOURCE_BOUNDS = {"memoryBytes":[16777216,1099511627776],"cpuMillis":[10,1000000],"diskBytes":[16777216,1125899906842624],"pids":[16,100000]} as const
+export const RESTART_POLICIES = ["never","on-failure","always"] as const
+export const SANDBOX_STATUSES = ["creating","running","paused","hibernated","stopped","failed"] as const
+export const SERVICE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+export const SERVICE_STATUSES = ["installing","starting","running","ready","failed","stopped"] as const
+
+export const serverInfoShape: Shape = { fields: { version: 'string', engine: 'string', isolation: 'string', capabilities: { map: { either: [{ is: true }, { fields: { missing: 'string' } }] } }, machine: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, storage: { fields: { clone: 'string', diskLimit: 'boolean', stacks: 'boolean' } }, sandboxes: 'number', warm: { fields: { ready: 'number', target: 'number', min: 'number', max: 'number' } }, startedAt: 'string' } }
+export const sandboxStatusShape: Shape = 'string'
+export const timeoutsInfoShape: Shape = { fields: { idleMs: 'number', executionMs: 'number', pausedMs: 'number', onIdle: 'string' } }
+export const patchRunShape: Shape = { fields: { patchId: 'string', status: 'string', exitCode: { either: [null, 'number'] }, output: 'string', reason: { either: [null, 'string'] }, at: { either: [null, 'string'] } } }
+export const createdSandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, token: 'string', tokenExpiresAt: 'string', patches: { optional: { list: patchRunShape } } } }
+export const awakeReasonShape: Shape = { fields: { kind: 'string', id: { optional: 'string' } } }
+export const awakeShape: Shape = { fields: { reasons: { list: awakeReasonShape }, sleepsAt: { either: [null, 'string'] } } }
+export const sandboxDetailShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, awake: { either: [null, awakeShape] } } }
+export const sandboxPageShape: Shape = { fields: { sandboxes: { list: sandboxDetailShape }, total: 'number', cursor: { optional: 'string' } } }
+export const sandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] } } }
+export const sandboxUsageShape: Shape = { fields: { memoryBytes: 'number', memoryPeakBytes: 'number', cpuUsec: 'number', pids: 'number', oomKills: 'number', diskBytes: 'number' } }
+export const runResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', sandboxId: 'string' } }
+export const wokenSandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, patches: { optional: { list: patchRunShape } } } }
+export const forksShape: Shape = { fields: { forks: { list: { either: [{ fields: { ok: { is: true }, sandbox: createdSandboxShape } }, { fields: { ok: { is: false }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' } } } } }] } }, frozenMs: 'number', memory: 'boolean' } }
+export const checkpointInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', name: 'string', memory: 'boolean', sizeBytes: { either: [null, 'number'] }, frozenMs: 'number', createdAt: 'string' } }
+export const checkpointPageShape: Shape = { fields: { checkpoints: { list: checkpointInfoShape }, total: 'number', cursor: { optional: 'string' } } }
+export const restoredSandboxShape: Shape = { fields: { sandbox: sandboxShape, services: { list: { fields: { name: 'string', outcome: 'string', reason: { either: [null, 'string'] } } } }, memory: 'boolean' } }
+export const patchInfoShape: Shape = { fields: { id: 'string', checkpointId: 'string', sequence: 'number', script: 'string', description: { either: [null, 'string'] }, createdAt: 'string' } }
+export const snapshotInfoShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, tag: { either: [null, 'string'] }, description: { either: [null, 'string'] }, sandboxId: { either: [null, 'string'] }, checkpointId: { either: [null, 'string'] }, parentId: { either: [null, 'string'] }, runtime: 'string', memory: 'boolean', sizeBytes: { either: [null, 'number'] }, createdAt: 'string' } }
+export const snapshotPageShape: Shape = { fields: { snapshots: { list: snapshotInfoShape }, total: 'number', cursor: { optional: 'string' } } }
+export const snapshotLineageShape: Shape = { fields: { lineage: { list: { fields: { id: 'string', name: { either: [null, 'string'] }, tag: { either: [null, 'string'] }, createdAt: 'string', deleted: 'boolean' } } }, children: { list: { fields: { id: 'string', name: { either: [null, 'string'] }, tag: { either: [null, 'string'] }, createdAt: 'string', deleted: 'boolean', parentId: 'string' } } } } }
+export const eventTypeShape: Shape = 'string'
+export const sandboxEventShape: Shape = { fields: { id: 'string', sandboxId: 'string', type: eventTypeShape, data: { map: 'any' }, createdAt: 'string' } }
+export const eventPageShape: Shape = { fields: { events: { list: sandboxEventShape }, more: 'boolean' } }
+export const sandboxTokenShape: Shape = { fields: { token: 'string', expiresAt: 'string' } }
+export const execResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean' } }
+export const startedProcessShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] }, autoResumed: 'boolean' } }
+export const processInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] } } }
+export const processOutputShape: Shape = { fields: { stdout: 'string', stderr: 'string', truncated: 'boolean', outputBytes: 'number' } }
+export const terminalInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', pty: 'boolean', status: 'string', encoding: 'string', processId: { either: [null, 'string'] }, channel: { either: [null, 'string'] }, keepAwake: 'boolean', createdAt: 'string' } }
+export const terminalCommandInfoShape: Shape = { fields: { id: 'string', terminalId: 'string', command: 'string', status: 'string', stdout: 'string', stderr: 'string', truncated: 'boolean', exitCode: { either: [null, 'number'] }, durationMs: { either: [null, 'number'] }, startedAt: 'string', finishedAt: { either: [null, 'string'] } } }
+export const languageShape: Shape = 'string'
+export const codeResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', language: languageShape, output: 'string' } }
+export const fileEntryShape: Shape = { fields: { name: 'string', path: 'string', type: 'string', sizeBytes: 'number', mode: 'string', uid: 'number', gid: 'number', modifiedAt: 'string', target: { optional: 'string' } } }
+export const fileListShape: Shape = { fields: { path: 'string', entries: { list: fileEntryShape }, truncated: 'boolean' } }
+export const batchResultShape: Shape = { fields: { path: 'string', success: 'boolean', error: { optional: 'string' }, code: { optional: 'string' }, file: { optional: fileEntryShape } } }
+export const signedUrlShape: Shape = { fields: { url: 'string', method: 'string', expiresAt: 'string' } }
+export const watcherInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', path: 'string', includeContent: 'boolean', ignored: { list: 'string' }, encoding: 'string', status: 'string', reason: { either: [null, 'string'] }, channel: 'string', createdAt: 'string' } }
+export const overlayInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', source: 'string', target: 'string', strategy: 'string', ignore: { list: 'string' }, createdAt: 'string', copyStatus: 'string', copyError: { optional: 'string' }, stats: { fields: { copiedFiles: 'number', copiedDirs: 'number', linkedDirs: 'number', skipped: { list: 'string' } } } } }
+export const serviceInfoShape: Shape = { fields: { name: 'string', sandboxId: 'string', start: 'string', install: { optional: 'string' }, path: 'string', originalPath: { optional: 'string' }, envFile: { optional: 'string' }, environment: { map: 'string' }, port: { optional: 'number' }, url: { optional: 'string' }, status: 'string', reason: { optional: 'string' }, pid: { optional: 'number' }, processId: { optional: 'string' }, autostart: 'boolean', keepAwake: 'boolean', restartPolicy: 'string', maxRestarts: 'number', restartCount: 'number', healthy: { optional: 'boolean' }, healthStatus: { optional: 'string' }, createdAt: 'string', updatedAt: 'string' } }
+export const serviceLogsShape: Shape = { fields: { processId: { either: [null, 'string'] }, stdout: 'string', stderr: 'string', truncated: 'boolean' } }
+export const listeningPortShape: Shape = { fields: { port: 'number', address: 'string', uid: 'number', pid: { optional: 'number' } } }
+export const previewShape: Shape = { fields: { sandboxId: 'string', port: 'number', url: 'string', domain: { optional: 'string' }, authConfig: { optional: { fields: { type: { is: "token" } } } }, token: { optional: 'string' }, createdAt: 'string' } }
+export const signalStatusShape: Shape = { fields: { status: 'string', channel: 'string', wsUrl: 'string' } }
+export const storeKeysShape: Shape = { fields: { keys: { list: 'string' }, truncated: 'boolean' } }
+export const storeBatchResultShape: Shape = { fields: { applied: 'number', ok: { is: true } } }
+export const storeEntryShape: Shape = { fields: { value: 'any', expires_at: { either: [null, 'string'] } } }
+export const storeSetShape: Shape = { fields: { ok: { is: true }, expires_at: { either: [null, 'string'] } } }
+export const storeDeletedShape: Shape = { fields: { deleted: 'boolean', ok: { is: true } } }
+export const runtimeInfoShape: Shape = { fields: { name: 'string', description: 'string', ready: 'boolean', image: { either: [null, 'string'] }, source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }] }, sizeBytes: { either: [null, 'number'] }, createdAt: { either: [null, 'string'] }, versions: { map: 'string' } } }
+export const imageInfoShape: Shape = { fields: { name: 'string', digest: 'string', source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }] }, sizeBytes: 'number', createdAt: 'string', runtimes: { list: 'string' } } }
+export const attachServerMessageShape: Shape = { either: [{ fields: { type: { is: "start" }, process: processInfoShape, truncated: 'boolean' } }, { fields: { type: { is: "replay-end" } } }, { fields: { type: { is: "exit" }, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
+export const imageProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, image: imageInfoShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean' } } } }] }
+export const signalEventShape: Shape = { either: [{ fields: { signal: { is: "port" }, port: 'number', type: 'string', url: 'string' } }, { fields: { signal: { is: "server-ready" }, port: 'number', url: 'string' } }, { fields: { signal: { is: "error" }, message: 'string' } }, { fields: { signal: 'string', data: { optional: 'any' } } }] }
+export const signalMessageShape: Shape = { either: [{ fields: { type: { is: "start" } } }, { fields: { type: { is: "signal" }, event: signalEventShape } }, { fields: { type: { is: "overflow" } } }, { fields: { type: { is: "exit" } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
+export const watcherMessageShape: Shape = { either: [{ fields: { type: { is: "start" }, watcher: watcherInfoShape } }, { fields: { type: { is: "change" }, event: 'string', path: 'string', content: { optional: 'string' }, contentOmitted: { optional: 'string' } } }, { fields: { type: { is: "overflow" } } }, { fields: { type: { is: "exit" } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
+
+/** What a call takes and gives, if it is JSON. */
+export interface Calls {
+  health: { body: undefined; response: {
+    status: "ok"
+    version: string
+  } }
+  ready: { body: undefined; response: {
+    ready: boolean
+    reason?: string | undefined
+  } }
+  serverInfo: { body: undefined; response: ServerInfo }
+  createSandbox: { body: CreateSandbox; response: CreatedSandbox }
+  listSandboxes: { body: undefined; response: SandboxPage }
+  getSandbox: { body: undefined; response: SandboxDetail }
+  updateSandbox: { body: UpdateSandbox; response: Sandbox }
+  deleteSandbox: { body: undefined; response: Sandbox }
+  sandboxUsage: { body: undefined; response: SandboxUsage }
+  run: { body: Run; response: RunResult }
+  pauseSandbox: { body: undefined; response: Sandbox }
+  resumeSandbox: { body: undefined; response: WokenSandbox }
+  hibernateSandbox: { body: undefined; response: Sandbox }
+  wakeSandbox: { body: {
+    /** A new idle timeout. */
+    timeout?: number | string | undefined
+  }; response: WokenSandbox }
+  setTimeout: { body: Timeouts; response: Sandbox }
+  forkSandbox: { body: ForkSandbox; response: Forks }
+  listSandboxPatches: { body: undefined; response: {
+    patches: PatchRun[]
+  } }
+  createCheckpoint: { body: CreateCheckpoint; response: CheckpointInfo }
+  listCheckpoints: { body: undefined; response: {
+    checkpoints: CheckpointInfo[]
+  } }
+  listAllCheckpoints: { body: undefined; response: CheckpointPage }
+  restoreCheckpoint: { body: undefined; response: RestoredSandbox }
+  deleteCheckpoint: { body: undefined; response: undefined }
+  getCheckpoint: { body: undefined; response: CheckpointInfo }
+  createFromCheckpoint: { body: CopySandbox; response: CreatedSandbox }
+  createPatch: { body: CreatePatch; response: PatchInfo }
+  listPatches: { body: undefined; response: {
+    patches: PatchInfo[]
+  } }
+  deletePatch: { body: undefined; response: undefined }
+  createSnapshot: { body: CreateSnapshot; response: SnapshotInfo }
+  listSnapshots: { body: undefined; response: SnapshotPage }
+  getSnapshot: { body: undefined; response: SnapshotInfo }
+  updateSnapshot: { body: UpdateSnapshot; response: SnapshotInfo }
+  deleteSnapshot: { body: undefined; response: undefined }
+  snapshotLineage: { body: undefined; response: SnapshotLineage }
+  exportSnapshot: { body: undefined; response: undefined }
+  importSnapshot: { body: undefined; response: SnapshotInfo }
+  listEvents: { body: undefined; response: EventPage }
+  createToken: { body: CreateToken; response: SandboxToken }
+  exec: { body: Exec; response: ExecResult }
+  startProcess: { body: StartProcess; response: StartedProcess }
+  listProcesses: { body: undefined; response: {
+    processes: ProcessInfo[]
+  } }
+  getProcess: { body: undefined; response: ProcessInfo }
+  killProcess: { body: undefined; response: ProcessInfo }
+  signalProcess: { body: {
+    /** A name or number. Default: SIGKILL. */
+    signal?: number | string | undefined
+    /** Its whole session. Default: true. */
+    group?: boolean | undefined
+  }; response: undefined }
+  writeStdin: { body: {
+    /** At most 8 MiB, counted after decoding. */
+    data?: string | undefined
+    encoding?: "utf8" | "base64" | undefined
+    /** Close stdin after the data. */
+    end?: boolean | undefined
+  }; response: undefined }
+  resizeTerminal: { body: {
+    cols: number
+    rows: number
+  }; response: undefined }
+  processOutput: { body: undefined; response: ProcessOutput }
+  attachProcess: { body: undefined; response: undefined }
+  createTerminal: { body: CreateTerminal; response: TerminalInfo }
+  listTerminals: { body: undefined; response: {
+    terminals: TerminalInfo[]
+  } }
+  getTerminal: { body: undefined; response: TerminalInfo }
+  deleteTerminal: { body: undefined; response: undefined }
+  runTerminalCommand: { body: RunTerminalCommand; response: TerminalCommandInfo }
+  listTerminalCommands: { body: undefined; response: {
+    commands: TerminalCommandInfo[]
+  } }
+  getTerminalCommand: { body: undefined; response: TerminalCommandInfo }
+  runCode: { body: RunCode; response: CodeResult }
+  readFile: { body: undefined; response: undefined }
+  writeFile: { body: undefined; response: FileEntry }
+  removeFile: { body: undefined; response: undefined }
+  listFiles: { body: undefined; response: FileList }
+  statFile: { body: undefined; response: FileEntry }
+  makeDirectory: { body: {
+    /** Absolute, or relative to the working directory of the sandbox. */
+    path: string
+    /** Make missing parents, and be content if it exists. Default: true. */
+    parents?: boolean | undefined
+    mode?: number | string | undefined
+    owner?: string | undefined
+  }; response: FileEntry }
+  movePath: { body: {
+    /** Absolute, or relative to the working directory of the sandbox. */
+    from: string
+    /** Absolute, or relative to the working directory of the sandbox. */
+    to: string
+    overwrite?: boolean | undefined
+  }; response: FileEntry }
+  copyPath: { body: {
+    /** Absolute, or relative to the working directory of the sandbox. */
+    from: string
+    /** Absolute, or relative to the working directory of the sandbox. */
+    to: string
+    recursive?: boolean | undefined
+    overwrite?: boolean | undefined
+  }; response: FileEntry }
+  readArchive: { body: undefined; response: undefined }
+  writeArchive: { body: undefined; response: {
+    count: number
+  } }
+  batchFiles: { body: {
+    /** Sorted by path; the last operation on a path wins. */
+    files: BatchOperation[]
+  }; response: {
+    results: BatchResult[]
+  } }
+  signFile: { body: SignFile; response: SignedUrl }
+  downloadSigned: { body: undefined; response: undefined }
+  uploadSigned: { body: undefined; response: FileEntry }
+  createWatcher: { body: CreateWatcher; response: WatcherInfo }
+  listWatchers: { body: undefined; response: {
+    watchers: WatcherInfo[]
+  } }
+  getWatcher: { body: undefined; response: WatcherInfo }
+  deleteWatcher: { body: undefined; response: undefined }
+  watcherEvents: { body: undefined; response: undefined }
+  readEnvFile: { body: undefined; response: {
+    variables: Record<string, string>
+  } }
+  updateEnvFile: { body: {
+    variables: Record<string, string>
+  }; response: {
+    keys: string[]
+  } }
+  removeEnvKeys: { body: undefined; response: {
+    keys: string[]
+  } }
+  createOverlay: { body: CreateOverlay; response: OverlayInfo }
+  listOverlays: { body: undefined; response: {
+    overlays: OverlayInfo[]
+  } }
+  getOverlay: { body: undefined; response: OverlayInfo }
+  deleteOverlay: { body: undefined; response: undefined }
+  startService: { body: StartService; response: ServiceInfo }
+  listServices: { body: undefined; response: {
+    services: ServiceInfo[]
+  } }
+  getService: { body: undefined; response: ServiceInfo }
+  deleteService: { body: undefined; response: undefined }
+  stopService: { body: undefined; response: ServiceInfo }
+  restartService: { body: undefined; response: ServiceInfo }
+  serviceLogs: { body: undefined; response: ServiceLogs }
+  listPorts: { body: undefined; response: {
+    ports: ListeningPort[]
+  } }
+  createPreview: { body: CreatePreview; response: Preview }
+  listPreviews: { body: undefined; response: {
+    previews: Preview[]
+  } }
+  deletePreview: { body: undefined; response: undefined }
+  signals: { body: undefined; response: undefined }
+  emitSignal: { body: {
+    signal: "port"
+    port: number
+    type: "open" | "close"
+    url: string
+  } | {
+    signal: "server-ready"
+    port: number
+    url: string
+  } | {
+    signal: "error"
+    message: string
+  } | {
+    signal: string
+    data?: Json | undefined
+  }; response: undefined }
+  signalStatus: { body: undefined; response: SignalStatus }
+  startSignals: { body: undefined; response: SignalStatus }
+  stopSignals: { body: undefined; response: SignalStatus }
+  emitSignalInside: { body: {
+    signal: "port"
+    port: number
+    type: "open" | "close"
+    url: string
+  } | {
+    signal: "server-ready"
+    port: number
+    url: string
+  } | {
+    signal: "error"
+    message: string
+  } | {
+    signal: string
+    data?: Json | undefined
+  }; response: undefined }
+  listStore: { body: undefined; response: StoreKeys }
+  batchStore: { body: {
+    operations: StoreOperation[]
+  }; response: StoreBatchResult }
+  storeOperation: { body: StoreKeyOperation; response: StoreEntry | StoreSet | StoreDeleted }
+  getStore: { body: undefined; response: StoreEntry }
+  setStore: { body: SetStore; response: StoreSet }
+  deleteStore: { body: undefined; response: StoreDeleted }
+  listOwnStore: { body: undefined; response: StoreKeys }
+  batchOwnStore: { body: {
+    operations: StoreOperation[]
+  }; response: StoreBatchResult }
+  ownStoreOperation: { body: StoreKeyOperation; response: StoreEntry | StoreSet | StoreDeleted }
+  getOwnStore: { body: undefined; response: StoreEntry }
+  setOwnStore: { body: SetStore; response: StoreSet }
+  deleteOwnStore: { body: undefined; response: StoreDeleted }
+  listRuntimes: { body: undefined; response: {
+    runtimes: RuntimeInfo[]
+  } }
+  listImages: { body: undefined; response: {
+    images: ImageInfo[]
+  } }
+  pullImage: { body: {
+    reference: string
+    /** The runtime name it gets. Default: the reference. */
+    name?: string | undefined
+    /** Allow a registry without TLS. */
+    insecure?: boolean | undefined
+  }; response: undefined }
+  buildImage: { body: {
+    runtime: "base"
+  }; response: undefined }
+  importImage: { body: {
+    kind: "directory" | "tar"
+    path: string
+    name: string
+  }; response: undefined }
+  collectImages: { body: undefined; response: {
+    removed: string[]
+    freedBytes: number
+  } }
+  removeImage: { body: undefined; response: undefined }
+}
+
+export const ROUTES = {
+  health: { method: 'GET', path: '/health', response: { fields: { status: { is: "ok" }, version: 'string' } } },
+  ready: { method: 'GET', path: '/ready', response: { fields: { ready: 'boolean', reason: { optional: 'string' } } } },
+  serverInfo: { method: 'GET', path: '/v1/info', response: serverInfoShape },
+  createSandbox: { method: 'POST', path: '/v1/sandboxes', response: createdSandboxShape },
+  listSandboxes: { method: 'GET', path: '/v1/sandboxes', response: sandboxPageShape },
+  getSandbox: { method: 'GET', path: '/v1/sandboxes/{id}', response: sandboxDetailShape },
+  updateSandbox: { method: 'PATCH', path: '/v1/sandboxes/{id}', response: sandboxShape },
+  deleteSandbox: { method: 'DELETE', path: '/v1/sandboxes/{id}', response: sandboxShape },
+  sandboxUsage: { method: 'GET', path: '/v1/sandboxes/{id}/metrics', response: sandboxUsageShape },
+  run: { method: 'POST', path: '/v1/run', response: runResultShape },
+  pauseSandbox: { method: 'POST', path: '/v1/sandboxes/{id}/pause', response: sandboxShape },
+  resumeSandbox: { method: 'POST', path: '/v1/sandboxes/{id}/resume', response: wokenSandboxShape },
+  hibernateSandbox: { method: 'POST', path: '/v1/sandboxes/{id}/hibernate', response: sandboxShape },
+  wakeSandbox: { method: 'POST', path: '/v1/sandboxes/{id}/wake', response: wokenSandboxShape },
+  setTimeout: { method: 'POST', path: '/v1/sandboxes/{id}/timeout', response: sandboxShape },
+  forkSandbox: { method: 'POST', path: '/v1/sandboxes/{id}/fork', response: forksShape },
+  listSandboxPatches: { method: 'GET', path: '/v1/sandboxes/{id}/patches', response: { fields: { patches: { list: patchRunShape } } } },
+  createCheckpoint: { method: 'POST', path: '/v1/sandboxes/{id}/checkpoints', response: checkpointInfoShape },
+  listCheckpoints: { method: 'GET', path: '/v1/sandboxes/{id}/checkpoints', response: { fields: { checkpoints: { list: checkpointInfoShape } } } },
+  listAllCheckpoints: { method: 'GET', path: '/v1/checkpoints', response: checkpointPageShape },
+  restoreCheckpoint: { method: 'POST', path: '/v1/sandboxes/{id}/checkpoints/{cid}/restore', response: restoredSandboxShape },
+  deleteCheckpoint: { method: 'DELETE', path: '/v1/sandboxes/{id}/checkpoints/{cid}', response: 'nothing' },
+  getCheckpoint: { method: 'GET', path: '/v1/checkpoints/{cid}', response: checkpointInfoShape },
+  createFromCheckpoint: { method: 'POST', path: '/v1/checkpoints/{cid}/sandboxes', response: createdSandboxShape },
+  createPatch: { method: 'POST', path: '/v1/checkpoints/{cid}/patches', response: patchInfoShape },
+  listPatches: { method: 'GET', path: '/v1/checkpoints/{cid}/patches', response: { fields: { patches: { list: patchInfoShape } } } },
+  deletePatch: { method: 'DELETE', path: '/v1/checkpoints/{cid}/patches/{patch}', response: 'nothing' },
+  createSnapshot: { method: 'POST', path: '/v1/snapshots', response: snapshotInfoShape },
+  listSnapshots: { method: 'GET', path: '/v1/snapshots', response: snapshotPageShape },
+  getSnapshot: { method: 'GET', path: '/v1/snapshots/{sid}', response: snapshotInfoShape },
+  updateSnapshot: { method: 'PATCH', path: '/v1/snapshots/{sid}', response: snapshotInfoShape },
+  deleteSnapshot: { method: 'DELETE', path: '/v1/snapshots/{sid}', response: 'nothing' },
+  snapshotLineage: { method: 'GET', path: '/v1/snapshots/{sid}/lineage', response: snapshotLineageShape },
+  exportSnapshot: { method: 'GET', path: '/v1/snapshots/{sid}/export', response: 'nothing' },
+  importSnapshot: { method: 'POST', path: '/v1/snapshots/import', response: snapshotInfoShape },
+  listEvents: { method: 'GET', path: '/v1/sandboxes/{id}/events', response: eventPageShape },
+  createToken: { method: 'POST', path: '/v1/sandboxes/{id}/token', response: sandboxTokenShape },
+  exec: { method: 'POST', path: '/v1/sandboxes/{id}/exec', response: execResultShape },
+  startProcess: { method: 'POST', path: '/v1/sandboxes/{id}/processes', response: startedProcessShape },
+  listProcesses: { method: 'GET', path: '/v1/sandboxes/{id}/processes', response: { fields: { processes: { list: processInfoShape } } } },
+  getProcess: { method: 'GET', path: '/v1/sandboxes/{id}/processes/{pid}', response: processInfoShape },
+  killProcess: { method: 'DELETE', path: '/v1/sandboxes/{id}/processes/{pid}', response: processInfoShape },
+  signalProcess: { method: 'POST', path: '/v1/sandboxes/{id}/processes/{pid}/signal', response: 'nothing' },
+  writeStdin: { method: 'POST', path: '/v1/sandboxes/{id}/processes/{pid}/stdin', response: 'nothing' },
+  resizeTerminal: { method: 'POST', path: '/v1/sandboxes/{id}/processes/{pid}/resize', response: 'nothing' },
+  processOutput: { method: 'GET', path: '/v1/sandboxes/{id}/processes/{pid}/output', response: processOutputShape },
+  attachProcess: { method: 'GET', path: '/v1/sandboxes/{id}/processes/{pid}/attach', response: 'nothing' },
+  createTerminal: { method: 'POST', path: '/v1/sandboxes/{id}/terminals', response: terminalInfoShape },
+  listTerminals: { method: 'GET', path: '/v1/sandboxes/{id}/terminals', response: { fields: { terminals: { list: terminalInfoShape } } } },
+  getTerminal: { method: 'GET', path: '/v1/sandboxes/{id}/terminals/{tid}', response: terminalInfoShape },
+  deleteTerminal: { method: 'DELETE', path: '/v1/sandboxes/{id}/terminals/{tid}', response: 'nothing' },
+  runTerminalCommand: { method: 'POST', path: '/v1/sandboxes/{id}/terminals/{tid}/commands', response: terminalCommandInfoShape },
+  listTerminalCommands: { method: 'GET', path: '/v1/sandboxes/{id}/terminals/{tid}/commands', response: { fields: { commands: { list: terminalCommandInfoShape } } } },
+  getTerminalCommand: { method: 'GET', path: '/v1/sandboxes/{id}/terminals/{tid}/commands/{pid}', response: terminalCommandInfoShape },
+  runCode: { method: 'POST', path: '/v1/sandboxes/{id}/code', response: codeResultShape },
+  readFile: { method: 'GET', path: '/v1/sandboxes/{id}/files', response: 'nothing' },
+  writeFile: { method: 'PUT', path: '/v1/sandboxes/{id}/files', response: fileEntryShape },
+  removeFile: { method: 'DELETE', path: '/v1/sandboxes/{id}/files', response: 'nothing' },
+  listFiles: { method: 'GET', path: '/v1/sandboxes/{id}/files/list', response: fileListShape },
+  statFile: { method: 'GET', path: '/v1/sandboxes/{id}/files/stat', response: fileEntryShape },
+  makeDirectory: { method: 'POST', path: '/v1/sandboxes/{id}/files/mkdir', response: fileEntryShape },
+  movePath: { method: 'POST', path: '/v1/sandboxes/{id}/files/move', response: fileEntryShape },
+  copyPath: { method: 'POST', path: '/v1/sandboxes/{id}/files/copy', response: fileEntryShape },
+  readArchive: { method: 'GET', path: '/v1/sandboxes/{id}/files/archive', response: 'nothing' },
+  writeArchive: { method: 'PUT', path: '/v1/sandboxes/{id}/files/archive', response: { fields: { count: 'number' } } },
+  batchFiles: { method: 'POST', path: '/v1/sandboxes/{id}/files/batch', response: { fields: { results: { list: batchResultShape } } } },
+  signFile: { method: 'POST', path: '/v1/sandboxes/{id}/files/sign', response: signedUrlShape },
+  downloadSigned: { method: 'GET', path: '/v1/signed-files', response: 'nothing' },
+  uploadSigned: { method: 'PUT', path: '/v1/signed-files', response: fileEntryShape },
+  createWatcher: { method: 'POST', path: '/v1/sandboxes/{id}/watchers', response: watcherInfoShape },
+  listWatchers: { method: 'GET', path: '/v1/sandboxes/{id}/watchers', response: { fields: { watchers: { list: watcherInfoShape } } } },
+  getWatcher: { method: 'GET', path: '/v1/sandboxes/{id}/watchers/{wid}', response: watcherInfoShape },
+  deleteWatcher: { method: 'DELETE', path: '/v1/sandboxes/{id}/watchers/{wid}', response: 'nothing' },
+  watcherEvents: { method: 'GET', path: '/v1/sandboxes/{id}/watchers/{wid}/events', response: 'nothing' },
+  readEnvFile: { method: 'GET', path: '/v1/sandboxes/{id}/env', response: { fields: { variables: { map: 'string' } } } },
+  updateEnvFile: { method: 'PATCH', path: '/v1/sandboxes/{id}/env', response: { fields: { keys: { list: 'string' } } } },
+  removeEnvKeys: { method: 'DELETE', path: '/v1/sandboxes/{id}/env', response: { fields: { keys: { list: 'string' } } } },
+  createOverlay: { method: 'POST', path: '/v1/sandboxes/{id}/overlays', response: overlayInfoShape },
+  listOverlays: { method: 'GET', path: '/v1/sandboxes/{id}/overlays', response: { fields: { overlays: { list: overlayInfoShape } } } },
+  getOverlay: { method: 'GET', path: '/v1/sandboxes/{id}/overlays/{oid}', response: overlayInfoShape },
+  deleteOverlay: { method: 'DELETE', path: '/v1/sandboxes/{id}/overlays/{oid}', response: 'nothing' },
+  startService: { method: 'POST', path: '/v1/sandboxes/{id}/services', response: serviceInfoShape },
+  listServices: { method: 'GET', path: '/v1/sandboxes/{id}/services', response: { fields: { services: { list: serviceInfoShape } } } },
+  getService: { method: 'GET', path: '/v1/sandboxes/{id}/services/{name}', response: serviceInfoShape },
+  deleteService: { method: 'DELETE', path: '/v1/sandboxes/{id}/services/{name}', response: 'nothing' },
+  stopService: { method: 'POST', path: '/v1/sandboxes/{id}/services/{name}/stop', response: serviceInfoShape },
+  restartService: { method: 'POST', path: '/v1/sandboxes/{id}/services/{name}/restart', response: serviceInfoShape },
+  serviceLogs: { method: 'GET', path: '/v1/sandboxes/{id}/services/{name}/logs', response: serviceLogsShape },
+  listPorts: { method: 'GET', path: '/v1/sandboxes/{id}/ports', response: { fields: { ports: { list: listeningPortShape } } } },
+  createPreview: { method: 'POST', path: '/v1/sandboxes/{id}/previews', response: previewShape },
+  listPreviews: { method: 'GET', path: '/v1/sandboxes/{id}/previews', response: { fields: { previews: { list: previewShape } } } },
+  deletePreview: { method: 'DELETE', path: '/v1/sandboxes/{id}/previews/{port}', response: 'nothing' },
+  signals: { method: 'GET', path: '/v1/sandboxes/{id}/signals', response: 'nothing' },
+  emitSignal: { method: 'POST', path: '/v1/sandboxes/{id}/signals', response: 'nothing' },
+  signalStatus: { method: 'GET', path: '/v1/sandboxes/{id}/signals/status', response: signalStatusShape },
+  startSignals: { method: 'POST', path: '/v1/sandboxes/{id}/signals/start', response: signalStatusShape },
+  stopSignals: { method: 'POST', path: '/v1/sandboxes/{id}/signals/stop', response: signalStatusShape },
+  emitSignalInside: { method: 'POST', path: '/v1/signals', response: 'nothing' },
+  listStore: { method: 'GET', path: '/v1/sandboxes/{id}/store', response: storeKeysShape },
+  batchStore: { method: 'POST', path: '/v1/sandboxes/{id}/store/batch', response: storeBatchResultShape },
+  storeOperation: { method: 'POST', path: '/v1/sandboxes/{id}/store/key', response: { either: [storeEntryShape, storeSetShape, storeDeletedShape] } },
+  getStore: { method: 'GET', path: '/v1/sandboxes/{id}/store/{key}', response: storeEntryShape },
+  setStore: { method: 'PUT', path: '/v1/sandboxes/{id}/store/{key}', response: storeSetShape },
+  deleteStore: { method: 'DELETE', path: '/v1/sandboxes/{id}/store/{key}', response: storeDeletedShape },
+  listOwnStore: { method: 'GET', path: '/v1/store', response: storeKeysShape },
+  batchOwnStore: { method: 'POST', path: '/v1/store/batch', response: storeBatchResultShape },
+  ownStoreOperation: { method: 'POST', path: '/v1/store/key', response: { either: [storeEntryShape, storeSetShape, storeDeletedShape] } },
+  getOwnStore: { method: 'GET', path: '/v1/store/{key}', response: storeEntryShape },
+  setOwnStore: { method: 'PUT', path: '/v1/store/{key}', response: storeSetShape },
+  deleteOwnStore: { method: 'DELETE', path: '/v1/store/{key}', response: storeDeletedShape },
+  listRuntimes: { method: 'GET', path: '/v1/runtimes', response: { fields: { runtimes: { list: runtimeInfoShape } } } },
+  listImages: { method: 'GET', path: '/v1/images', response: { fields: { images: { list: imageInfoShape } } } },
+  pullImage: { method: 'POST', path: '/v1/images/pull', response: 'nothing' },
+  buildImage: { method: 'POST', path: '/v1/images/build', response: 'nothing' },
+  importImage: { method: 'POST', path: '/v1/images/import', response: 'nothing' },
+  collectImages: { method: 'POST', path: '/v1/images/collect', response: { fields: { removed: { list: 'string' }, freedBytes: 'number' } } },
+  removeImage: { method: 'DELETE', path: '/v1/images/{name}', response: 'nothing' },
+} as const satisfies Record<keyof Calls, { method: string; path: string; response: Shape | 'nothing' }>
