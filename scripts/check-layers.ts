@@ -70,7 +70,7 @@ function check(file: string, target: string, typeOnly: boolean): void {
 
 /** Suites and harnesses wire whatever they test. */
 function isForTests(file: string): boolean {
-  return /\.(test|suite)\.ts$|\/(testing|suite)(\/|\.ts$)|\/(harness|traces)\.ts$/.test(file)
+  return /\.(test|suite|scratch)\.ts$|\/(testing|suite)(\/|\.ts$)|\/(harness|traces)\.ts$/.test(file)
 }
 
 function folderOf(file: string): string {

@@ -8,8 +8,11 @@ import { describe, it } from 'node:test'
 import { probeOci } from '@islet/server/probe'
 import type { IsletError, Sandbox } from 'islet'
 import { until } from '../coming-from/until.ts'
+import { needs } from '../support/programs.ts'
 import { say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
+
+needs('curl', 'pgrep', 'pkill')
 
 const lacking = (await probeOci()).filter(({ name, ok, optional }) => !ok && (!optional || name === 'runsc'))
 const skip = lacking.map(({ detail }) => detail).join(' ')

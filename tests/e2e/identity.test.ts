@@ -2,8 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Sandbox } from 'islet'
 import { baseImageForTests } from '../../packages/server/src/image/testing.ts'
+import { needs } from '../support/programs.ts'
 import { say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
+
+needs('getcap')
 
 const { imagesDir } = await baseImageForTests()
 const suite = await startSuite({ env: { ISLET_IMAGE_DIR: imagesDir } })

@@ -12,9 +12,12 @@ import { islet } from '../../packages/cli/test/islet.ts'
 import { baseImageForTests } from '../../packages/server/src/image/testing.ts'
 import { Internet, ip } from '../support/internet.ts'
 import { slotOf } from '../support/leftovers.ts'
+import { needs } from '../support/programs.ts'
 import { writeAptRepository, writeNpmRegistry } from '../support/registries.ts'
 import { refused, say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
+
+needs('curl', 'git', 'nft', 'sysctl')
 
 const { imagesDir } = await baseImageForTests()
 /** Makes the repository of these tests the only source of packages. */

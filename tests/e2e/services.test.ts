@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Sandbox } from 'islet'
+import { needs } from '../support/programs.ts'
 import { failsWith, say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
+
+needs('pgrep')
 
 const suite = await startSuite()
 

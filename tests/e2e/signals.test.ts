@@ -5,8 +5,11 @@ import type { PortSignalEvent, Sandbox, SignalEvent } from 'islet'
 import { until } from '../coming-from/until.ts'
 import { killShells } from '../faults/crash.ts'
 import { slotOf } from '../support/leftovers.ts'
+import { needs } from '../support/programs.ts'
 import { refused, say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
+
+needs('curl')
 
 const suite = await startSuite()
 const PLAIN = { user: '1000' }

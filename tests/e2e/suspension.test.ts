@@ -7,8 +7,11 @@ import type { Sandbox } from 'islet'
 import { WebSocket } from 'ws'
 import { until } from '../coming-from/until.ts'
 import { withServer } from '../faults/crash.ts'
+import { needs } from '../support/programs.ts'
 import { say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
+
+needs('curl')
 
 const suite = await startSuite()
 const { server } = suite

@@ -7,8 +7,11 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { needs } from '../support/programs.ts'
 import { cleanEnv, ISLET, root } from '../support/server.ts'
 import { startSuite } from '../support/suite.ts'
+
+needs('curl', 'less', 'tmux', 'vim')
 
 const WAIT_MS = 30_000
 const directory = mkdtempSync(join(tmpdir(), 'islet-tmux-'))

@@ -10,6 +10,9 @@ const PAGE =
   '<!doctype html><title>Vite</title><h1 id="greeting"></h1><script type="module" src="/main.js"></script>'
 const MAIN = `
 import { greeting } from './greeting.js'
+import { needs } from '../support/programs.ts'
+
+needs('chromium')
 const show = (text) => { document.querySelector('#greeting').textContent = text }
 show(greeting)
 import.meta.hot.accept('./greeting.js', (changed) => show(changed.greeting))

@@ -6,8 +6,11 @@ import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { slotOf } from '../support/leftovers.ts'
+import { needs } from '../support/programs.ts'
 import { failsWith, refused, say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
+
+needs('curl')
 
 const SECRET = `secret-of-the-host-${process.pid}`
 const NAME = `islet-e2e-secret-${process.pid}`

@@ -7,9 +7,12 @@ import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Sandbox } from 'islet'
 import { heldBy } from '../support/held.ts'
+import { needs } from '../support/programs.ts'
 import { say } from '../support/shell.ts'
 import { type Suite, startSuite } from '../support/suite.ts'
 import { shellsDirectory, shellsOf, warm } from '../support/warm.ts'
+
+needs('curl')
 
 const large = await startSuite({ env: { ISLET_WARM_MIN: '100', ISLET_WARM_MAX: '100' } })
 const small = await startSuite({ env: { ISLET_WARM_MIN: '2', ISLET_WARM_MAX: '12' } })

@@ -3,7 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import type { ProcessInfo } from '@islet/contract'
 import { slotOf } from '../support/leftovers.ts'
+import { needs } from '../support/programs.ts'
 import { assertNoLeak, killShells, withServer } from './crash.ts'
+
+needs('pgrep')
 
 test('after a reboot a sandbox runs again with its files, and its processes are lost', async () => {
   await withServer(async (server) => {

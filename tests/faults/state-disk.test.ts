@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import type { CheckpointInfo, Sandbox } from '@islet/contract'
 import { until } from '../coming-from/until.ts'
 import { slotOf } from '../support/leftovers.ts'
+import { needs } from '../support/programs.ts'
 import { TestServer, WITHOUT_WARM } from '../support/server.ts'
 import { killShells, withServer } from './crash.ts'
 import { audit, layersOf } from './state-audit.ts'
@@ -22,6 +23,8 @@ import {
   statusOf,
   unless,
 } from './state-world.ts'
+
+needs('btrfs')
 
 const env = { ISLET_POOL_SIZE: '256Mi', ISLET_LOG_LEVEL: 'warn', ...WITHOUT_WARM }
 

@@ -5,8 +5,11 @@ import type { CheckpointInfo, ErrorBody, Sandbox, ServiceInfo } from '@islet/con
 import type { Islet } from 'islet'
 import { until } from '../coming-from/until.ts'
 import { slotOf } from '../support/leftovers.ts'
+import { needs } from '../support/programs.ts'
 import type { TestServer } from '../support/server.ts'
 import { layersOf, shellsOf } from './state-audit.ts'
+
+needs('pgrep')
 
 /** An answer of the server that is an error. */
 export class Refused extends Error {

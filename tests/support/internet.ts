@@ -7,6 +7,9 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { needs } from './programs.ts'
+
+needs('ip')
 
 const HOST = fileURLToPath(new URL('internet-host.ts', import.meta.url))
 const NETWORKS = 29

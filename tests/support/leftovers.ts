@@ -1,6 +1,9 @@
 // What a server may leave on a machine, looked at from outside: compare before and after.
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
+import { needs } from './programs.ts'
+
+needs('ip', 'nft')
 
 export interface Traces {
   mounts: string[]

@@ -3,7 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { until } from '../coming-from/until.ts'
 import { slotOf, tracesOf } from './leftovers.ts'
+import { needs } from './programs.ts'
 import type { TestServer } from './server.ts'
+
+needs('ip', 'nft')
 
 /** Call it while the server is down. */
 export async function reboot({ dataDir }: TestServer): Promise<void> {

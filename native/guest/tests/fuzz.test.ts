@@ -8,7 +8,10 @@ import { after, before, describe, test } from 'node:test'
 import * as messages from '../../../packages/server/src/guest/messages.gen.ts'
 import { encodeFields, type FieldTable } from '../../../packages/server/src/wire/fields.ts'
 import { encodeFrame } from '../../../packages/server/src/wire/frames.ts'
+import { needs } from '../../../tests/support/programs.ts'
 import { golden } from './golden.ts'
+
+needs('clang', 'make')
 
 const SECONDS = Number(process.env.GUEST_FUZZ_SECONDS ?? 2)
 const native = resolve(import.meta.dirname, '../..')

@@ -5,7 +5,10 @@ import { randomBytes } from 'node:crypto'
 import { appendFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { needs } from '../../../tests/support/programs.ts'
 import { type Fields, Guest, INITIAL_WINDOW, type Stream } from './harness.ts'
+
+needs('gcc')
 
 const MIB = 1024 * 1024
 const content = randomBytes(3 * MIB + 123)

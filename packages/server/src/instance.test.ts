@@ -6,8 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { needs } from '../../../tests/support/programs.ts'
 import { identify } from './engine/proc.ts'
 import { claimInstance, EPHEMERAL_MARKER, type Instance, SLOTS, sweepDeadInstances } from './instance.ts'
+
+needs('mkfs.btrfs')
 
 const isRoot = process.geteuid?.() === 0
 

@@ -3,8 +3,11 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { type ExecResult, LIMITS, type Sandbox } from '@islet/contract'
+import { needs } from '../../../../tests/support/programs.ts'
 import { InsideClient } from './testing/inside.ts'
 import { errorOf, startTestApi, TEST_KEY, type TestApi, until } from './testing.ts'
+
+needs('curl')
 
 const SIGNAL = { body: { signal: 'hello' } }
 

@@ -3,8 +3,11 @@ import { execFileSync } from 'node:child_process'
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { needs } from '../../../../tests/support/programs.ts'
 import { dropFileCapabilities } from './file-capabilities.ts'
 import { plant, scratch } from './scratch.ts'
+
+needs('getcap', 'setcap')
 
 const setcap = (path: string, capabilities: string) => execFileSync('setcap', [capabilities, path])
 const getcap = (path: string) => execFileSync('getcap', ['-r', path]).toString()

@@ -7,7 +7,10 @@ import http from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { needs } from '../../../../tests/support/programs.ts'
 import { type TarEntry, tarOf } from './scratch.ts'
+
+needs('docker-registry', 'skopeo', 'umoci')
 
 export interface Registry extends AsyncDisposable {
   /** host:port of the door. */

@@ -4,7 +4,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { needs } from '../../../../tests/support/programs.ts'
 import { openPool } from './pool.ts'
+
+needs('mkfs.btrfs')
 
 const SIZE = 512 * 1024 ** 2
 const sh = (script: string, ...args: string[]) =>

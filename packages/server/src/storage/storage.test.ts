@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { needs } from '../../../../tests/support/programs.ts'
 import { type StorageCase, storageSuite } from './storage.suite.ts'
+
+needs('mkfs.xfs')
 
 const run = promisify(execFile)
 const UIDS = 65536

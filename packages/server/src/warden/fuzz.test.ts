@@ -8,10 +8,13 @@ import type { Duplex } from 'node:stream'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { needs } from '../../../../tests/support/programs.ts'
 import { encodeFields } from '../wire/fields.ts'
 import { encodeFrame, FrameDecoder } from '../wire/frames.ts'
 import { FIELDS, MESSAGE, type MessageName } from './messages.gen.ts'
 import { wardenBinary } from './warden.ts'
+
+needs('clang', 'make')
 
 const run = promisify(execFile)
 const native = fileURLToPath(new URL('../../../../native', import.meta.url))

@@ -7,6 +7,9 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
+import { needs } from '../../../../../tests/support/programs.ts'
+
+needs('ip')
 
 const run = promisify(execFile)
 

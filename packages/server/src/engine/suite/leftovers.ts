@@ -5,9 +5,12 @@ import { mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, it } from 'node:test'
+import { needs } from '../../../../../tests/support/programs.ts'
 import { type Instance, sweepDeadInstances } from '../../instance.ts'
 import { tracesOf } from '../oci/traces.ts'
 import { type Harness, openBox } from './harness.ts'
+
+needs('ip')
 
 const ON = { network: { enabled: true } }
 export interface LeftoversOptions {

@@ -3,9 +3,12 @@ import { once } from 'node:events'
 import { connect, createServer, type Server } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { after, before, describe, it } from 'node:test'
+import { needs } from '../../../../../tests/support/programs.ts'
 import type { Gaps } from './gaps.ts'
 import { type Box, bind, type Harness, openBox, recordOf } from './harness.ts'
 import { type Internet, openInternet } from './internet.ts'
+
+needs('nft')
 
 /** How the suite opens an engine whose sandboxes look names up at `nameserver`. */
 export type OpenNetworked = (nameserver: string, allowRanges: readonly string[]) => Promise<Harness>

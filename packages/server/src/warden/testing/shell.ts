@@ -4,6 +4,9 @@ import { execFile } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { needs } from '../../../../../tests/support/programs.ts'
+
+needs('gcc', 'runc')
 
 const run = promisify(execFile)
 
