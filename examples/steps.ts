@@ -1,4 +1,5 @@
-// An agent that writes down each step it has taken, so that after a crash it goes on where it was.
+// An agent that writes down each step it has taken: after a crash it goes on, in the same sandbox, with the first one that is not
+// written down.
 import { Sandbox } from 'islet'
 
 await using sandbox = await Sandbox.create()

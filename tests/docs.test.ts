@@ -1,10 +1,15 @@
 // Keeps the words true: links lead somewhere, TypeScript snippets run, command lines work as they are written.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
+import type { CommanderError } from 'commander'
+import { createProgram } from '../packages/cli/src/app.ts'
+import { walk } from '../packages/cli/src/command.ts'
+import { commandLines } from './support/command-lines.ts'
 import { ISLET, root, TestServer } from './support/server.ts'
 
 const run = promisify(execFile)
@@ -37,6 +42,33 @@ describe('every page', () => {
   }
 })
 
+test('getting-started.md leads to every other page of the guide', () => {
+  const text = readFileSync(join(root, 'docs/guide/getting-started.md'), 'utf8')
+  const missing = globSync('docs/guide/*.md', { cwd: root })
+    .map((page) => basename(page))
+    .filter((page) => page !== 'getting-started.md' && !text.includes(`| [${page}](${page}) |`))
+  assert.deepEqual(missing, [])
+})
+
+test('every command line that calls islet is one that islet understands', async () => {
+  process.env.API_KEY ??= 'a variable that a page passes on'
+  // Running text names commands without all their words; an option or a command that is not there is wrong anywhere.
+  const incomplete = ['commander.missingArgument', 'commander.optionMissingArgument', 'commander.help']
+  const wrong: string[] = []
+  const lines = pages.flatMap((page) => commandLines(page, readFileSync(join(root, page), 'utf8')))
+  assert.ok(lines.length > 100)
+  for (const { page, text, words, inText } of lines) {
+    const program = createProgram({ hasSeparator: words.includes('--'), json: true })
+    for (const command of walk(program))
+      command.action(() => {}).configureOutput({ writeErr: () => {}, writeOut: () => {} })
+    await program.parseAsync(words, { from: 'user' }).catch((error: CommanderError) => {
+      if (error.exitCode !== 0 && !(inText && incomplete.includes(error.code)))
+        wrong.push(`${page}: ${text}: ${error.message}`)
+    })
+  }
+  assert.deepEqual(wrong, [])
+})
+
 describe('snippets', () => {
   let server: TestServer
   before(async () => {
@@ -50,6 +82,24 @@ describe('snippets', () => {
         cwd: root,
         env: server.clientEnv,
       })
+    })
+  }
+
+  for (const page of ['docs/guide/getting-started.md', 'docs/guide/cli.md', 'docs/guide/services.md']) {
+    test(`the command lines of ${page} work in the order they are written`, async () => {
+      const lines = blocks('sh')
+        .filter((block) => block.page === page)
+        .map(({ code }) => code)
+      const islet = `exec </dev/null; islet() { '${process.execPath}' '${ISLET}' "$@"; }; npx() { "$@"; }`
+      const cwd = mkdtempSync(join(tmpdir(), 'islet-docs-'))
+      try {
+        await run('bash', ['-euo', 'pipefail', '-c', [islet, ...lines].join('\n')], {
+          cwd,
+          env: server.clientEnv,
+        })
+      } finally {
+        rmSync(cwd, { recursive: true })
+      }
     })
   }
 

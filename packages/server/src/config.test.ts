@@ -60,6 +60,15 @@ describe('loadConfig', () => {
     )
   })
 
+  it('logs text on a terminal, unless any setting says otherwise', () => {
+    const formatOf = (options: Partial<LoadOptions>) =>
+      loadConfig({ env: {}, isRoot: true, isTerminal: true, ...options }).logFormat
+    assert.equal(formatOf({}), 'text')
+    assert.equal(formatOf({ isTerminal: false }), 'json')
+    assert.equal(formatOf({ file: fileWith({ logFormat: 'json' }) }), 'json')
+    assert.equal(formatOf({ env: { ISLET_LOG_FORMAT: 'json' } }), 'json')
+  })
+
   it('reads where previews are', () => {
     const read = (env: Record<string, string>) => loadConfig({ env, isRoot: true })
     assert.deepEqual(read({ ISLET_PREVIEW_PORTS: '20000-20999' }).previewPorts, { from: 20_000, to: 20_999 })

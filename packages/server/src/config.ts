@@ -6,6 +6,7 @@ import {
   type Config,
   type Env,
   fileKey,
+  type Known,
   OTHER_PREFIXES,
   OTHER_VARIABLES,
   SETTING_NAMES,
@@ -37,6 +38,8 @@ export interface LoadOptions {
   /** What the command line says, as text. */
   overrides?: Partial<Record<SettingName, string | number | undefined>>
   isRoot?: boolean
+  /** Whether the log goes to one. */
+  isTerminal?: boolean
 }
 
 /** Throws a ConfigError that holds every problem at once. */
@@ -45,6 +48,7 @@ export function loadConfig({
   file,
   overrides = {},
   isRoot = process.geteuid?.() === 0,
+  isTerminal = false,
 }: LoadOptions): Config {
   const problems: string[] = []
   checkVariables(env, problems)
@@ -56,7 +60,7 @@ export function loadConfig({
       [`--${fileKey(name)}`, overrides[name]],
       [spec.env, spec.mayBeEmpty ? env[spec.env] : env[spec.env] || undefined],
       [`"${fileKey(name)}" in the config file`, fromFile[fileKey(name)]],
-      [spec.env, defaultOf(spec, { dataDir: config.dataDir as string, env, isRoot })],
+      [spec.env, defaultOf(spec, { dataDir: config.dataDir as string, env, isRoot, isTerminal })],
     ]
     const [where, value] = given.find(([, value]) => value !== undefined) ?? []
     if (where === undefined) return
@@ -115,10 +119,7 @@ function defaultFile(dataDir: unknown): string | undefined {
   return path !== undefined && existsSync(path) ? path : undefined
 }
 
-function defaultOf(
-  spec: Setting<unknown>,
-  known: { dataDir: string; env: Env; isRoot: boolean },
-): string | undefined {
+function defaultOf(spec: Setting<unknown>, known: Known): string | undefined {
   return typeof spec.default === 'function' ? spec.default(known) : spec.default
 }
 

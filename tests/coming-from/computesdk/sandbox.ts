@@ -35,6 +35,7 @@ export function sandboxRows(sandbox: Sandbox): Rows {
       const info = await sandbox.getInfo()
       assert.deepEqual([info.id, info.status, info.metadata], [sandbox.id, 'running', { purpose: 'test' }])
       assert.ok(Date.parse(info.createdAt) > 0)
+      assert.deepEqual([info.timeouts.idleMs, info.timeouts.onIdle], [300_000, 'hibernate'])
     },
     'sandbox.getUrl(options)': async () => {
       const url = await sandbox.getUrl({ port: 4000 })

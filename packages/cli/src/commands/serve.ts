@@ -28,7 +28,10 @@ export function serve(): Command {
     .option('--storage <name>', 'how layers are cloned (ISLET_STORAGE; default auto)')
     .option('--config <path>', 'a JSON file of settings (ISLET_CONFIG)')
     .option('--log-level <level>', 'the least important lines (ISLET_LOG_LEVEL; default info)')
-    .option('--log-format <format>', 'json or text (ISLET_LOG_FORMAT)')
+    .option(
+      '--log-format <format>',
+      'json or text (ISLET_LOG_FORMAT; default: text on a terminal, else json)',
+    )
     .option('--no-setup', 'do not install missing system packages first')
     .action(action)
 }
@@ -37,10 +40,9 @@ async function action(flags: ServeFlags): Promise<void> {
   if (flags.setup !== false) await ensureSetup()
   const { config: file, json, setup, ...overrides } = flags
   const { loadConfig, startServer } = await import('@islet/server')
-  if (process.stdout.isTTY && !process.env.ISLET_LOG_FORMAT) overrides.logFormat ??= 'text'
   let config: Parameters<typeof startServer>[0]
   try {
-    config = loadConfig({ env: process.env, file, overrides })
+    config = loadConfig({ env: process.env, file, overrides, isTerminal: process.stdout.isTTY })
   } catch (error) {
     throw new UsageError((error as Error).message, 'islet serve --help lists the options.')
   }

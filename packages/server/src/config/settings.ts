@@ -24,7 +24,7 @@ export interface Setting<T> {
   env: string
   parse: Parse<T>
   /** How the default is written, as the environment would say it; undefined: there is none. */
-  default?: string | ((known: { dataDir: string; env: Env; isRoot: boolean }) => string)
+  default?: string | ((known: Known) => string)
   /** How docs show a default that depends on the machine. */
   defaultText?: string
   help: string
@@ -32,6 +32,14 @@ export interface Setting<T> {
   envOnly?: true
   /** A variable that is set to nothing is a value, not an absent one. */
   mayBeEmpty?: true
+}
+
+/** What a default may depend on. */
+export interface Known {
+  dataDir: string
+  env: Env
+  isRoot: boolean
+  isTerminal: boolean
 }
 
 export type Env = Record<string, string | undefined>
@@ -120,8 +128,9 @@ export const SETTINGS = {
   logFormat: setting({
     env: 'ISLET_LOG_FORMAT',
     parse: oneOf(LOG_FORMATS),
-    default: 'json',
-    help: 'Lines for machines or for people.',
+    default: ({ isTerminal }) => (isTerminal ? 'text' : 'json'),
+    defaultText: '`text` on a terminal, else `json`',
+    help: 'Lines for machines (`json`) or for people (`text`).',
   }),
   networkAllow: setting({
     env: 'ISLET_NETWORK_ALLOW',
