@@ -137,6 +137,7 @@ static int copy_directory(struct copying *copying, int from_dir, const char *fro
   struct dirent *entry;
   while (dir != NULL && copying->failure->err == 0 && (entry = readdir(dir)) != NULL) {
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    if (entry->d_type == DT_REG && path_is_temp(entry->d_name)) continue;
     if (length + strlen(entry->d_name) + 2 > sizeof copying->to) {
       err = ENAMETOOLONG;
       break;

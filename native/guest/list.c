@@ -10,6 +10,7 @@
 #include "fields.h"
 #include "link.h"
 #include "message.h"
+#include "path.h"
 #include "reply.h"
 #include "requests.h"
 #include "worker.h"
@@ -61,7 +62,7 @@ static void walk_directory(struct walk *walk, int fd, size_t length, uint32_t de
     size_t name_length = strlen(name);
     struct stat st;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || length + 1 + name_length >= sizeof walk->path) continue;
-    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) continue;
+    if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (S_ISREG(st.st_mode) && path_is_temp(name))) continue;
     if (walk->limit != 0 && walk->count == walk->limit) {
       walk->truncated = true;
       break;

@@ -11,6 +11,8 @@
 #include "loop.h"
 #include "reply.h"
 
+#define TEMP_PREFIX ".islet-"
+
 enum { PATH_MAX_LINKS = 40 }; /* as the kernel */
 
 static void strip_slashes(char *path) {
@@ -83,7 +85,12 @@ void path_temp(char name[PATH_TEMP_SIZE]) {
   if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) {
     random = loop_now() << 20 | (uint64_t)getpid() << 8 | (counter++ & 255);
   }
-  snprintf(name, PATH_TEMP_SIZE, ".islet-%016llx", (unsigned long long)random);
+  snprintf(name, PATH_TEMP_SIZE, TEMP_PREFIX "%016llx", (unsigned long long)random);
+}
+
+bool path_is_temp(const char *name) {
+  const size_t prefix = sizeof TEMP_PREFIX - 1;
+  return strncmp(name, TEMP_PREFIX, prefix) == 0 && strspn(name + prefix, "0123456789abcdef") == 16 && name[prefix + 16] == 0;
 }
 
 bool path_owner(uint32_t stream, const char *owner, struct user_ids *ids, bool *set) {

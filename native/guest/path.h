@@ -21,6 +21,8 @@ void path_blamed(int err, const char *path, char out[FIELDS_PATH_SIZE]);
 int path_make(const char *path, const struct user_ids *owner);
 /* A name that collides with nothing: random, hidden. */
 void path_temp(char name[PATH_TEMP_SIZE]);
+/* Whether a name is one of those: what is half written is nobody's business. */
+bool path_is_temp(const char *name);
 /* Reads the owner of a request. True with *set false when it is empty; false: ERROR has been sent. */
 bool path_owner(uint32_t stream, const char *owner, struct user_ids *ids, bool *set);
 /* Only root's failure to give a file away is a failure: others never can. */

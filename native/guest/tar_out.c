@@ -195,6 +195,7 @@ static void walk(int fd, size_t length) {
   while ((entry = readdir(dir)) != NULL) {
     size_t name_length = strlen(entry->d_name), at = length;
     if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    if (entry->d_type == DT_REG && path_is_temp(entry->d_name)) continue;
     if (at + 2 + name_length >= sizeof archive.path) refuse("open", ENAMETOOLONG);
     if (at > 0) archive.path[at++] = '/';
     memcpy(archive.path + at, entry->d_name, name_length + 1);

@@ -11,6 +11,7 @@
 #include "link.h"
 #include "loop.h"
 #include "message.h"
+#include "path.h"
 #include "reply.h"
 #include "requests.h"
 #include "stream.h"
@@ -166,7 +167,13 @@ static int take_child_event(struct watching *watching, struct watch_node *node, 
   bool directory = event->mask & IN_ISDIR;
   char path[PATH_MAX];
   if (watch_ignored(&watching->ignore, event->name) || !watch_tree_path(node, event->name, path)) return 0;
+  if (!directory && path_is_temp(event->name)) return 0;
   if (event->mask & (IN_CREATE | IN_MOVED_TO)) {
+    bool known = watch_tree_know(&watching->tree, node, event->name);
+    if (known && !directory && event->mask & IN_MOVED_TO) {
+      watch_queue_add(&watching->queue, EVENT_CHANGED, path, false);
+      return 0;
+    }
     watch_queue_add(&watching->queue, EVENT_CREATED, path, directory);
     if (!directory || !watching->tree.recursive) return 0;
     int err = watch_tree_add(&watching->tree, node, event->name, true);
@@ -174,6 +181,7 @@ static int take_child_event(struct watching *watching, struct watch_node *node, 
     return err;
   }
   if (event->mask & (IN_DELETE | IN_MOVED_FROM)) {
+    watch_tree_forget(&watching->tree, node, event->name);
     watch_queue_add(&watching->queue, EVENT_REMOVED, path, directory);
     /* A deleted directory is forgotten by its IN_IGNORED; one that moved away still sends events. */
     struct watch_node *child = directory && event->mask & IN_MOVED_FROM ? watch_tree_child(node, event->name) : NULL;

@@ -8,8 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "path.h"
+
 enum {
   WATCH_TREE_MAX_NODES = 1 << 20,
+  WATCH_TREE_MAX_NAMES = 1 << 20,
   WATCH_TREE_STEP = 256, /* directory entries, or watches set, per step */
   WATCH_TREE_MASK = IN_CREATE | IN_DELETE | IN_MODIFY | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF |
                     IN_MOVE_SELF | IN_EXCL_UNLINK,
@@ -63,6 +66,7 @@ int watch_tree_step(struct watch_tree *tree, watch_found found, void *arg) {
     if (entry == NULL) {
       closedir(tree->dir);
       tree->dir = NULL;
+      tree->scanning->stale = false;
       tree->scanning = NULL;
       continue;
     }
@@ -72,13 +76,27 @@ int watch_tree_step(struct watch_tree *tree, watch_found found, void *arg) {
     bool directory = entry->d_type == DT_DIR;
     if (entry->d_type == DT_UNKNOWN)
       directory = fstatat(dirfd(tree->dir), name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+    if (!directory && path_is_temp(name)) continue;
     struct watch_node *node = tree->scanning;
+    if (node->stale && fstatat(dirfd(tree->dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0) continue;
+    watch_tree_know(tree, node, name);
     char path[PATH_MAX];
     if (node->report && watch_tree_path(node, name, path)) found(arg, path, directory);
     int err = directory && tree->recursive ? watch_tree_add(tree, node, name, node->report) : 0;
     if (err != 0) return -err;
   }
   return 1;
+}
+
+bool watch_tree_know(struct watch_tree *tree, struct watch_node *node, const char *name) {
+  if (watch_names_has(&node->names, name)) return true;
+  if (tree->name_count < WATCH_TREE_MAX_NAMES && watch_names_add(&node->names, name)) tree->name_count++;
+  return false;
+}
+
+void watch_tree_forget(struct watch_tree *tree, struct watch_node *node, const char *name) {
+  if (watch_names_remove(&node->names, name)) tree->name_count--;
+  if (tree->scanning == node) node->stale = true;
 }
 
 static void drop_pending(struct watch_tree *tree, struct watch_node *node) {
@@ -117,7 +135,6 @@ static int open_pending(struct watch_tree *tree) {
     tree->root_device = st.st_dev;
     tree->root_inode = st.st_ino;
   }
-  if (root && !tree->recursive) return 0;
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (root ? 0 : O_NOFOLLOW));
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);
   if (dir == NULL) { /* a file as the root, or one that cannot be listed */
@@ -195,6 +212,8 @@ static void free_node(struct watch_tree *tree, struct watch_node *node) {
   if (node->next != NULL) node->next->back = node->back;
   if (tree->root == node) tree->root = NULL;
   tree->node_count--;
+  tree->name_count -= node->names.count;
+  watch_names_free(&node->names);
   free(node);
 }
 

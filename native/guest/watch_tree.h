@@ -14,11 +14,14 @@
 #include <sys/types.h>
 
 #include "watch_ignore.h"
+#include "watch_names.h"
 
 struct watch_node {
   int wd; /* -1: none */
   bool report;  /* its content is new and is to be reported */
   bool pending;
+  bool stale;   /* a name was taken away while it is being scanned: what the scan says may be gone */
+  struct watch_names names;
   struct watch_node *parent, *child, *next, *back; /* siblings form a list; back is the left one */
   struct watch_node *next_by_wd, *next_pending, *back_pending;
   char name[]; /* the root's is the whole path */
@@ -32,7 +35,7 @@ struct watch_tree {
   dev_t root_device; /* and inode: what was at the root's path */
   ino_t root_inode;
   struct watch_node **by_wd;
-  size_t bucket_count, node_count;
+  size_t bucket_count, node_count, name_count;
   struct watch_node *pending, *last_pending;
   struct watch_node *scanning; /* whose directory `dir` is */
   DIR *dir;
@@ -47,6 +50,9 @@ int watch_tree_start(struct watch_tree *tree, const char *path, bool recursive, 
 int watch_tree_add(struct watch_tree *tree, struct watch_node *parent, const char *name, bool report);
 /* One small step of scanning; 1: there is more, 0: all is scanned, else a negative errno. */
 int watch_tree_step(struct watch_tree *tree, watch_found found, void *arg);
+/* Remembers that a directory has this name; true: it had it before. Past a million names none is remembered. */
+bool watch_tree_know(struct watch_tree *tree, struct watch_node *node, const char *name);
+void watch_tree_forget(struct watch_tree *tree, struct watch_node *node, const char *name);
 struct watch_node *watch_tree_find(struct watch_tree *tree, int wd);
 struct watch_node *watch_tree_child(struct watch_node *parent, const char *name);
 /* Forgets a directory and all below it, and their watches. */

@@ -96,6 +96,26 @@ test('links lead nowhere: neither events nor content of what is outside', async 
   assert.ok(!seen.some((line) => /secret|new|\/(before|late|real)\//.test(line)), seen.join('\n'))
 })
 
+test('a file that is saved is one change, however it is saved, and no file on its way is told', async () => {
+  await using sandbox = await suite.create()
+  await say(sandbox, 'mkdir saved; echo 1 > saved/old; echo 1 > outside')
+  const watcher = await sandbox.watcher.create('saved', { includeContent: true })
+  const root = watcher.getPath()
+  const seen = record(watcher)
+  const told = async (save: () => Promise<unknown>, ...events: string[]) => {
+    await save()
+    await until(() => seen.includes(events.at(-1)!))
+    assert.deepEqual(seen.splice(0), events)
+  }
+  await told(() => sandbox.files.write('saved/old', '2'), `change ${root}/old 2`)
+  await told(() => sandbox.files.write('saved/new', '3'), `add ${root}/new 3`)
+  await told(() => sandbox.files.write('saved/new', '4'), `change ${root}/new 4`)
+  await told(() => say(sandbox, 'mv outside saved/old'), `change ${root}/old 1\n`)
+  await say(sandbox, 'sed -i s/1/5/ saved/old')
+  await until(() => seen.includes(`change ${root}/old 5\n`))
+  assert.ok(!seen.includes(`add ${root}/old 5\n`), seen.join('\n'))
+})
+
 test('what is held while nobody is connected is bounded', async () => {
   await using sandbox = await suite.create()
   await say(sandbox, 'mkdir busy; yes | head -c 900000 > big')
