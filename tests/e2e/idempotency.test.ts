@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Sandbox } from '@islet/contract'
+import { failsWith } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
 
 const { server, islet } = await startSuite({ env: { ISLET_DEFAULT_RUNTIME: 'host' } })
@@ -10,12 +11,12 @@ test('the same key with the same request gives the same sandbox', async () => {
   const second = await create('once', { name: 'a' })
   assert.deepEqual([first.status, second.status], [201, 201])
   assert.equal(second.body.id, first.body.id)
-  const other = await create('twice', { name: 'a' })
+  const other = await create('twice', {})
   assert.notEqual(other.body.id, first.body.id)
 })
 
 test('the same key with another request is refused', async () => {
-  await create('mismatch', { name: 'a' })
+  await create('mismatch', { name: 'm' })
   const { status, body } = await create('mismatch', { name: 'b' })
   assert.deepEqual([status, (body as unknown as Failure).error.code], [409, 'idempotency_mismatch'])
 })
@@ -42,6 +43,68 @@ test('a key is remembered when the server is stopped, and when it is killed', as
 test('a request that failed does not use its key up', async () => {
   assert.equal((await create('again', { runtime: 'nosuch' })).status, 404)
   assert.equal((await create('again', { name: 'f' })).status, 201)
+})
+
+test('a name belongs to one sandbox at a time, also when many ask at once and after a crash', async () => {
+  const asked = Array.from({ length: 10 }, () => islet.sandboxes.create({ name: 'one' }))
+  const outcomes = await Promise.allSettled(asked)
+  const [made, ...more] = outcomes.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+  assert.equal(more.length, 0)
+  for (const each of outcomes) {
+    if (each.status === 'fulfilled') continue
+    assert.deepEqual([each.reason.code, each.reason.details.id], ['name_taken', made!.id])
+    assert.match(each.reason.hint, /getOrCreate.*--reuse/)
+  }
+  const other = await islet.sandboxes.create({ name: 'a b/ü' })
+  await failsWith(other.update({ name: 'one' }), 'name_taken')
+  assert.equal((await made!.update({ name: 'one', description: 'as it was' })).name, 'one')
+  await failsWith(made!.fork({ name: 'a b/ü' }), 'name_taken')
+  await failsWith(made!.fork({ name: 'two', count: 2 }), 'bad_request')
+  await using copy = await made!.fork()
+  assert.equal((await copy.getInfo()).name, null)
+  for (const name of ['sbx-mine', '.', '..', ''])
+    await failsWith(islet.sandboxes.create({ name }), 'bad_request')
+
+  await server.kill()
+  await server.start()
+  await failsWith(islet.sandboxes.create({ name: 'one' }), 'name_taken')
+  for (const { id, name } of [
+    { id: made!.id, name: 'one' },
+    { id: other.id, name: 'a b/ü' },
+  ]) {
+    const found = await islet.sandboxes.connect(name)
+    assert.deepEqual([found.id, (await islet.sandboxes.get(name)).id], [id, id])
+  }
+  const run = await server.post('/v1/sandboxes/one/exec', { command: 'echo by name' })
+  assert.equal(((await run.json()) as { stdout: string }).stdout, 'by name\n')
+  await made!.kill()
+  await failsWith(islet.sandboxes.connect('one'), 'sandbox_not_found')
+  assert.notEqual((await islet.sandboxes.create({ name: 'one' })).id, made!.id)
+})
+
+test('a token knows the name of its own sandbox, and no other', async () => {
+  const [mine, other] = await Promise.all(['mine', 'other'].map((name) => islet.sandboxes.create({ name })))
+  const { token } = await mine!.getToken()
+  const headers = { Authorization: `Bearer ${token}` }
+  const status = async (name: string) => (await server.fetch(`/v1/sandboxes/${name}`, { headers })).status
+  assert.deepEqual([await status('mine'), await status('other'), await status('none')], [200, 404, 404])
+  assert.equal(await status(other!.id), 403)
+})
+
+test('getOrCreate gives all who ask at once the same sandbox, wakes it by its use, and makes another when it is gone', async () => {
+  const all = () =>
+    Promise.all(Array.from({ length: 10 }, () => islet.sandboxes.getOrCreate('shared', { env: { A: '1' } })))
+  const first = await all()
+  assert.equal(new Set(first.map(({ id }) => id)).size, 1)
+  await first[0]!.hibernate()
+  const again = await islet.sandboxes.getOrCreate('shared', { env: { A: '2' } })
+  const { stdout, autoResumed } = await again.exec.run('echo $A')
+  assert.deepEqual([again.id, stdout, autoResumed], [first[0]!.id, '1\n', true])
+  // Some are given the one that goes, the others its successor; nobody fails.
+  const [given] = await Promise.all([all(), again.kill()])
+  const { id } = await islet.sandboxes.getOrCreate('shared')
+  assert.notEqual(id, again.id)
+  for (const each of given) assert.ok([id, again.id].includes(each.id))
 })
 
 interface Failure {

@@ -206,14 +206,14 @@ test('a create whose client goes away leaves nothing', async () => {
 test('a create that is aborted in the SDK leaves nothing', async () => {
   for (const delayMs of [1, 5, 20]) {
     const outcome = await suite
-      .create({ signal: AbortSignal.timeout(delayMs), name: 'aborted' })
+      .create({ signal: AbortSignal.timeout(delayMs), project: 'aborted' })
       .catch((error) => error)
     if ('id' in outcome) await outcome.kill()
     else assert.equal(outcome.name, 'AbortError')
   }
-  const isGone = async () => (await islet.sandboxes.list({ name: 'aborted' })).total === 0
+  const isGone = async () => (await islet.sandboxes.list({ project: 'aborted' })).total === 0
   await settled(isGone, 2000).finally(async () => {
-    for await (const { id } of islet.sandboxes.all({ name: 'aborted' })) await islet.sandboxes.delete(id)
+    for await (const { id } of islet.sandboxes.all({ project: 'aborted' })) await islet.sandboxes.delete(id)
   })
 })
 

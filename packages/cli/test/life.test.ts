@@ -37,6 +37,23 @@ test('several sandboxes are hibernated and woken at once, and ids are printed', 
   )
 })
 
+test('create --reuse prints the sandbox that has the name, or makes it', async () => {
+  const { id } = await info('dev')
+  assert.equal((await islet('create', '--reuse', '--name', 'dev')).stdout, `${id}\n`)
+  const made = await islet('create', '--reuse', '--name', 'reused', '--keep-awake')
+  assert.equal((await islet('create', '--reuse', '--name', 'reused')).stdout, made.stdout)
+  assert.match((await islet('info', 'reused')).stdout, /^awake +setting$/m)
+  assert.match((await islet('ps', 'reused')).stderr, /Nothing runs.*\nAwake: setting\.$/m)
+  await islet('update', 'reused', '--no-keep-awake')
+  assert.match((await islet('info', 'reused')).stdout, /^awake +idle, sleeps in \d+m/m)
+  const taken = await islet('create', '--name', 'reused')
+  assert.deepEqual([taken.exitCode, taken.stdout], [1, ''])
+  assert.match(taken.stderr, /has the name reused\.\nhint: .*--reuse/)
+  const unnamed = await islet('create', '--reuse')
+  assert.deepEqual([unnamed.exitCode, /--reuse needs a name/.test(unnamed.stderr)], [2, true])
+  await islet('rm', 'reused')
+})
+
 test('one that cannot be woken keeps no other from being so, and ends with a hint', async () => {
   await islet('hibernate', 'other')
   const gone = await api.createSandbox({ name: 'gone' })

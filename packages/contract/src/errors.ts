@@ -117,6 +117,12 @@ export const ERRORS = {
     message: 'Files that this checkpoint or snapshot stands on are missing on the disk of the server.',
     hint: 'It cannot be restored any more: delete it.',
   },
+  name_taken: {
+    status: 409,
+    retryable: false,
+    message: 'Another sandbox has this name.',
+    hint: 'Sandbox.getOrCreate(name) and islet create --reuse --name NAME give that one. Its name is free again when it is stopped.',
+  },
   idempotency_mismatch: {
     status: 409,
     retryable: false,

@@ -1,7 +1,7 @@
 import type { CopySandbox, CreatedSandbox } from '@islet/contract/client'
 import type { CallOptions, Client } from './client.ts'
 import type { Names } from './options.ts'
-import type { CreateOptions, ListOptions } from './sandboxes.ts'
+import type { CreateOptions, GetOrCreateOptions, ListOptions } from './sandboxes.ts'
 
 export interface OnceOptions {
   /** The same key with the same options gives the same sandbox. Default: a new one for each call. */
@@ -27,6 +27,9 @@ export const COPY: Names<CopySandbox> = {
   keepAwake: 1,
 }
 export const CREATE: Names<CreateOptions> = { runtime: 1, snapshot: 1, ...COPY, ...ONCE }
+/** Its name is given by itself. */
+const { name: _name, ...UNNAMED } = COPY
+export const REUSE: Names<GetOrCreateOptions> = { runtime: 1, snapshot: 1, ...UNNAMED, signal: 1 }
 export const LIST: Names<ListOptions> = {
   status: 1,
   name: 1,
@@ -66,7 +69,7 @@ async function undo(client: Client, name: CreateRoute, call: CallOptions<CreateR
 }
 
 /** Not crypto.randomUUID: a page that is not served over TLS does not have it. */
-function newKey(): string {
+export function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

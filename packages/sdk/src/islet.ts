@@ -11,7 +11,7 @@ import { CLIENT, type ClientOptions } from './settings.ts'
 import { Snapshots } from './snapshots.ts'
 import { base64 } from './transport/body.ts'
 
-export type { CreateOptions, ListOptions } from './sandboxes.ts'
+export type { CreateOptions, GetOrCreateOptions, ListOptions } from './sandboxes.ts'
 
 interface Abortable {
   signal?: AbortSignal

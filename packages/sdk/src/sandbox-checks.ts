@@ -1,6 +1,6 @@
 // The options of the methods of Sandbox, which `guard` checks.
 import { RUN_CODE } from './code.ts'
-import { COPY, CREATE, LIST, ONCE } from './create-once.ts'
+import { COPY, CREATE, LIST, ONCE, REUSE } from './create-once.ts'
 import { COMMAND } from './exec.ts'
 import { ABORTABLE, type Checks, orText } from './options.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -11,6 +11,7 @@ const REACH = { ...CLIENT, ...ABORTABLE }
 
 export const STATIC_CHECKS: Checks<typeof Sandbox> = {
   create: [{ ...CLIENT, ...CREATE }],
+  getOrCreate: [null, { ...CLIENT, ...REUSE }],
   connect: [null, REACH],
   get: [null, REACH],
   list: [{ ...CLIENT, ...LIST }],

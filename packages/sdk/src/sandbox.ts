@@ -36,7 +36,7 @@ import { hasCode } from './errors.ts'
 import { Events } from './events.ts'
 import { type CommandOptions, Exec } from './exec.ts'
 import { Files } from './files.ts'
-import { type CreateOptions, Islet, type ListOptions } from './islet.ts'
+import { type CreateOptions, type GetOrCreateOptions, Islet, type ListOptions } from './islet.ts'
 import { Life, type WakeOptions } from './life.ts'
 import { guard } from './options.ts'
 import { listPatches } from './patches.ts'
@@ -91,13 +91,19 @@ export class Sandbox {
     return islet.sandboxes.create(rest)
   }
 
-  /** A sandbox that exists. Code `sandbox_not_found` if it does not. */
+  /** The sandbox that has this name, as it is, or a new one with these options: the same for all who ask at once. */
+  static getOrCreate(name: string, options: GetOrCreateOptions & ClientOptions = {}): Promise<Sandbox> {
+    const [islet, rest] = serverOf(options)
+    return islet.sandboxes.getOrCreate(name, rest)
+  }
+
+  /** A sandbox that exists, by its id or name. Code `sandbox_not_found` if it does not. */
   static connect(id: string, options: ClientOptions & Abortable = {}): Promise<Sandbox> {
     const [islet, rest] = serverOf(options)
     return islet.sandboxes.connect(id, rest)
   }
 
-  /** What is known about a sandbox, also of one that is gone. */
+  /** What is known about a sandbox, by its id or name; by its id also of one that is gone. */
   static get(id: string, options: ClientOptions & Abortable = {}): Promise<SandboxDetail> {
     const [islet, rest] = serverOf(options)
     return islet.sandboxes.get(id, rest)

@@ -6,7 +6,8 @@ import type {
   SandboxPage,
 } from '@islet/contract/client'
 import type { Client, Query } from './client.ts'
-import { CREATE, createOnce, LIST, type OnceOptions } from './create-once.ts'
+import { CREATE, createOnce, LIST, newKey, type OnceOptions, REUSE } from './create-once.ts'
+import { hasCode } from './errors.ts'
 import { ABORTABLE, guard } from './options.ts'
 import { Sandbox } from './sandbox.ts'
 
@@ -15,6 +16,12 @@ interface Abortable {
 }
 
 export interface CreateOptions extends CreateSandbox, OnceOptions {}
+
+/** Those of `create`. They are not compared with how a sandbox that exists was made. */
+export type GetOrCreateOptions = Omit<CreateOptions, 'name' | 'idempotencyKey'>
+
+/** Between two looks at one that is in the making. */
+const MAKING_MS = 50
 
 export type ListOptions = Omit<ListSandboxes, 'limit'> & { limit?: number } & Abortable
 
@@ -32,7 +39,37 @@ export class Sandboxes {
     return new Sandbox(this.#client, await createOnce(this.#client, 'createSandbox', call))
   }
 
-  /** The handle of a sandbox that exists. */
+  /**
+   * The sandbox that has this name, as it is; if there is none, a new one with these options. However many ask at once, all
+   * are given the same.
+   */
+  async getOrCreate(name: string, options: GetOrCreateOptions = {}): Promise<Sandbox> {
+    for (;;) {
+      try {
+        return await this.#made(name, options.signal)
+      } catch (error) {
+        if (!hasCode(error, 'sandbox_not_found')) throw error
+      }
+      try {
+        // With a key of its own an aborted create is not undone: somebody else may have been given it.
+        return await this.create({ ...options, name, idempotencyKey: newKey() })
+      } catch (error) {
+        // Somebody else was first.
+        if (!hasCode(error, 'name_taken')) throw error
+      }
+    }
+  }
+
+  /** One that is in the making is waited for. */
+  async #made(name: string, signal?: AbortSignal): Promise<Sandbox> {
+    for (;;) {
+      const sandbox = await this.connect(name, { signal })
+      if (sandbox.status !== 'creating') return sandbox
+      await new Promise((resolve) => setTimeout(resolve, MAKING_MS))
+    }
+  }
+
+  /** The handle of a sandbox that exists, by its id or name. */
   async connect(id: string, options: Abortable = {}): Promise<Sandbox> {
     return new Sandbox(this.#client, await this.get(id, options))
   }
@@ -65,6 +102,7 @@ export class Sandboxes {
 
 guard(Sandboxes.prototype, 'islet.sandboxes', {
   create: [CREATE],
+  getOrCreate: [null, REUSE],
   connect: [null, ABORTABLE],
   get: [null, ABORTABLE],
   list: [LIST],

@@ -1,21 +1,26 @@
 // A sandbox as people name it: its id, the beginning of its id, or its name.
 import { isId } from '@islet/contract/client'
-import type { Islet, Sandbox } from '@islet/sdk'
+import { hasCode, type Islet, type Sandbox } from '@islet/sdk'
 import { CliError, UsageError } from '../errors.ts'
 
 export async function findSandbox(islet: Islet, text: string): Promise<Sandbox> {
-  return islet.sandboxes.connect(isId('sandbox', text) ? text : await findSandboxId(islet, text))
+  try {
+    return await islet.sandboxes.connect(text)
+  } catch (error) {
+    if (isId('sandbox', text) || !hasCode(error, 'sandbox_not_found')) throw error
+    return islet.sandboxes.connect(await begunBy(islet, text))
+  }
 }
 
 export async function findSandboxId(islet: Islet, text: string): Promise<string> {
-  if (isId('sandbox', text)) return text
-  const named: string[] = []
-  const begun: string[] = []
-  for await (const { id, name } of islet.sandboxes.all()) {
-    if (name === text) named.push(id)
-    if (text !== '' && (id.startsWith(text) || id.startsWith(`sbx-${text}`))) begun.push(id)
-  }
-  const found = named.length > 0 ? named : begun
+  return isId('sandbox', text) ? text : (await findSandbox(islet, text)).id
+}
+
+/** The id that begins so. */
+async function begunBy(islet: Islet, text: string): Promise<string> {
+  const found: string[] = []
+  for await (const { id } of islet.sandboxes.all())
+    if (id.startsWith(text) || id.startsWith(`sbx-${text}`)) found.push(id)
   if (found.length === 1) return found[0]!
   if (found.length === 0) {
     throw new CliError('sandbox_not_found', `There is no sandbox ${text}.`, {

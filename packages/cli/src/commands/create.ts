@@ -1,3 +1,4 @@
+import type { Islet, Sandbox } from '@islet/sdk'
 import { type Command, Option } from 'commander'
 import {
   addSandboxOptions,
@@ -7,7 +8,13 @@ import {
 } from '../args/sandbox-options.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
+import { UsageError } from '../errors.ts'
 import { print, printJson } from '../output.ts'
+
+interface CreateFlags extends SandboxFlags, JsonFlag {
+  checkpoint?: string
+  reuse?: true
+}
 
 export function create(): Command {
   return addSandboxOptions(
@@ -19,15 +26,25 @@ export function create(): Command {
         'begin as this checkpoint; what is not given is as it was there',
       ).conflicts(['runtime', 'snapshot']),
     )
+    .addOption(
+      new Option('--reuse', 'if a sandbox has this --name, print its id and make none').conflicts(
+        'checkpoint',
+      ),
+    )
     .option('--keep-awake', 'it is never idle')
     .option('--no-keep-awake', 'it hibernates when it is idle')
-    .action(async (flags: SandboxFlags & JsonFlag & { checkpoint?: string }) => {
-      const islet = connect()
-      const sandbox =
-        flags.checkpoint === undefined
-          ? await islet.sandboxes.create(toCreateOptions(flags))
-          : await islet.checkpoints.createSandbox(flags.checkpoint, toCopyOptions(flags))
+    .action(async (flags: CreateFlags) => {
+      const sandbox = await make(connect(), flags)
       if (flags.json) printJson(await sandbox.getInfo())
       else print(sandbox.id)
     })
+}
+
+async function make(islet: Islet, flags: CreateFlags): Promise<Sandbox> {
+  if (flags.checkpoint !== undefined)
+    return islet.checkpoints.createSandbox(flags.checkpoint, toCopyOptions(flags))
+  const { name, ...options } = toCreateOptions(flags)
+  if (!flags.reuse) return islet.sandboxes.create({ name, ...options })
+  if (name === undefined) throw new UsageError('--reuse needs a name.', 'islet create --reuse --name dev')
+  return islet.sandboxes.getOrCreate(name, options)
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ID_PREFIXES } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
 import {
   checkBase64,
@@ -80,6 +81,10 @@ const label = z
   .min(1)
   .max(LIMITS.nameLength)
   .regex(/^[^\p{Cc}]+$/u, 'no control characters')
+/** Stands in the place of an id wherever one is given, also in addresses. */
+const sandboxName = label
+  .refine((name) => !name.startsWith(`${ID_PREFIXES.sandbox}-`), 'a name does not look like an id')
+  .refine((name) => name !== '.' && name !== '..', 'a name is not . or ..')
 const description = z.string().max(LIMITS.descriptionLength).refine(noNul, 'no NUL')
 export const runtimeName = z
   .string()
@@ -95,7 +100,9 @@ export const sandboxFields = {
     description:
       'The id or tag of a snapshot to begin with, in place of a runtime. What is not given here is as it was there.',
   }),
-  name: label.optional(),
+  name: sandboxName.optional().meta({
+    description: 'Of one sandbox at a time; it is free again when that is stopped. Does not begin with sbx-.',
+  }),
   description: description.optional(),
   metadata: metadata.optional(),
   project: label.optional(),
@@ -137,7 +144,7 @@ export type CreateSandbox = z.input<typeof createSandbox>
 export type CreateSandboxParsed = z.output<typeof createSandbox>
 
 export const updateSandbox = z.strictObject({
-  name: label.nullable().optional(),
+  name: sandboxName.nullable().optional(),
   description: description.nullable().optional(),
   metadata: metadata.optional().meta({ description: 'Replaces the metadata.' }),
   project: label.nullable().optional(),
@@ -284,10 +291,21 @@ export const wakeSandbox = z.strictObject({
 export const wokenSandbox = sandbox.extend({ patches: z.array(patchRun).optional() })
 export type WokenSandbox = z.infer<typeof wokenSandbox>
 
-export const forkSandbox = z.strictObject({
-  ...copyFields,
-  count: z.number().int().min(1).max(LIMITS.forks).optional().meta({ description: 'How many. Default: 1.' }),
-})
+export const forkSandbox = z
+  .strictObject({
+    ...copyFields,
+    count: z
+      .number()
+      .int()
+      .min(1)
+      .max(LIMITS.forks)
+      .optional()
+      .meta({ description: 'How many. Default: 1.' }),
+  })
+  .refine(({ name, count }) => name === undefined || count === undefined || count === 1, {
+    message: 'a name is for one fork: leave it out, or make one',
+    path: ['name'],
+  })
 export type ForkSandbox = z.input<typeof forkSandbox>
 export type ForkSandboxParsed = z.output<typeof forkSandbox>
 export const forks = z.object({

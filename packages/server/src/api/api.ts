@@ -146,7 +146,7 @@ type AnyHandler = (call: unknown) => unknown
 
 function mount(app: Hono<ApiEnv>, route: Route, handler: AnyHandler, { control }: ApiDeps): void {
   app.on(route.method, route.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
-    const call = await readCall(route, c)
+    const call = await readCall(route, c, control)
     using uses = new Uses(control, () => c.env.outgoing.setHeader(AUTO_RESUMED, 'true'))
     if (route.wakes) await uses.ofCall(call)
     const { autoResumed } = uses

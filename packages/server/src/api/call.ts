@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type ErrorCode, IsletError, idPattern, LIMITS, type Route } from '@islet/contract'
+import { type ErrorCode, IsletError, idPattern, isId, LIMITS, type Route } from '@islet/contract'
 import { z } from 'zod'
 import { byteStream, readJson } from './body.ts'
 import { authorize, type Caller, callerOf } from './caller.ts'
@@ -19,6 +19,11 @@ export interface AnyCall {
   readonly signal: AbortSignal
 }
 
+/** Of sandboxes. */
+export interface Names {
+  idOf(name: string): string | undefined
+}
+
 const NO_QUERY = z.strictObject({})
 /** An id that cannot exist is answered like one that does not. */
 const IDS: Record<string, { pattern: RegExp; code: ErrorCode }> = {
@@ -31,11 +36,11 @@ const IDS: Record<string, { pattern: RegExp; code: ErrorCode }> = {
 }
 
 /** Everything a handler may trust. Throws what is wrong with the request; the body is read last. */
-export async function readCall(route: Route, c: ApiContext): Promise<AnyCall> {
+export async function readCall(route: Route, c: ApiContext, names: Names): Promise<AnyCall> {
   const { incoming, outgoing } = c.env
   checkEncoding(incoming)
-  const params = checkParams(c.req.param())
   const caller = callerOf(incoming)
+  const params = readParams(c.req.param(), caller, names)
   authorize(route, params, caller)
   return {
     params,
@@ -65,7 +70,19 @@ function checkEncoding(incoming: IncomingMessage): void {
   }
 }
 
-export function checkParams(params: Record<string, string>): Record<string, string> {
+/** The name of a sandbox stands for its id. A token knows that of its own sandbox alone. */
+export function readParams(
+  given: Record<string, string>,
+  caller: Caller | undefined,
+  names: Names,
+): Record<string, string> {
+  if (given.id === undefined || isId('sandbox', given.id)) return checkParams(given)
+  const id = names.idOf(given.id)
+  const isKnown = caller?.kind === 'admin' || (caller?.kind === 'sandbox' && caller.sandboxId === id)
+  return checkParams(id !== undefined && isKnown ? { ...given, id } : given)
+}
+
+function checkParams(params: Record<string, string>): Record<string, string> {
   for (const name in params) {
     const id = IDS[name]
     if (id && !id.pattern.test(params[name]!)) throw new IsletError(id.code)

@@ -6,7 +6,7 @@ import { AUTO_RESUMED, IsletError } from '@islet/contract'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Log } from '../log.ts'
-import { checkParams, readQuery } from './call.ts'
+import { readParams, readQuery } from './call.ts'
 import { authorize, callerOf } from './caller.ts'
 import { asIsletError, errorHeaders, logError } from './errors.ts'
 import { pathOf, requestIdOf } from './exchange.ts'
@@ -50,7 +50,7 @@ export function createUpgrade({
 }: {
   gates: readonly Gate[]
   log: Log
-  sandboxes: Pick<Sandboxes, 'use'>
+  sandboxes: Pick<Sandboxes, 'use' | 'idOf'>
   routes: Record<string, WebSocketRoute>
 }): Upgrade {
   const server = new WebSocketServer({
@@ -96,8 +96,8 @@ export function createUpgrade({
         ? error
         : new IsletError('bad_request', 'This route is not a WebSocket.')
     }
-    const params = checkParams(match.params)
     const caller = callerOf(incoming)
+    const params = readParams(match.params, caller, sandboxes)
     authorize(match.route, params, caller)
     const query = readQuery(match.route, incoming)
     // As long as the client is there, the sandbox is not idle.

@@ -144,6 +144,7 @@ export class Creation {
     this.#assertRoom()
     assertSupported(input, this.#fleet.engine.capabilities)
     this.#fleet.capacity.assertFits(input.resources)
+    this.#fleet.assertNameFree(input.name)
     const { saved, record } = await base()
     if (!saved) return this.#make(input, record(undefined), undefined, options)
     return this.#options.saves.using(saved, (flat) => this.#make(input, record(flat), flat, options))
@@ -158,6 +159,8 @@ export class Creation {
     const { db, layers, table, warm } = this.#fleet
     // Again: others may have been made while this one's image or layers were.
     this.#assertRoom()
+    // Nothing is waited for between this and its record.
+    this.#fleet.assertNameFree(made.name)
     const memory = saved && this.#options.saves.memoryOf(saved)
     // What a fork stands on is used for that alone.
     const isPassing = saved !== undefined && !this.#options.saves.table.isNamed(saved.id)

@@ -117,6 +117,14 @@ export class Fleet {
     return record
   }
 
+  /** For the sandbox with this id, if there is one already. */
+  assertNameFree(name: string | null | undefined, id?: string): void {
+    if (typeof name !== 'string') return
+    const other = this.table.idOf(name)
+    if (other === undefined || other === id) return
+    throw new IsletError('name_taken', `Sandbox ${other} has the name ${name}.`, { details: { id: other } })
+  }
+
   async running(id: string): Promise<RunningSandbox> {
     const record = this.record(id)
     assertRunning(record)

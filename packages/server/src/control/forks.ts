@@ -30,6 +30,7 @@ export async function fork(
 ): Promise<ForkResult> {
   assertSavable(fleet.record(sandboxId))
   fleet.capacity.assertFits(input.resources)
+  fleet.assertNameFree(input.name)
   // If none waits, one is started while the source is saved; more would take the CPU from what stands still for it.
   await using shell = fleet.warm.claim()
   let takesLayer: CreateOptions['takesLayer']

@@ -87,6 +87,10 @@ export class Sandboxes implements Control {
     return this.#fleet.record(id)
   }
 
+  idOf(name: string): string | undefined {
+    return this.#fleet.table.idOf(name)
+  }
+
   running(id: string): Promise<RunningSandbox> {
     return this.suspension.running(id)
   }
@@ -111,6 +115,7 @@ export class Sandboxes implements Control {
     if (patch.resources) await this.#limit(id, patch)
     const before = this.record(id)
     assertNotStopped(before)
+    this.#fleet.assertNameFree(patch.name, id)
     const record = patchRecord(before, patch)
     this.#fleet.table.save(record)
     if (patch.keepAwake !== undefined) this.suspension.activity.begin(id)

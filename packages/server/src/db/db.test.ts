@@ -89,6 +89,38 @@ test('the store of an older version keeps its keys, values and sizes', () => {
   assert.deepEqual({ ...store.totals(id) }, { keys: 2, bytes: 8 })
 })
 
+test('of the sandboxes of an older version that share a name the newest keeps it, and from then on it is one alone', () => {
+  const directory = temporary()
+  const rows = [
+    ['a', 'running', 1],
+    ['a', 'failed', 3],
+    ['a', 'hibernated', 2],
+    ['a', 'stopped', 9],
+    ['b', 'running', 1],
+  ] as const
+  const ids = rows.map(() => record().id)
+  {
+    using sqlite = new DatabaseSync(join(directory, 'islet.db'))
+    for (const step of MIGRATIONS.slice(0, 2)) sqlite.exec(step)
+    sqlite.exec('PRAGMA user_version = 2')
+    const insert = sqlite.prepare(`INSERT INTO sandboxes
+      (id, name, status, created_at, runtime, engine, isolation, metadata, env, resources, network, user, workdir, root, shell, updated_at)
+      VALUES (?, ?, ?, ?, 'base', 'oci', 'namespace', '{}', '{}', '{}', '{}', '', '', '{}', '', 1)`)
+    for (const [at, [name, status, createdAt]] of rows.entries())
+      insert.run(ids[at]!, name, status, createdAt)
+  }
+  using db = openDb(directory)
+  const table = new SandboxTable(db)
+  assert.deepEqual(
+    ids.map((id) => table.get(id)!.name),
+    [null, 'a', null, 'a', 'b'],
+  )
+  assert.equal(table.idOf('a'), ids[1])
+  assert.throws(() => table.save({ ...table.get(ids[0]!)!, name: 'a' }), /UNIQUE/)
+  table.save({ ...table.get(ids[1]!)!, status: 'stopped' })
+  assert.equal(table.idOf('a'), undefined)
+})
+
 test('a second server on the same data directory is told so', () => {
   const directory = temporary()
   using _first = openDb(directory)
@@ -122,7 +154,7 @@ test('a list filters by status, name, project and metadata, and pages through ev
   for (let index = 0; index < 25; index++) {
     table.save(
       record({
-        name: `n${index % 5}`,
+        name: `n${index}`,
         project: index % 2 ? 'odd' : 'even',
         status: index < 5 ? 'stopped' : 'running',
         metadata: { index, who: 'me', flag: index % 3 === 0 },
@@ -133,7 +165,8 @@ test('a list filters by status, name, project and metadata, and pages through ev
   assert.equal(table.list({}).total, 20)
   assert.equal(table.list({ status: 'all' }).total, 25)
   assert.equal(table.list({ status: 'stopped' }).total, 5)
-  assert.equal(table.list({ name: 'n1', project: 'odd' }).total, 2)
+  assert.equal(table.list({ name: 'n7', project: 'odd' }).total, 1)
+  assert.equal(table.list({ name: 'n7', project: 'even' }).total, 0)
   assert.equal(table.list({ metadata: 'who=me' }).total, 20)
   assert.equal(table.list({ metadata: ['who=me', 'index=7'] }).total, 1)
   assert.equal(table.list({ metadata: "who=me' OR 1=1 --" }).total, 0)

@@ -279,4 +279,12 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE processes ADD COLUMN keep_awake INTEGER NOT NULL DEFAULT 0;
   UPDATE processes SET keep_awake = 1 WHERE status = 'running' AND service IS NULL AND terminal = 0
   `,
+  `
+  -- A name belongs to one sandbox at a time: of those that share one, the newest keeps it.
+  UPDATE sandboxes SET name = NULL WHERE name IS NOT NULL AND status != 'stopped' AND EXISTS (
+    SELECT 1 FROM sandboxes AS newer WHERE newer.name = sandboxes.name AND newer.status != 'stopped'
+      AND (newer.created_at, newer.id) > (sandboxes.created_at, sandboxes.id)
+  );
+  CREATE UNIQUE INDEX sandboxes_by_name ON sandboxes (name) WHERE name IS NOT NULL AND status != 'stopped'
+  `,
 ]

@@ -59,6 +59,7 @@ function askAll(db: Db): Set<string> {
   sandboxes.save({ ...record, ...none, ...never })
   sandboxes.get(record.id)
   sandboxes.countLive()
+  sandboxes.idOf('a')
   const cursor = Buffer.from(`1.${record.id}`).toString('base64url')
   for (const query of [
     {},

@@ -118,6 +118,11 @@ export class SandboxTable {
     return record
   }
 
+  /** The one that has this name now. */
+  idOf(name: string): string | undefined {
+    return this.#db.get<{ id: string }>(`SELECT id FROM sandboxes WHERE name = ? AND ${PRESENT}`, name)?.id
+  }
+
   live(): SandboxRecord[] {
     return this.#db.all<Row>(`SELECT * FROM sandboxes WHERE ${LIVE}`).map(fromRow)
   }
