@@ -349,6 +349,7 @@ export type Run = {
   runtime?: string | undefined
   /** The id or tag of a snapshot to begin with, in place of a runtime. What is not given here is as it was there. */
   snapshot?: string | undefined
+  /** Of one sandbox at a time; it is free again when that is stopped. Does not begin with sbx-. */
   name?: string | undefined
   description?: string | undefined
   metadata?: Record<string, Json> | undefined
@@ -560,6 +561,7 @@ export type CreateSandbox = {
   runtime?: string | undefined
   /** The id or tag of a snapshot to begin with, in place of a runtime. What is not given here is as it was there. */
   snapshot?: string | undefined
+  /** Of one sandbox at a time; it is free again when that is stopped. Does not begin with sbx-. */
   name?: string | undefined
   description?: string | undefined
   metadata?: Record<string, Json> | undefined
@@ -613,6 +615,7 @@ export type UpdateSandbox = {
   keepAwake?: boolean | undefined
 }
 export type CopySandbox = {
+  /** Of one sandbox at a time; it is free again when that is stopped. Does not begin with sbx-. */
   name?: string | undefined
   description?: string | undefined
   metadata?: Record<string, Json> | undefined
@@ -840,6 +843,7 @@ export type WokenSandbox = {
   patches?: PatchRun[] | undefined
 }
 export type ForkSandbox = {
+  /** Of one sandbox at a time; it is free again when that is stopped. Does not begin with sbx-. */
   name?: string | undefined
   description?: string | undefined
   metadata?: Record<string, Json> | undefined
