@@ -18,6 +18,7 @@ enum job_class dispatch_class(uint8_t code) {
     case MSG_CGROUP_DELETE:
     case MSG_CGROUP_RECLAIM:
     case MSG_SHELL_PAUSE:
+    case MSG_SHELL_NETWORK:
     case MSG_VETH_DELETE:
       return JOB_CONTROL;
     case MSG_LAYER_CLONE: /* a snapshot is short, and its source stands still meanwhile */
@@ -66,6 +67,7 @@ int dispatch(const struct request *r, struct wire_out *ok, struct fail *fail) {
     case MSG_SHELL_PAUSE: return runsc_pause(r->name, r->flag, fail);
     case MSG_SHELL_SETTLE: return runsc_settle(r, fail);
     case MSG_SHELL_SAVE: return runsc_save(r->name, fail);
+    case MSG_SHELL_NETWORK: return net_switch(r, fail);
     case MSG_CGROUP_LIMIT: return cgroup_limit(r->name, &r->limits, fail);
     case MSG_CGROUP_FREEZE: return cgroup_freeze(r->name, r->flag, fail);
     case MSG_CGROUP_STAT: return cgroup_stat(r->name, ok, fail);

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "netlink.h"
+#include "shell.h"
+#include "sockets.h"
 
 static const char INNER[] = "eth0";
 
@@ -242,6 +244,25 @@ int net_attach(const struct network *network, int net_ns, uint32_t uid_base, boo
 
 void net_detach(const struct network *network, int *undo) {
   if (*undo >= 0) delete_link(*undo, network->veth);
+}
+
+/* Once while the other sides can be told, and once when there can be no new ones. */
+static int switch_off(int net_ns, struct fail *fail) {
+  if (setns(net_ns, CLONE_NEWNET) < 0) return fail_errno(fail, "setns", "network namespace");
+  AUTO_CLOSE int fd = nl_open();
+  if (fd < 0) return fail_errno(fail, "network", "netlink");
+  if (sockets_end(fail) < 0 || attach_inside(fd, NULL, NULL, false, fail) < 0) return -1;
+  return sockets_end(fail);
+}
+
+int net_switch(const struct request *request, struct fail *fail) {
+  struct shell shell;
+  int undo = -1;
+  if (shell_open(request->bind.pid, request->uid_base, &shell, fail) < 0) return -1;
+  if (!request->has_network) return switch_off(shell.net_ns, fail);
+  int result = net_attach(&request->network, shell.net_ns, request->uid_base, false, &undo, fail);
+  if (result < 0) net_detach(&request->network, &undo);
+  return result;
 }
 
 int net_bridge_create(uint32_t address, uint32_t prefix, struct fail *fail) {

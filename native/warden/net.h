@@ -12,6 +12,9 @@
 int net_attach(const struct network *network, int net_ns, uint32_t uid_base, bool fresh, int *undo, struct fail *fail);
 void net_detach(const struct network *network, int *undo);
 
+/* SHELL_NETWORK: what net_attach does, for a shell in use. What loses its network loses its connections with it. */
+int net_switch(const struct request *request, struct fail *fail);
+
 int net_bridge_create(uint32_t address, uint32_t prefix, struct fail *fail);
 int net_bridge_delete(struct fail *fail);
 /* Refuses what is not a port of our bridge; fine when there is no such interface. */

@@ -195,9 +195,12 @@ static int check_root(const struct bind *bind, struct fail *fail) {
   return check_uids(bind->uid_base, fail);
 }
 
+static int check_pid(uint32_t pid, struct fail *fail) {
+  return pid < 2 || pid > INT32_MAX ? bad(fail, "pid is missing or out of range") : 0;
+}
+
 static int check_bind(const struct bind *bind, struct fail *fail) {
-  if (bind->pid < 2 || bind->pid > INT32_MAX) return bad(fail, "pid is missing or out of range");
-  return check_root(bind, fail);
+  return check_pid(bind->pid, fail) < 0 ? -1 : check_root(bind, fail);
 }
 
 static int check_run(const struct request *r, struct fail *fail) {
@@ -223,8 +226,9 @@ static bool plain_field(const struct wire_field *field, struct request *r) {
       IN(SHELL_PAUSE, shell) || IN(SHELL_SAVE, shell) || IN(SHELL_SETTLE, shell)) {
     return read_name(field, r->name, sizeof r->name);
   }
-  if (IN(SHELL_START, uid_base)) return wire_u32(field, &r->uid_base);
-  if (IN(SHELL_START, network)) return r->has_network = decode_network(field, &r->network);
+  if (IN(SHELL_NETWORK, pid)) return wire_u32(field, &r->bind.pid);
+  if (IN(SHELL_START, uid_base) || IN(SHELL_NETWORK, uid_base)) return wire_u32(field, &r->uid_base);
+  if (IN(SHELL_START, network) || IN(SHELL_NETWORK, network)) return r->has_network = decode_network(field, &r->network);
   if (IN(LAYER_CLONE, to) || IN(LAYER_FLATTEN, to)) return read_name(field, r->to, sizeof r->to);
   if (IN(LAYER_FLATTEN, from)) return read_from(field, r);
   if (IN(LAYER_CREATE, limit_bytes) || IN(LAYER_CLONE, limit_bytes) || IN(LAYER_LIMIT, limit_bytes)) {
@@ -262,6 +266,8 @@ static int check_plain(const struct request *r, struct fail *fail) {
       return r->name[0] ? 0 : bad(fail, "the name is missing");
     case MSG_SHELL_START:
       return r->name[0] ? check_uids(r->uid_base, fail) : bad(fail, "the name is missing");
+    case MSG_SHELL_NETWORK:
+      return check_pid(r->bind.pid, fail) < 0 ? -1 : check_uids(r->uid_base, fail);
     case MSG_LAYER_CLONE:
       return r->name[0] && r->to[0] ? 0 : bad(fail, "from or to is missing");
     case MSG_LAYER_FLATTEN:

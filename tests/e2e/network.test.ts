@@ -6,15 +6,16 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
-import type { Sandbox } from 'islet'
+import { Sandbox } from 'islet'
 import { islet } from '../../packages/cli/test/islet.ts'
 import { baseImageForTests } from '../../packages/server/src/image/testing.ts'
 import { Internet, ip } from '../support/internet.ts'
 import { slotOf } from '../support/leftovers.ts'
 import { needs } from '../support/programs.ts'
 import { writeAptRepository, writeNpmRegistry } from '../support/registries.ts'
-import { refused, say } from '../support/shell.ts'
+import { failsWith, refused, say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
 
 needs('curl', 'git', 'nft', 'sysctl')
@@ -172,6 +173,96 @@ test('root inside cannot open the way', async () => {
     'sysctl -w net.ipv4.ip_forward=1',
   ]
   for (const attempt of attempts) await refused(online, attempt, { user: 'root' })
+})
+
+test('the network is switched while a sandbox runs, and connections end with it', async () => {
+  await using sandbox = await suite.create()
+  await cannotFetch(sandbox, 'web.islet.test')
+  const changed = await sandbox.update({ network: { enabled: true } })
+  assert.equal(changed.network.enabled, true)
+  assert.equal(await fetchFrom(sandbox, 'web.islet.test'), `hello ${internet.hostAddress}`)
+  const address = await say(sandbox, "hostname -I | tr -d ' '")
+  assert.match(await say(sandbox, 'getent ahostsv4 $(hostname)'), new RegExp(`^${address} `))
+  await cannotFetch(sandbox, privates.ten)
+  const hold = `import socket; s = socket.create_connection(('${internet.web}', 80)); print('held', flush=True); s.recv(1)`
+  const held = Promise.withResolvers<void>()
+  const holder = await sandbox.exec.start(['python3', '-c', hold], { onStdout: () => held.resolve() })
+  await held.promise
+  const to = { url: suite.server.url, env: { ISLET_API_KEY: suite.server.key } }
+  assert.equal((await islet(['network', 'off', sandbox.id], to)).stdout, `${sandbox.id}\n`)
+  assert.equal(await holder.done, 1, 'the connection has ended')
+  assert.equal(await say(sandbox, 'ls /sys/class/net; cat /etc/resolv.conf'), 'lo')
+  assert.equal(await say(sandbox, 'grep $(hostname) /etc/hosts'), `127.0.1.1 ${sandbox.id}`)
+  await cannotFetch(sandbox, internet.web)
+
+  // What a program inside puts in the way is replaced inside, and leads nowhere on the machine.
+  await say(sandbox, 'ln -sf /etc/machine-id /etc/resolv.conf; echo "192.0.2.7 mine" >> /etc/hosts', {
+    user: 'root',
+  })
+  assert.equal((await islet(['update', sandbox.id, '--network'], to)).exitCode, 0)
+  assert.equal(await fetchFrom(sandbox, 'web.islet.test'), `hello ${internet.hostAddress}`)
+  assert.match(await say(sandbox, 'cat /etc/hosts'), /^192\.0\.2\.7 mine$/m)
+  assert.equal((await say(sandbox, 'cat /etc/machine-id')).length, 32)
+  const { events } = await sandbox.events.list({ types: ['network.changed'], direction: 'asc' })
+  assert.deepEqual(
+    events.map(({ data }) => data.enabled),
+    [true, false, true],
+  )
+
+  const turns = Array.from({ length: 9 }, (_, index) =>
+    sandbox.update({ network: { enabled: index % 2 === 1 } }),
+  )
+  await Promise.all(turns)
+  assert.equal((await sandbox.getInfo()).network.enabled, false)
+  await cannotFetch(sandbox, internet.web)
+})
+
+test('the token of a sandbox cannot turn its network on', async () => {
+  const { token } = await offline.getToken()
+  const inside = await Sandbox.connect(offline.id, { url: suite.server.url, token })
+  await failsWith(inside.update({ network: { enabled: true } }), 'forbidden')
+  await failsWith(inside.fork({ network: { enabled: true } }), 'forbidden')
+  assert.equal((await offline.getInfo()).network.enabled, false)
+})
+
+test('a sandbox that stands still is switched, and forks and restores keep how it is', async () => {
+  await using sandbox = await suite.create()
+  const before = await sandbox.createCheckpoint('before')
+  await sandbox.pause()
+  await sandbox.update({ network: { enabled: true } })
+  assert.equal(await fetchFrom(sandbox, 'web.islet.test'), `hello ${internet.hostAddress}`)
+  await using copy = await sandbox.fork()
+  assert.equal(await fetchFrom(copy, 'web.islet.test'), `hello ${internet.hostAddress}`)
+  await sandbox.hibernate()
+  await sandbox.update({ network: { enabled: false } })
+  await cannotFetch(sandbox, 'web.islet.test')
+  assert.equal(await say(sandbox, 'cat /etc/resolv.conf'), '')
+  await sandbox.update({ network: { enabled: true } })
+  await sandbox.restoreCheckpoint(before.id)
+  assert.equal(await fetchFrom(sandbox, 'web.islet.test'), `hello ${internet.hostAddress}`)
+})
+
+test('what a crash cut off is carried out by the next server', async () => {
+  const [on, off, still] = await Promise.all([
+    suite.create(),
+    suite.create({ network: { enabled: true } }),
+    suite.create({ network: { enabled: true } }),
+  ])
+  await still.pause()
+  await suite.server.kill()
+  // As a crash leaves it that comes right after the record was written.
+  const db = new DatabaseSync(join(suite.server.dataDir, 'islet.db'))
+  const cut = db.prepare('UPDATE sandboxes SET network = ?, network_due = 1 WHERE id = ?')
+  cut.run('{"enabled":true}', on.id)
+  for (const { id } of [off, still]) cut.run('{"enabled":false}', id)
+  db.close()
+  await suite.server.start()
+  assert.equal(await fetchFrom(on, 'web.islet.test'), `hello ${internet.hostAddress}`)
+  await cannotFetch(off, internet.web)
+  assert.equal(await say(off, 'ls /sys/class/net; cat /etc/resolv.conf'), 'lo')
+  await cannotFetch(still, internet.web)
+  assert.equal(await say(still, 'ls /sys/class/net; cat /etc/resolv.conf'), 'lo')
+  await Promise.all([on, off, still].map((sandbox) => sandbox.kill()))
 })
 
 test('the network of a sandbox is there after the server was killed and started again', async () => {

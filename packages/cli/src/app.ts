@@ -18,6 +18,7 @@ import { info } from './commands/info.ts'
 import { kill } from './commands/kill.ts'
 import { logs } from './commands/logs.ts'
 import { ls } from './commands/ls.ts'
+import { network } from './commands/network.ts'
 import { overlay } from './commands/overlay.ts'
 import { pause } from './commands/pause.ts'
 import { ports } from './commands/ports.ts'
@@ -47,7 +48,7 @@ import { VERSION } from './version.ts'
 
 /** As the help shows them. */
 const GROUPS: Record<string, readonly (() => Command)[]> = {
-  'Sandboxes:': [run, create, ls, info, update, rm],
+  'Sandboxes:': [run, create, ls, info, update, network, rm],
   'Inside a sandbox:': [exec, code, sh, ps, kill, logs, service],
   'Files:': [cp, url, env, overlay, watch],
   'Ports, signals, store:': [ports, preview, signals, signal, store, token],

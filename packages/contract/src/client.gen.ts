@@ -79,7 +79,7 @@ export type CodeResult = {
   /** stdout and stderr together, in the order they were printed. */
   output: string
 }
-export type EventType = "created" | "started" | "paused" | "resumed" | "hibernated" | "woken" | "restarted" | "restored" | "forked" | "failed" | "stopped" | "idle-timeout" | "paused-timeout" | "timeout.changed" | "oom" | "checkpoint.created" | "checkpoint.deleted" | "snapshot.created" | "snapshot.deleted" | "patch.applied" | "patch.failed" | "process.started" | "process.exited" | "process.lost" | "service.started" | "service.ready" | "service.restarted" | "service.stopped" | "service.failed"
+export type EventType = "created" | "started" | "paused" | "resumed" | "hibernated" | "woken" | "restarted" | "restored" | "forked" | "failed" | "stopped" | "idle-timeout" | "paused-timeout" | "timeout.changed" | "network.changed" | "oom" | "checkpoint.created" | "checkpoint.deleted" | "snapshot.created" | "snapshot.deleted" | "patch.applied" | "patch.failed" | "process.started" | "process.exited" | "process.lost" | "service.started" | "service.ready" | "service.restarted" | "service.stopped" | "service.failed"
 export type SandboxEvent = {
   /** Grows with every event of the server; a place to go on from. */
   id: string
@@ -613,6 +613,10 @@ export type UpdateSandbox = {
   } | undefined
   /** true: it is never idle. false: its idle time begins now. */
   keepAwake?: boolean | undefined
+  /** Turns the network on or off, and ends connections with it. On: with the API key only. */
+  network?: {
+    enabled: boolean
+  } | undefined
 }
 export type CopySandbox = {
   /** Of one sandbox at a time; it is free again when that is stopped. Does not begin with sbx-. */
@@ -1306,7 +1310,7 @@ export type WatcherMessage = {
 
 export const AWAKE_KINDS = ["setting","command","job","service","terminal","session","preview","call"] as const
 export const EVENT_ID = /^\d{1,15}$/
-export const EVENT_TYPES = ["created","started","paused","resumed","hibernated","woken","restarted","restored","forked","failed","stopped","idle-timeout","paused-timeout","timeout.changed","oom","checkpoint.created","checkpoint.deleted","snapshot.created","snapshot.deleted","patch.applied","patch.failed","process.started","process.exited","process.lost","service.started","service.ready","service.restarted","service.stopped","service.failed"] as const
+export const EVENT_TYPES = ["created","started","paused","resumed","hibernated","woken","restarted","restored","forked","failed","stopped","idle-timeout","paused-timeout","timeout.changed","network.changed","oom","checkpoint.created","checkpoint.deleted","snapshot.created","snapshot.deleted","patch.applied","patch.failed","process.started","process.exited","process.lost","service.started","service.ready","service.restarted","service.stopped","service.failed"] as const
 export const FILE_EVENTS = ["add","change","unlink","addDir","unlinkDir"] as const
 export const IDLE_ACTIONS = ["hibernate","kill"] as const
 export const JOB_STATUSES = ["pending","running","completed","failed","cancelled"] as const

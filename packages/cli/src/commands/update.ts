@@ -14,6 +14,7 @@ interface UpdateFlags extends EnvFlags, ResourceFlags, JsonFlag {
   metadata?: Record<string, string>
   unset?: string[]
   keepAwake?: boolean
+  network?: boolean
 }
 
 export function update(): Command {
@@ -29,8 +30,10 @@ export function update(): Command {
     .option('--unset <name>', 'take a variable away (repeat)', many)
     .option('--keep-awake', 'it is never idle')
     .option('--no-keep-awake', 'it hibernates when it is idle')
+    .option('--network', 'let it reach the network')
+    .option('--no-network', 'do not')
   return addResourceOptions(addEnvOptions(made)).action(async (text: string, flags: UpdateFlags) => {
-    const { name, project, metadata, keepAwake } = flags
+    const { name, project, metadata, keepAwake, network } = flags
     const unset = (flags.unset ?? []).map((variable) => [variable, null] as const)
     const env = { ...toEnv(flags), ...Object.fromEntries(unset) }
     const patch = {
@@ -38,6 +41,7 @@ export function update(): Command {
       ...(project !== undefined && { project: project || null }),
       ...(metadata && { metadata }),
       ...(keepAwake !== undefined && { keepAwake }),
+      ...(network !== undefined && { network: { enabled: network } }),
       ...(Object.keys(env).length > 0 && { env }),
       ...(toResources(flags) && { resources: toResources(flags) }),
     }

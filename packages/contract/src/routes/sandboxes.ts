@@ -33,7 +33,7 @@ export const sandboxRoutes = {
   updateSandbox: {
     method: 'PATCH',
     path: SANDBOX,
-    summary: 'Change name, metadata, environment or resources',
+    summary: 'Change name, metadata, environment, resources or network',
     tag: 'sandboxes',
     body: sandbox.updateSandbox,
     response: sandbox.sandbox,

@@ -17,6 +17,7 @@ export const EVENT_TYPES = [
   'idle-timeout',
   'paused-timeout',
   'timeout.changed',
+  'network.changed',
   'oom',
   'checkpoint.created',
   'checkpoint.deleted',

@@ -155,6 +155,9 @@ export const updateSandbox = z.strictObject({
   keepAwake: keepAwake
     .optional()
     .meta({ description: 'true: it is never idle. false: its idle time begins now.' }),
+  network: z.strictObject({ enabled: z.boolean() }).optional().meta({
+    description: 'Turns the network on or off, and ends connections with it. On: with the API key only.',
+  }),
 })
 export type UpdateSandbox = z.input<typeof updateSandbox>
 export type UpdateSandboxParsed = z.output<typeof updateSandbox>

@@ -238,7 +238,8 @@ export class Fleet {
 
   async #startOver(id: string): Promise<Machine> {
     await using claim = this.warm.claim()
-    const again = { ...this.record(id), shell: claim.id, updatedAt: Date.now() }
+    // The new shell gets the network of the record.
+    const again = { ...this.record(id), shell: claim.id, networkDue: false, updatedAt: Date.now() }
     this.table.save(again)
     return await startMachine(this, again, claim)
   }

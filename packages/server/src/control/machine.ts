@@ -203,11 +203,16 @@ function etcFiles(
     hostname: `${record.id}\n`,
     hosts: `${hosts.join('\n')}\n`,
     'machine-id': `${machineId}\n`,
-    'resolv.conf': nameserver ? `nameserver ${nameserver}\noptions timeout:2 attempts:2\n` : '',
+    'resolv.conf': nameserverFile(nameserver),
   }
 }
 
-function setupFiles(etc: Record<string, string>): SetupFile[] {
+export function nameserverFile(nameserver: string | undefined): string {
+  return nameserver ? `nameserver ${nameserver}\noptions timeout:2 attempts:2\n` : ''
+}
+
+/** Files of /etc, for the guest to write. */
+export function setupFiles(etc: Record<string, string>): SetupFile[] {
   return Object.entries(etc).map(([name, content]) => ({
     path: `/etc/${name}`,
     content,

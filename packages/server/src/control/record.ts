@@ -99,6 +99,7 @@ function fresh(input: Pick<CreateSandboxParsed, 'name' | 'description'>) {
     reason: null,
     suspendedAt: null,
     memory: null,
+    networkDue: false,
     shell: newId('shell'),
     createdAt: now,
     updatedAt: now,
@@ -153,6 +154,7 @@ export function toSandbox(record: SandboxRecord): Sandbox {
     memory: _memory,
     baseSnapshot: _base,
     patchesOf: _patches,
+    networkDue: _due,
     ...rest
   } = record
   const { suspendedAt, createdAt, updatedAt, stoppedAt, ...seen } = rest

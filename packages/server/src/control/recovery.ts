@@ -3,6 +3,7 @@ import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { Fleet } from './fleet.ts'
 import { isStill } from './lifecycle.ts'
 import { adoptMachine, type Machine } from './machine.ts'
+import { settleNetwork } from './network.ts'
 import type { Saves } from './saves.ts'
 import { Slots } from './slots.ts'
 import type { Suspension } from './suspension.ts'
@@ -74,6 +75,7 @@ function goOn(
 async function thawed(fleet: Fleet, record: SandboxRecord): Promise<Machine> {
   const machine = await adoptMachine(fleet, record)
   if (fleet.engine.capabilities.freeze === true) await fleet.engine.thaw(machine.shell)
+  await settleNetwork(fleet, record.id, machine)
   return machine
 }
 
@@ -89,6 +91,7 @@ function leaveStill(fleet: Fleet, suspension: Suspension, record: SandboxRecord,
   if (!isAlive) return
   const machine = adoptMachine(fleet, record).then(async (adopted) => {
     await suspension.adopt(adopted)
+    await settleNetwork(fleet, record.id, adopted)
     fleet.follow(record.id, adopted)
     return adopted
   })

@@ -101,7 +101,7 @@ function commit(
 ): { record: SandboxRecord; unheld: string[] } {
   const { env, baseSnapshot, patchesOf } = saved.state
   const workdir = movedPath(saved.state.workdir, saved.state.root.layer, root.layer, fleet.storage)
-  const change = { env, workdir, baseSnapshot, patchesOf, root, memory: null }
+  const change = { env, workdir, baseSnapshot, patchesOf, root, memory: null, networkDue: false }
   let unheld: string[] = []
   const record = fleet.move(before.id, 'restore', {
     data,

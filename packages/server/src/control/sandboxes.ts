@@ -20,6 +20,7 @@ import { type CreateOptions, Creation, type CreationOptions, type Given } from '
 import type { Fleet, RunningSandbox, SandboxObserver } from './fleet.ts'
 import { assertMade, assertNotStopped, isStill } from './lifecycle.ts'
 import type { Machine } from './machine.ts'
+import { switchNetwork } from './network.ts'
 import { patchRecord, patchTimeouts, toSandbox } from './record.ts'
 import { bringBack } from './recovery.ts'
 import { serverInfo } from './server-info.ts'
@@ -112,6 +113,8 @@ export class Sandboxes implements Control {
 
   async update(id: string, patch: UpdateSandboxParsed): Promise<Sandbox> {
     assertNotStopped(this.record(id))
+    if (patch.resources) this.#assertLimits(patch.resources)
+    if (patch.network) await switchNetwork(this.#fleet, id, patch.network.enabled)
     if (patch.resources) await this.#limit(id, patch)
     const before = this.record(id)
     assertNotStopped(before)
@@ -122,10 +125,13 @@ export class Sandboxes implements Control {
     return toSandbox(record)
   }
 
+  #assertLimits(resources: UpdateSandboxParsed['resources']): void {
+    assertSupported({ resources }, this.#fleet.engine.capabilities)
+    this.#fleet.capacity.assertFits(resources)
+  }
+
   async #limit(id: string, patch: UpdateSandboxParsed): Promise<void> {
     const { engine, storage } = this.#fleet
-    assertSupported({ resources: patch.resources }, engine.capabilities)
-    this.#fleet.capacity.assertFits(patch.resources)
     const record = this.record(id)
     // One that stands still may have nothing to limit: then the limits wait for its wake.
     const machine = isStill(record) ? await this.#fleet.machine(id) : (await this.running(id)).machine

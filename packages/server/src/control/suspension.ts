@@ -8,6 +8,7 @@ import type { Beginning, Fleet, MoveOptions, RunningSandbox } from './fleet.ts'
 import { assertMove, isStill } from './lifecycle.ts'
 import { asStartError, goesOn, type Machine, startMachine } from './machine.ts'
 import { reconnect, saveMemory } from './memory.ts'
+import { settleNetwork } from './network.ts'
 import { ShellClaim, stopShell } from './shells.ts'
 
 export interface SuspensionOptions {
@@ -272,6 +273,7 @@ export class Suspension {
     } else if (machine && (await this.#thaw(machine))) {
       machine.suspended = false
       this.#fleet.watch(record.id, machine)
+      await settleNetwork(this.#fleet, record.id, machine)
       return this.#begun(
         this.#moved(record.id, verb, options),
         machine,

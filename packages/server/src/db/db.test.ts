@@ -37,6 +37,7 @@ function record(change: Partial<SandboxRecord> = {}): SandboxRecord {
     metadata: {},
     env: {},
     resources: { memoryBytes: 1, cpuMillis: 2, diskBytes: 3, pids: 4 },
+    networkDue: false,
     network: { enabled: false },
     user: 'user',
     workdir: '/home/user',

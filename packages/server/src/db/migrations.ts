@@ -287,4 +287,8 @@ export const MIGRATIONS: readonly string[] = [
   );
   CREATE UNIQUE INDEX sandboxes_by_name ON sandboxes (name) WHERE name IS NOT NULL AND status != 'stopped'
   `,
+  `
+  -- 1: the network is still to be switched to what the record says.
+  ALTER TABLE sandboxes ADD COLUMN network_due INTEGER NOT NULL DEFAULT 0
+  `,
 ]

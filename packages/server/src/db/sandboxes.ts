@@ -20,6 +20,8 @@ export interface SandboxRecord {
   env: Record<string, string>
   resources: Sandbox['resources']
   network: Sandbox['network']
+  /** The network is still to be switched to that, in whole or in part. */
+  networkDue: boolean
   user: string
   workdir: string
   storeAccess: boolean
@@ -60,6 +62,7 @@ const COLUMNS = {
   env: 'env',
   resources: 'resources',
   network: 'network',
+  network_due: 'networkDue',
   user: 'user',
   workdir: 'workdir',
   store_access: 'storeAccess',
@@ -77,7 +80,7 @@ const COLUMNS = {
   stopped_at: 'stoppedAt',
 } as const
 const JSON_FIELDS = new Set<string>(['metadata', 'env', 'resources', 'network', 'timeouts', 'origin', 'root'])
-const BOOLEAN_FIELDS = new Set<string>(['store_access', 'keep_awake'])
+const BOOLEAN_FIELDS = new Set<string>(['network_due', 'store_access', 'keep_awake'])
 const NAMES = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]
 const SAVE = `INSERT INTO sandboxes (${NAMES.join(', ')}) VALUES (${NAMES.map(() => '?').join(', ')})
   ON CONFLICT (id) DO UPDATE SET ${NAMES.slice(1)

@@ -21,6 +21,8 @@ export interface EngineCapabilities {
   pidsLimit: Capability
   diskLimit: Capability
   network: Capability
+  /** The network of a sandbox that runs can be turned on and off. */
+  networkSwitch: Capability
   freeze: Capability
   memoryCheckpoint: Capability
   /** Commands can run as another user than the server's. */
@@ -123,6 +125,11 @@ export interface Engine {
   /** Lets the guest, and nobody else, connect to a socket made anew. `prepare` does it by itself. */
   ownSocket(shell: Shell): Promise<void>
   limit(shell: Shell, limits: Limits): Promise<void>
+  /**
+   * Gives a bound shell, frozen or not, a network or takes it away, and its connections with it. As it is already: nothing. Only
+   * with `networkSwitch`.
+   */
+  connect(shell: Shell, network: BindOptions['network']): Promise<Pick<Bound, 'address' | 'nameserver'>>
   freeze(shell: Shell): Promise<void>
   thaw(shell: Shell): Promise<void>
   /**

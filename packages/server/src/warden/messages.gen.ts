@@ -28,6 +28,7 @@ export const MESSAGE = {
   SHELL_PAUSE: 35,
   SHELL_SAVE: 36,
   SHELL_SETTLE: 37,
+  SHELL_NETWORK: 38,
   CGROUP_LIMIT: 48,
   CGROUP_FREEZE: 49,
   CGROUP_STAT: 50,
@@ -62,6 +63,7 @@ export const SENDER = {
   SHELL_PAUSE: 'server',
   SHELL_SAVE: 'server',
   SHELL_SETTLE: 'server',
+  SHELL_NETWORK: 'server',
   CGROUP_LIMIT: 'server',
   CGROUP_FREEZE: 'server',
   CGROUP_STAT: 'server',
@@ -251,6 +253,12 @@ export type ShellSettleFields = {
   limits?: LimitsRecord
 }
 
+export type ShellNetworkFields = {
+  pid?: number
+  uidBase?: number
+  network?: NetworkRecord
+}
+
 export type CgroupLimitFields = {
   cgroup?: string
   limits?: LimitsRecord
@@ -375,6 +383,11 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 2, name: 'hostname', kind: 'str' },
     { tag: 3, name: 'limits', kind: LIMITS_RECORD },
   ],
+  SHELL_NETWORK: [
+    { tag: 1, name: 'pid', kind: 'u32' },
+    { tag: 2, name: 'uidBase', kind: 'u32' },
+    { tag: 3, name: 'network', kind: NETWORK_RECORD },
+  ],
   CGROUP_LIMIT: [
     { tag: 1, name: 'cgroup', kind: 'str' },
     { tag: 2, name: 'limits', kind: LIMITS_RECORD },
@@ -425,6 +438,7 @@ export interface FieldsOf {
   SHELL_PAUSE: ShellPauseFields
   SHELL_SAVE: ShellSaveFields
   SHELL_SETTLE: ShellSettleFields
+  SHELL_NETWORK: ShellNetworkFields
   CGROUP_LIMIT: CgroupLimitFields
   CGROUP_FREEZE: CgroupFreezeFields
   CGROUP_STAT: CgroupStatFields

@@ -5,7 +5,14 @@ import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { UIDS_PER_SHELL } from '../../instance.ts'
 import type { Warden } from '../../warden/warden.ts'
-import type { BindOptions, Bound, EngineCapabilities, Limits, Shell } from '../engine.ts'
+import {
+  type BindOptions,
+  type Bound,
+  type EngineCapabilities,
+  type Limits,
+  notSupported,
+  type Shell,
+} from '../engine.ts'
 import { treeRecords } from '../oci/requests.ts'
 import { diskLimit, WallEngine, type WallOptions } from '../oci/wall.ts'
 import { identify } from '../proc.ts'
@@ -59,6 +66,10 @@ export class GvisorEngine extends WallEngine {
       this.shells.write(record)
       return plugged?.bound ?? {}
     })
+  }
+
+  async connect(): Promise<Bound> {
+    throw notSupported(this.capabilities.networkSwitch)
   }
 
   /** gVisor's kernel stops its programs, so that nothing is half done, and then the machine stops gVisor. */
@@ -129,6 +140,9 @@ export function gvisorCapabilities(warden: Pick<Warden, 'quota'>): EngineCapabil
     pidsLimit: true,
     diskLimit: diskLimit(warden),
     network: true,
+    networkSwitch: {
+      missing: 'gVisor takes its network as a sandbox starts; it cannot be switched after that.',
+    },
     freeze: true,
     memoryCheckpoint: true,
     users: true,

@@ -94,6 +94,18 @@ export class OciEngine extends WallEngine {
     })
   }
 
+  connect(shell: Shell, { enabled }: BindOptions['network']): Promise<Bound> {
+    return this.alone(shell, async (record, uidBase) => {
+      if (!record.process)
+        throw new IsletError('internal', `The shell ${shell.id} was connected before it was prepared.`)
+      const { pid } = record.process
+      const plugged = enabled ? await this.plug(record) : undefined
+      await this.warden.request('SHELL_NETWORK', { pid, uidBase, network: plugged?.network })
+      if (!enabled) this.unplugged(record)
+      return plugged?.bound ?? {}
+    })
+  }
+
   freeze(shell: Shell): Promise<void> {
     return this.freezeGroup(shell, true)
   }
@@ -132,6 +144,7 @@ export function ociCapabilities(warden: Pick<Warden, 'quota'>): EngineCapabiliti
     pidsLimit: true,
     diskLimit: diskLimit(warden),
     network: true,
+    networkSwitch: true,
     freeze: true,
     memoryCheckpoint: { missing: 'runc cannot save the memory of a running sandbox.' },
     users: true,

@@ -63,6 +63,7 @@ export abstract class WallEngine implements Engine {
 
   abstract prepare(shell: Shell, options?: PrepareOptions): Promise<void>
   abstract bind(shell: Shell, options: BindOptions): Promise<Bound>
+  abstract connect(shell: Shell, network: BindOptions['network']): Promise<Bound>
   abstract freeze(shell: Shell): Promise<void>
   abstract thaw(shell: Shell): Promise<void>
   abstract saveMemory(shell: Shell, directory: string): Promise<void>
@@ -194,6 +195,13 @@ export abstract class WallEngine implements Engine {
     const address = this.#ranges.address(record.index!)
     const network = { veth: this.#veth(record), address, prefix, gateway }
     return { network, bound: { address, nameserver: gateway } }
+  }
+
+  /** It has no veth any more. */
+  protected unplugged(record: ShellRecord): void {
+    if (!record.network) return
+    delete record.network
+    this.shells.write(record)
   }
 
   async #destroy(shell: Shell): Promise<void> {

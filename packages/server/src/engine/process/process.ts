@@ -114,6 +114,10 @@ export class ProcessEngine implements Engine {
     throw notSupported(this.capabilities.memoryLimit)
   }
 
+  async connect(): Promise<Bound> {
+    throw notSupported(this.capabilities.networkSwitch)
+  }
+
   async freeze(): Promise<void> {
     throw notSupported(this.capabilities.freeze)
   }
@@ -164,6 +168,9 @@ export class ProcessEngine implements Engine {
 
 export function processCapabilities(): EngineCapabilities {
   const unlimited: Capability = { missing: 'Engine process sets no limits.' }
+  const machines: Capability = {
+    missing: 'Commands use the network of the machine; it cannot be turned off.',
+  }
   return {
     engine: 'process',
     isolation: 'none',
@@ -174,7 +181,8 @@ export function processCapabilities(): EngineCapabilities {
     cpuLimit: unlimited,
     pidsLimit: unlimited,
     diskLimit: unlimited,
-    network: { missing: 'Commands use the network of the machine; it cannot be turned off.' },
+    network: machines,
+    networkSwitch: machines,
     freeze: { missing: 'Engine process cannot freeze a sandbox.' },
     memoryCheckpoint: { missing: 'Engine process cannot save memory.' },
     setuid: { missing: 'Whether sudo works is up to the machine.' },

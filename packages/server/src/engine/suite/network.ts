@@ -4,6 +4,7 @@ import { connect, createServer, type Server } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { after, before, describe, it } from 'node:test'
 import { needs } from '../../../../../tests/support/programs.ts'
+import { tracesOf } from '../oci/traces.ts'
 import type { Gaps } from './gaps.ts'
 import { type Box, bind, type Harness, openBox, recordOf } from './harness.ts'
 import { type Internet, openInternet } from './internet.ts'
@@ -26,6 +27,14 @@ export function network(harness: () => Harness, gaps: Gaps, open: OpenNetworked 
     const listen =
       "import socket; s = socket.socket(); s.bind(('127.0.0.1', 80)); s.listen(); print('listens')"
     assert.equal(await box.print(['/usr/bin/python3', '-c', listen], { user: '1000' }), 'listens')
+  })
+
+  it('says so when its network cannot be switched', async (t) => {
+    const { engine } = harness()
+    if (engine.capabilities.networkSwitch === true) return t.skip('It can be switched.')
+    await using box = await openBox(harness())
+    const { missing } = engine.capabilities.networkSwitch
+    await assert.rejects(engine.connect(box.shell, ON.network), { code: 'not_supported', message: missing })
   })
 
   describe('with a network', gaps.unless('network'), () => {
@@ -75,6 +84,44 @@ export function network(harness: () => Harness, gaps: Gaps, open: OpenNetworked 
         await hasNoNetwork(unwanted)
       },
     )
+
+    it('gets it and loses it while it runs, with its connections', gaps.unless('networkSwitch'), async () => {
+      const { engine } = networked
+      await using late = await openBox(networked)
+      await hasNoNetwork(late)
+      const [place, again] = [
+        await engine.connect(late.shell, ON.network),
+        await engine.connect(late.shell, ON.network),
+      ]
+      assert.deepEqual(place, again)
+      assert.equal(place.nameserver, networked.instance.gateway)
+      assert.deepEqual(await interfaces(late), ['eth0', 'lo'])
+      assert.doesNotMatch(await late.print('cat /proc/net/if_inet6'), /eth0/)
+      assert.equal(await fetches(late, `http://${internet.host}/`), internet.ours)
+      assert.notEqual(await connects(late, box.bound.address!, 80), 'ECONNREFUSED', 'others are out of reach')
+
+      const holding = late.print(['/usr/bin/python3', '-c', holdConnections(internet.host)])
+      while ((await late.run('test -e /tmp/held')).code !== 0);
+      await engine.connect(late.shell, { enabled: false })
+      assert.equal(await holding, 'ECONNABORTED ECONNABORTED loopback')
+      await hasNoNetwork(late)
+      await engine.connect(late.shell, { enabled: false })
+      const record = await recordOf(networked, late.shell.id)
+      assert.equal(record.network, undefined)
+      assert.deepEqual(
+        (await tracesOf(networked.instance)).filter((trace) => trace.endsWith(`v${record.index}`)),
+        [],
+      )
+
+      await engine.freeze(late.shell)
+      await engine.connect(late.shell, ON.network)
+      await engine.thaw(late.shell)
+      assert.equal(await fetches(late, `http://${internet.host}/`), internet.ours)
+      await engine.freeze(late.shell)
+      await engine.connect(late.shell, { enabled: false })
+      await engine.thaw(late.shell)
+      await hasNoNetwork(late)
+    })
 
     it('reaches the internet, which sees the machine and not the sandbox', async () => {
       assert.equal(await fetches(box, `http://${internet.host}/`), internet.ours)
@@ -167,13 +214,27 @@ async function interfaces(box: Box): Promise<string[]> {
   return lines.map((line) => line.split(':')[0]!.trim()).sort()
 }
 
-/** `connected`, or the name of the error. */
+/** Two connections to the outside, as IPv4 and as IPv6 has it, and one within: prints what becomes of them. */
+function holdConnections(host: string): string {
+  return `import socket, errno
+def ends(s):
+  try: s.recv(1); return 'ended'
+  except OSError as e: return errno.errorcode[e.errno]
+tcp = socket.create_connection(('${host}', 80))
+mapped = socket.socket(socket.AF_INET6); mapped.connect(('::ffff:${host}', 80))
+listener = socket.create_server(('127.0.0.1', 0)); inner = socket.create_connection(listener.getsockname()); peer, _ = listener.accept()
+open('/tmp/held', 'w').close()
+first = ends(tcp); second = ends(mapped); peer.sendall(b'x')
+print(first, second, 'loopback' if inner.recv(1) == b'x' else 'nothing')`
+}
+
 async function hasNoNetwork(box: Box): Promise<void> {
   assert.deepEqual(await interfaces(box), ['lo'])
   assert.equal(await connects(box, '127.0.0.1', 1), 'ECONNREFUSED')
   assert.match(await connects(box, '198.51.100.250', 80), /^E(NET|HOST)UNREACH$/)
 }
 
+/** `connected`, or the name of the error. */
 async function connects(box: Box, address: string, port: number): Promise<string> {
   const program = `import socket, errno
 try: socket.create_connection(('${address}', ${port}), 2); print('connected')

@@ -1,0 +1,107 @@
+// Switching the network of a sandbox that is there.
+//
+//   the record says what is wanted, and that it is due  →  the wire, at once  →  the files of /etc that name it  →  no longer due
+//
+// One that stands still has its wire switched at once too; its files wait for its wake. One without a shell gets all of it when it is
+// given one. What a crash cuts off is due still, and the next server does it.
+import { IsletError } from '@islet/contract'
+import type { SandboxRecord } from '../db/sandboxes.ts'
+import { notSupported } from '../engine/engine.ts'
+import type { Guest } from '../guest/guest.ts'
+import type { Fleet } from './fleet.ts'
+import { assertMade, assertNotStopped, isStill } from './lifecycle.ts'
+import { type Machine, nameserverFile, setupFiles } from './machine.ts'
+import { CONNECT_TIMEOUT_MS } from './shells.ts'
+
+/** Of a file of hosts that is changed; a longer one is left alone. */
+const MAX_HOSTS_BYTES = 256 * 1024
+
+type Place = { address?: string; nameserver?: string }
+
+/** If it cannot be done, the sandbox is as it was. */
+export function switchNetwork(fleet: Fleet, id: string, enabled: boolean): Promise<void> {
+  return fleet.inTurn(id, async () => {
+    const before = fleet.record(id)
+    assertMade(before)
+    assertNotStopped(before)
+    if (before.network.enabled === enabled && !before.networkDue) return
+    const { networkSwitch } = fleet.engine.capabilities
+    if (networkSwitch !== true) throw notSupported(networkSwitch)
+    want(fleet, id, enabled)
+    try {
+      await carryOut(fleet, id)
+    } catch (error) {
+      const { message } = error as Error
+      want(fleet, id, before.network.enabled, message)
+      await carryOut(fleet, id).catch(() => {})
+      if (error instanceof IsletError) throw error
+      throw new IsletError('engine_unavailable', `The network could not be switched: ${message}`, {
+        cause: error,
+      })
+    }
+  })
+}
+
+/** What is due of one that goes on, or was found again. It may fail: then it is due at the next wake or start. */
+export async function settleNetwork(fleet: Fleet, id: string, machine: Machine): Promise<void> {
+  if (!fleet.record(id).networkDue) return
+  await carryOut(fleet, id, machine).catch((error) =>
+    fleet.log.warn({ error, sandbox: id }, 'its network is not switched yet'),
+  )
+}
+
+function want(fleet: Fleet, id: string, enabled: boolean, reason?: string): void {
+  fleet.db.transaction(() => {
+    const changed = { network: { enabled }, networkDue: true, updatedAt: Date.now() }
+    fleet.table.save({ ...fleet.record(id), ...changed })
+    fleet.events.add(id, 'network.changed', { enabled, ...(reason !== undefined && { reason }) })
+  })
+}
+
+async function carryOut(fleet: Fleet, id: string, known?: Machine): Promise<void> {
+  const record = fleet.record(id)
+  const machine = known ?? (await machineOf(fleet, record))
+  if (machine) {
+    const place = await fleet.engine.connect(machine.shell, record.network)
+    const { address: _address, nameserver: _nameserver, ...bound } = machine.bound
+    machine.bound = { ...bound, ...place }
+    if (machine.suspended) return
+    await machine.guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
+    await tell(machine.guest, id, place)
+  }
+  fleet.table.save({ ...fleet.record(id), networkDue: false })
+}
+
+/** Undefined: it has no shell, and is given its network together with one. */
+async function machineOf(fleet: Fleet, record: SandboxRecord): Promise<Machine | undefined> {
+  if (record.memory !== null || record.status === 'failed') return undefined
+  return isStill(record) ? fleet.machine(record.id) : (await fleet.running(record.id)).machine
+}
+
+/** By the guest, inside: nothing of the sandbox is followed on this machine. */
+async function tell(guest: Guest, id: string, { address, nameserver }: Place): Promise<void> {
+  const hosts = await readText(guest, '/etc/hosts')
+  const name = new RegExp(`^[\\d.]+([ \\t]+${id})$`, 'm')
+  await guest.setup(
+    setupFiles({
+      'resolv.conf': nameserverFile(nameserver),
+      ...(hosts && name.test(hosts) && { hosts: hosts.replace(name, `${address ?? '127.0.1.1'}$1`) }),
+    }),
+  )
+}
+
+async function readText(guest: Guest, path: string): Promise<string | undefined> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  try {
+    const { body } = await guest.read(path)
+    for await (const part of body) {
+      parts.push(Buffer.from(part))
+      bytes += part.length
+      if (bytes > MAX_HOSTS_BYTES) return undefined
+    }
+  } catch {
+    return undefined
+  }
+  return Buffer.concat(parts).toString()
+}
