@@ -107,6 +107,19 @@ describe('every route of a sandbox', () => {
 })
 
 describe('a token', () => {
+  test('can turn the network of its sandbox off, and not on', async () => {
+    const patch = (enabled: boolean, init?: RequestInit) =>
+      api.call('PATCH', `/v1/sandboxes/${other.id}`, { network: { enabled } }, init)
+    const refused = await errorOf(await patch(true, bearer(other.token)))
+    assert.deepEqual([refused.status, refused.code], [403, 'forbidden'])
+    assert.match(`${refused.message} ${refused.hint}`, /network.*API key/)
+    assert.equal((await patch(false, bearer(other.token))).status, 200, 'it is off')
+    // The engine of these tests has the network of the machine.
+    assert.equal((await errorOf(await patch(true))).code, 'not_supported')
+    const record = await api.call('GET', `/v1/sandboxes/${other.id}`)
+    assert.deepEqual(((await record.json()) as CreatedSandbox).network, { enabled: false })
+  })
+
   test('makes no sandbox, lists none, and reaches no image', async () => {
     for (const [method, path] of [
       ['POST', '/v1/sandboxes'],
