@@ -1,11 +1,21 @@
-// A server of root that other users of the machine may use: the members of its group, through the key and nothing else.
+// A server of root that other users of the machine may use: the members of its group, through the key and nothing else. And its end.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
-import { chmodSync, globSync, lstatSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  globSync,
+  lstatSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
-import { cleanEnv, root, TestServer } from '../support/server.ts'
+import { slotOf, tracesOf } from '../support/leftovers.ts'
+import { cleanEnv, ISLET, root, TestServer } from '../support/server.ts'
 
 const run = promisify(execFile)
 const GROUP = `islet-test-${process.pid}`
@@ -28,11 +38,11 @@ after(async () => {
   } catch {
     // a test has removed it
   }
-  await server[Symbol.asyncDispose]()
+  if (existsSync(server.dataDir)) await server[Symbol.asyncDispose]()
 })
 
 test('a member of the group uses the server with nothing set but where it is', async () => {
-  const sandbox = JSON.parse((await islet([gid], 'create', '--name', 'shared', '--json')).stdout)
+  const sandbox = JSON.parse((await islet([gid], 'create', '--name', 'shared', '--network', '--json')).stdout)
   const { stdout } = await islet([gid], 'exec', sandbox.id, '--', 'id', '-un')
   assert.equal(stdout, 'user\n')
 })
@@ -90,6 +100,33 @@ test('when the group is gone, the next start closes the key', async () => {
   assert.equal(lstatSync(server.dataDir).mode & 0o777, 0o700)
   assert.match(server.output, /the group of ISLET_GROUP does not exist/)
   await assert.rejects(islet([gid], 'ls'), { code: 1 })
+})
+
+test('uninstall --purge asks, refuses while the server runs, and then leaves nothing on the machine', async () => {
+  const { dataDir } = server
+  const slot = slotOf(dataDir)
+  const words = ['service', 'uninstall', '--purge', '--data-dir', dataDir]
+  const purge = (...flags: string[]) =>
+    run(process.execPath, [ISLET, ...words, ...flags], { env: cleanEnv() })
+  await assert.rejects(purge(), { code: 2, stderr: /all sandboxes and everything in .*\n.*--yes/ })
+  await assert.rejects(purge('--yes'), {
+    code: 1,
+    stderr: new RegExp(`pid ${server.pid}.*\n.*Stop that server`),
+  })
+  await server.stop()
+  const before = tracesOf(dataDir, slot)
+  assert.ok(
+    before.processes.length > 0 && before.mounts.length > 0 && before.links.length > 0,
+    'the sandbox goes on',
+  )
+
+  writeFileSync(join(dataDir, 'notes.txt'), 'of somebody else')
+  assert.deepEqual(JSON.parse((await purge('--yes', '--json')).stdout), { dataDir, left: ['notes.txt'] })
+  assert.deepEqual(readdirSync(dataDir), ['notes.txt'])
+  const nothing = { mounts: [], processes: [], cgroups: [], links: [], tables: [], loops: [], slots: [] }
+  assert.deepEqual(tracesOf(dataDir, slot), nothing)
+  await assert.rejects(purge('--yes'), { code: 1, stderr: /not the data directory of a server/ })
+  rmSync(dataDir, { recursive: true })
 })
 
 /** The command as another user, who finds the server's data directory where that of root's server is. */

@@ -38,6 +38,7 @@ import { Tokens } from './tokens.ts'
 
 export type { Config } from './config.ts'
 export { ConfigError, loadConfig } from './config.ts'
+export { isDataDir, removeServer } from './start/removal.ts'
 
 export interface Server {
   url: string

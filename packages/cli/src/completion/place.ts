@@ -14,6 +14,11 @@ export function placeOf(shell: Shell): Place {
   return process.geteuid?.() === 0 ? ofTheMachine(shell) : ofTheUser(shell)
 }
 
+/** Every file that root may have installed. */
+export function placesOfTheMachine(): string[] {
+  return (Object.keys(SCRIPTS) as Shell[]).map((shell) => ofTheMachine(shell).path)
+}
+
 /** The shell of $SHELL, if there is a script for it. */
 export function detectShell(verb: string): Shell {
   const name = basename(process.env.SHELL ?? '')

@@ -72,3 +72,8 @@ export async function ensureGroup(name: string): Promise<boolean> {
     })
   }
 }
+
+/** One that is somebody's own group stays. */
+export async function removeGroup(name: string): Promise<void> {
+  await run('groupdel', [name]).catch(() => {})
+}

@@ -1,0 +1,49 @@
+// Takes a server off a machine for good: its sandboxes, what they hold of the machine, and its data directory.
+import { existsSync } from 'node:fs'
+import { readdir, realpath, rm, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { IsletError } from '@islet/contract'
+import { tearDown } from '../engine/teardown.ts'
+import { claimInstance } from '../instance.ts'
+
+/** All that a server ever makes in its data directory. */
+const OURS =
+  /^(islet\.db(-wal|-shm|-journal)?|key|token-key|config\.json|pool|pool\.img(\.tmp)?|images|output|memory|workspaces|run|server\.\d+\.json|\.(key|token-key|server)\..*)$/
+
+export interface Removal {
+  /** Names in the data directory that are not ours: they stay, and so does the directory. */
+  left: string[]
+}
+
+/** Whether this is, or was, the data directory of a server. */
+export function isDataDir(path: string): boolean {
+  return ['islet.db', 'token-key'].some((name) => existsSync(join(path, name)))
+}
+
+/** Code `conflict` while a server uses it. After a crash in between it can be called again. */
+export async function removeServer(path: string): Promise<Removal> {
+  if (!isDataDir(path)) {
+    throw new IsletError('bad_request', `${path} is not the data directory of a server.`, {
+      hint: 'ISLET_DATA_DIR or --data-dir says where it is.',
+    })
+  }
+  const dataDir = await realpath(path)
+  // From here on no server can start on it.
+  const instance = await claimInstance({ dataDir }).catch((error: IsletError) => {
+    if (error.code !== 'conflict') throw error
+    throw new IsletError('conflict', error.message, { hint: 'Stop that server, then run this again.' })
+  })
+  const name = instance.slot === undefined ? undefined : instance.cgroup
+  await tearDown({ name, runDir: instance.runDir, dataDir })
+  const entries = (await readdir(dataDir)).filter((entry) => OURS.test(entry))
+  // What says that this is a data directory goes last.
+  const isMark = (entry: string) => /^(islet\.db|token-key|server\..*)/.test(entry)
+  for (const entry of entries.sort((a, b) => Number(isMark(a)) - Number(isMark(b)))) {
+    if (!entry.startsWith('server.')) await rm(join(dataDir, entry), { recursive: true, force: true })
+  }
+  await instance.release()
+  const left = await readdir(dataDir)
+  if (left.length === 0) await rmdir(dataDir)
+  await rmdir('/run/islet').catch(() => {}) // other servers are there
+  return { left }
+}
