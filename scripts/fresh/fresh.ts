@@ -91,7 +91,7 @@ function prints42(command: string): string {
 function answers(command: string): string {
   const probe = `
     for (let tries = 600; tries > 0; tries--) {
-      const answer = await fetch('http://127.0.0.1:7400/v1/health').catch(() => undefined)
+      const answer = await fetch('http://127.0.0.1:7400/health').catch(() => undefined)
       if (answer?.ok) process.exit(0)
       await new Promise((resolve) => setTimeout(resolve, 500))
     }
