@@ -23,6 +23,7 @@ import { overlay } from './commands/overlay.ts'
 import { pause } from './commands/pause.ts'
 import { ports } from './commands/ports.ts'
 import { preview } from './commands/preview.ts'
+import { prune } from './commands/prune.ts'
 import { ps } from './commands/ps.ts'
 import { restore } from './commands/restore.ts'
 import { resume } from './commands/resume.ts'
@@ -44,6 +45,7 @@ import { url } from './commands/url.ts'
 import { version } from './commands/version.ts'
 import { wake } from './commands/wake.ts'
 import { watch } from './commands/watch.ts'
+import { paint } from './output.ts'
 import { VERSION } from './version.ts'
 
 /** As the help shows them. */
@@ -55,7 +57,7 @@ const GROUPS: Record<string, readonly (() => Command)[]> = {
   'Standing still and going on:': [pause, resume, hibernate, wake, timeout, events],
   'Saved states:': [checkpoint, restore, fork, snapshot],
   'Images:': [image, runtimes],
-  'The server and this machine:': [serve, setup, doctor, completion, version],
+  'The server and this machine:': [serve, setup, doctor, prune, completion, version],
 }
 
 const VARIABLES = `
@@ -85,6 +87,7 @@ export function createProgram({ hasSeparator = false, json = false } = {}): Comm
   for (const command of walk(program)) {
     command.configureHelp({ subcommandTerm })
     command.exitOverride().showHelpAfterError(`hint: ${pathOf(command)} --help shows how.`)
+    command.configureOutput({ outputError: (text, write) => write(asOurs(text)) })
     if (json) command.configureOutput({ outputError: () => {} }).showHelpAfterError(false)
     if (takesCommand(command))
       command.passThroughOptions(pathOf(command) !== 'islet service start' || !hasSeparator)
@@ -94,6 +97,11 @@ export function createProgram({ hasSeparator = false, json = false } = {}): Comm
 
 function takesCommand(command: Command): boolean {
   return command.registeredArguments.some((argument) => argument.name() === 'command')
+}
+
+/** Errors in what was typed look like all others. */
+function asOurs(text: string): string {
+  return text.replace(/^error:/, paint('red', 'islet:', process.stderr))
 }
 
 /** Every command has options; saying so for each only makes the table wider. */

@@ -26,7 +26,7 @@ const HINTS: Partial<Record<AnyErrorCode | SystemCode, string>> = {
   sandbox_disk_full:
     'islet update SANDBOX --disk SIZE gives it more; islet exec SANDBOX -- df -h shows what is full.',
   sandbox_lost: 'islet ls --all shows what became of it.',
-  server_disk_full: 'islet image collect frees what nothing uses; islet rm removes sandboxes.',
+  server_disk_full: 'islet prune frees what nothing uses; islet rm removes sandboxes.',
   port_taken: 'islet ports SANDBOX shows who listens; without --strict-port the next free one is taken.',
   snapshot_damaged: 'islet snapshot export SNAPSHOT FILE writes it anew.',
   snapshot_not_found: 'islet snapshot ls shows the ones there are.',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ERRORS, type ErrorSpec, type Sandbox } from '@islet/contract/client'
+import { ERRORS, type ErrorSpec, type Pruned, type Sandbox } from '@islet/contract/client'
 import { startProxy } from '../../sdk/test/proxy.ts'
 import { startTestApi, type TestApi, until } from '../../server/src/api/testing.ts'
 import { islet } from '../test/islet.ts'
@@ -220,6 +220,27 @@ test('every command has help with an example, and nothing of it goes to stderr',
     assert.equal(stderr, '')
     assert.equal(exitCode, 0)
   }
+})
+
+test('prune shows what it would remove, asks in a terminal, and wants --yes in a pipe', async () => {
+  const { id } = await api.createSandbox()
+  await api.call('DELETE', `/v1/sandboxes/${id}`)
+  const shown = await islet(['prune', '--dry-run'], api)
+  assert.match(shown.stdout, new RegExp(`^KIND +SIZE +WHAT\\n[\\s\\S]*^record +- +${id}$`, 'm'))
+  assert.match(shown.stderr, /would be freed\. Nothing was removed\.\n$/)
+  const piped = await islet(['prune'], api)
+  assert.deepEqual([piped.exitCode, /hint: islet prune --yes/.test(piped.stderr)], [2, true])
+  const refused = await islet(['prune'], { ...api, terminal: true, stdin: 'n\n' })
+  assert.match(refused.stdout, /Remove all this, and free about .*\? \[y\/N\] [\s\S]*Nothing was removed\./)
+  const old = JSON.parse(
+    (await islet(['prune', '--yes', '--json', '--older-than', '1d'], api)).stdout,
+  ) as Pruned
+  assert.deepEqual([old.dryRun, old.sandboxes], [false, []])
+  const agreed = await islet(['prune'], { ...api, terminal: true, stdin: 'y\n' })
+  assert.match(agreed.stdout, /About .* freed\./)
+  const after = await islet(['prune', '--yes'], api)
+  assert.deepEqual([after.stdout, after.exitCode], ['', 0])
+  assert.equal((await api.call('GET', `/v1/sandboxes/${id}`)).status, 404)
 })
 
 test('removing all needs a yes', async () => {

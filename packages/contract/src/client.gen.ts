@@ -930,6 +930,32 @@ export type ServerInfo = {
   }
   startedAt: string
 }
+export type Prune = {
+  /** Only say what would be removed. Default: false. */
+  dryRun?: boolean | undefined
+  /** Also checkpoints of sandboxes that are gone, unless a sandbox that is there was made from them. Default: false. */
+  checkpoints?: boolean | undefined
+  /** Only records of sandboxes that were stopped, and checkpoints that were made, at least this long ago. Default: 0. */
+  olderThan?: number | string | undefined
+}
+export type Pruned = {
+  dryRun: boolean
+  /** That no runtime names and nothing stands on. */
+  images: ({
+    name: string
+    sizeBytes: number
+  })[]
+  checkpoints: ({
+    id: string
+    sandboxId: string
+    name: string
+    sizeBytes: number | null
+  })[]
+  /** That are gone: their records, events and what is left of their output. */
+  sandboxes: string[]
+  /** About: files of images, of imports that were cut off, of checkpoints and of kept output. What others stand on stays. */
+  freedBytes: number
+}
 export type StartService = {
   name: string
   /** The command, through sh -c. */
@@ -1327,6 +1353,7 @@ export const SERVICE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 export const SERVICE_STATUSES = ["installing","starting","running","ready","failed","stopped"] as const
 
 export const serverInfoShape: Shape = { fields: { version: 'string', engine: 'string', isolation: 'string', capabilities: { map: { either: [{ is: true }, { fields: { missing: 'string' } }] } }, machine: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, storage: { fields: { clone: 'string', diskLimit: 'boolean', stacks: 'boolean' } }, sandboxes: 'number', warm: { fields: { ready: 'number', target: 'number', min: 'number', max: 'number' } }, startedAt: 'string' } }
+export const prunedShape: Shape = { fields: { dryRun: 'boolean', images: { list: { fields: { name: 'string', sizeBytes: 'number' } } }, checkpoints: { list: { fields: { id: 'string', sandboxId: 'string', name: 'string', sizeBytes: { either: [null, 'number'] } } } }, sandboxes: { list: 'string' }, freedBytes: 'number' } }
 export const sandboxStatusShape: Shape = 'string'
 export const timeoutsInfoShape: Shape = { fields: { idleMs: 'number', executionMs: 'number', pausedMs: 'number', onIdle: 'string' } }
 export const patchRunShape: Shape = { fields: { patchId: 'string', status: 'string', exitCode: { either: [null, 'number'] }, output: 'string', reason: { either: [null, 'string'] }, at: { either: [null, 'string'] } } }
@@ -1394,6 +1421,7 @@ export interface Calls {
     reason?: string | undefined
   } }
   serverInfo: { body: undefined; response: ServerInfo }
+  prune: { body: Prune; response: Pruned }
   createSandbox: { body: CreateSandbox; response: CreatedSandbox }
   listSandboxes: { body: undefined; response: SandboxPage }
   getSandbox: { body: undefined; response: SandboxDetail }
@@ -1641,6 +1669,7 @@ export const ROUTES = {
   health: { method: 'GET', path: '/health', response: { fields: { status: { is: "ok" }, version: 'string' } } },
   ready: { method: 'GET', path: '/ready', response: { fields: { ready: 'boolean', reason: { optional: 'string' } } } },
   serverInfo: { method: 'GET', path: '/v1/info', response: serverInfoShape },
+  prune: { method: 'POST', path: '/v1/prune', response: prunedShape },
   createSandbox: { method: 'POST', path: '/v1/sandboxes', response: createdSandboxShape },
   listSandboxes: { method: 'GET', path: '/v1/sandboxes', response: sandboxPageShape },
   getSandbox: { method: 'GET', path: '/v1/sandboxes/{id}', response: sandboxDetailShape },

@@ -22,6 +22,8 @@ export type {
   Preview,
   ProcessInfo,
   ProcessOutput,
+  Prune,
+  Pruned,
   RestoredSandbox,
   RunResult,
   RuntimeInfo,

@@ -1,4 +1,4 @@
-import type { RunResult, RuntimeInfo, ServerInfo } from '@islet/contract/client'
+import type { Prune, Pruned, RunResult, RuntimeInfo, ServerInfo } from '@islet/contract/client'
 import { Checkpoints } from './checkpoints.ts'
 import { type CallOptions, Client } from './client.ts'
 import { COPY } from './create-once.ts'
@@ -22,6 +22,10 @@ export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | '
   RunOptions
 
 const ONE_SHOT: Names<OneShotOptions> = { runtime: 1, snapshot: 1, ...COPY, ...RUN }
+
+export interface PruneOptions extends Prune, Abortable {}
+
+const PRUNE: Names<PruneOptions> = { dryRun: 1, checkpoints: 1, olderThan: 1, ...ABORTABLE }
 
 /** The server: all its sandboxes, runtimes and images. */
 export class Islet {
@@ -63,6 +67,12 @@ export class Islet {
     return this.#client.call('run', { body, signal })
   }
 
+  /** Removes what nothing uses: images, records of sandboxes that are gone, and their checkpoints when asked. */
+  prune(options: PruneOptions = {}): Promise<Pruned> {
+    const { signal, ...body } = options
+    return this.#client.call('prune', { body, signal })
+  }
+
   /** Version, engine and what it can do. */
   info(options: Abortable = {}): Promise<ServerInfo> {
     return this.#client.call('serverInfo', options)
@@ -74,4 +84,9 @@ export class Islet {
   }
 }
 
-guard(Islet.prototype, 'islet', { run: [null, ONE_SHOT], info: [ABORTABLE], health: [ABORTABLE] })
+guard(Islet.prototype, 'islet', {
+  run: [null, ONE_SHOT],
+  prune: [PRUNE],
+  info: [ABORTABLE],
+  health: [ABORTABLE],
+})

@@ -9,6 +9,7 @@ import { serveApi } from './api/serve.ts'
 import { type Config, loadConfig } from './config.ts'
 import { Checkpoints } from './control/checkpoints.ts'
 import { Fleet } from './control/fleet.ts'
+import { Pruning } from './control/prune.ts'
 import { Sandboxes } from './control/sandboxes.ts'
 import { Saves } from './control/saves.ts'
 import { Snapshots } from './control/snapshots.ts'
@@ -136,7 +137,8 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const snapshot = (ref: string) => snapshots.resolve(ref)
   const sandboxes = new Sandboxes({ fleet, saves, images, maxSandboxes, defaultRuntime, snapshot })
   const checkpoints = new Checkpoints({ fleet, saves, sandboxes })
-  const processes = new Processes({ db, sandboxes, events, outputDir: join(instance.dataDir, 'output'), log })
+  const outputDir = join(instance.dataDir, 'output')
+  const processes = new Processes({ db, sandboxes, events, outputDir, log })
   const files = new Files(sandboxes)
   const previews = new Previews({ db, sandboxes, tokens, key, log, config })
   const previewUrl = (sandboxId: string, port: number) => previews.urlOf(sandboxId, port)
@@ -180,7 +182,9 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     }
     await sandboxes.close(closing)
   })
-  const state = { fleet, saves, checkpoints, snapshots, patches }
+  const collects = config.imageDir === join(instance.dataDir, 'images')
+  const pruning = new Pruning({ fleet, checkpoints, images: collects ? images : undefined, outputDir })
+  const state = { fleet, saves, checkpoints, snapshots, patches, pruning }
   const parts = { control: sandboxes, processes, files, ...inside, ...state }
   const api = createApi({ ...parts, images, key, tokens, log, config })
   const insideSockets = new InsideSockets({ api, sandboxes, tokens, log })
@@ -190,7 +194,6 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   cleanup.add(() => snapshots.close())
   cleanup.add(() => previews.close({ timeoutMs: 0 }))
   await previews.start()
-  const collects = config.imageDir === join(instance.dataDir, 'images')
   const hasImages = engine.capabilities.wall === true
   const prepared = (hasImages ? prepareImages(images, sandboxes, { collects }) : sandboxes.keepWarm()).catch(
     (error) => log.warn({ error }, 'images not prepared'),

@@ -1,11 +1,11 @@
-import { createInterface } from 'node:readline/promises'
 import type { Islet } from '@islet/sdk'
 import type { Command } from 'commander'
 import { findSandboxId } from '../args/sandbox.ts'
+import { agreesTo } from '../ask.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
 import { UsageError } from '../errors.ts'
-import { print, printJson, say } from '../output.ts'
+import { print, printJson } from '../output.ts'
 
 interface RmFlags extends JsonFlag {
   all?: true
@@ -20,11 +20,14 @@ export function rm(): Command {
     .action(async (texts: string[], flags: RmFlags) => {
       const islet = connect()
       if (texts.length === 0 && !flags.all)
-        throw new UsageError('Which one?', 'islet ls shows them; --all takes all.')
+        throw new UsageError('No sandbox is named.', 'islet ls shows them; --all takes all.')
       const ids = flags.all
         ? await allIds(islet)
         : await Promise.all(texts.map((text) => findSandboxId(islet, text)))
-      if (flags.all && !flags.force && !(await agrees(ids.length))) return
+      if (flags.all && !flags.force && ids.length > 0) {
+        const what = `${ids.length} ${ids.length === 1 ? 'sandbox' : 'sandboxes'}`
+        if (!(await agreesTo(`Remove ${what}?`, 'islet rm --all --force'))) return
+      }
       const removed = await Promise.all([...new Set(ids)].map((id) => islet.sandboxes.delete(id)))
       if (flags.json) return printJson(removed)
       for (const { id } of removed) print(id)
@@ -35,14 +38,4 @@ async function allIds(islet: Islet): Promise<string[]> {
   const ids: string[] = []
   for await (const { id } of islet.sandboxes.all()) ids.push(id)
   return ids
-}
-
-async function agrees(count: number): Promise<boolean> {
-  if (count === 0) return true
-  if (!process.stdin.isTTY) throw new UsageError('Removing all needs a yes.', 'islet rm --all --force')
-  using prompt = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await prompt.question(`Remove ${count} ${count === 1 ? 'sandbox' : 'sandboxes'}? [y/N] `)
-  const isYes = /^y(es)?$/i.test(answer.trim())
-  if (!isYes) say('Nothing was removed.')
-  return isYes
 }

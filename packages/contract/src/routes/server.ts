@@ -28,4 +28,14 @@ export const serverRoutes = {
     response: server.serverInfo,
     status: 200,
   },
+  prune: {
+    method: 'POST',
+    path: '/v1/prune',
+    summary:
+      'Remove what nothing uses: images, records of sandboxes that are gone, and their checkpoints when asked',
+    tag: 'server',
+    body: server.prune,
+    response: server.pruned,
+    status: 200,
+  },
 } as const satisfies Record<string, Route>

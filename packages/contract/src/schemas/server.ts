@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { checkpointId } from './checkpoint.ts'
+import { durationMs, sandboxId } from './common.ts'
 
 export const health = z.object({ status: z.literal('ok'), version: z.string() })
 export const ready = z.object({ ready: z.boolean(), reason: z.string().optional() })
@@ -30,3 +32,35 @@ export const serverInfo = z.object({
   startedAt: z.iso.datetime(),
 })
 export type ServerInfo = z.infer<typeof serverInfo>
+
+export const prune = z.strictObject({
+  dryRun: z.boolean().optional().meta({ description: 'Only say what would be removed. Default: false.' }),
+  checkpoints: z.boolean().optional().meta({
+    description:
+      'Also checkpoints of sandboxes that are gone, unless a sandbox that is there was made from them. Default: false.',
+  }),
+  olderThan: durationMs.optional().meta({
+    description:
+      'Only records of sandboxes that were stopped, and checkpoints that were made, at least this long ago. Default: 0.',
+  }),
+})
+export type Prune = z.input<typeof prune>
+export type PruneParsed = z.output<typeof prune>
+
+export const pruned = z.object({
+  dryRun: z.boolean(),
+  images: z
+    .array(z.object({ name: z.string(), sizeBytes: z.number() }))
+    .meta({ description: 'That no runtime names and nothing stands on.' }),
+  checkpoints: z.array(
+    z.object({ id: checkpointId, sandboxId, name: z.string(), sizeBytes: z.number().nullable() }),
+  ),
+  sandboxes: z
+    .array(sandboxId)
+    .meta({ description: 'That are gone: their records, events and what is left of their output.' }),
+  freedBytes: z.number().meta({
+    description:
+      'About: files of images, of imports that were cut off, of checkpoints and of kept output. What others stand on stays.',
+  }),
+})
+export type Pruned = z.infer<typeof pruned>

@@ -6,6 +6,7 @@ import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import type { Checkpoints } from '../control/checkpoints.ts'
 import type { Fleet } from '../control/fleet.ts'
+import type { Pruning } from '../control/prune.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Saves } from '../control/saves.ts'
 import type { Snapshots } from '../control/snapshots.ts'
@@ -35,6 +36,7 @@ export interface ApiDeps {
   checkpoints: Checkpoints
   snapshots: Snapshots
   patches: Patches
+  pruning: Pruning
   processes: ProcessService
   files: FileService
   code: CodeRunner

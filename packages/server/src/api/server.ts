@@ -1,6 +1,6 @@
 import { Answer, type ApiDeps, type Handlers } from './route.ts'
 
-export function serverRoutes({ control }: ApiDeps) {
+export function serverRoutes({ control, pruning }: ApiDeps) {
   return {
     health: () => ({ status: 'ok' as const, version: control.info().version }),
     ready: () => {
@@ -8,5 +8,6 @@ export function serverRoutes({ control }: ApiDeps) {
       return reason === undefined ? { ready: true } : new Answer(503, { ready: false, reason })
     },
     serverInfo: () => control.info(),
+    prune: ({ body, signal }) => pruning.prune(body, { signal }),
   } satisfies Partial<Handlers>
 }

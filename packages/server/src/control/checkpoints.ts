@@ -78,6 +78,16 @@ export class Checkpoints {
     }
   }
 
+  /** See `CheckpointTable.unused`. */
+  unused(time: number): CheckpointInfo[] {
+    return this.#table.unused(time).map((record) => toInfo(record, record))
+  }
+
+  /** Sandboxes that have a checkpoint besides these. */
+  owners(besides: ReadonlySet<string>): Set<string> {
+    return this.#table.owners(besides)
+  }
+
   get(id: string): CheckpointInfo {
     const record = this.record(id)
     return toInfo(record, this.#savedOf(record))

@@ -83,6 +83,29 @@ export class CheckpointTable {
     return toPage(rows.map(fromRow), total, query.limit)
   }
 
+  /** Of sandboxes that are gone, made at `time` or before, and that no sandbox or saved state goes on from. */
+  unused(time: number): CheckpointSummary[] {
+    const rows = this.#db.all<SummaryRow>(
+      `${SUMMARY} WHERE c.created_at <= ?
+         AND NOT EXISTS (SELECT 1 FROM sandboxes AS own WHERE own.id = c.sandbox_id AND own.status != 'stopped')
+         AND c.id NOT IN (SELECT origin ->> '$.id' FROM sandboxes
+           WHERE status != 'stopped' AND origin ->> '$.id' IS NOT NULL)
+         AND c.id NOT IN (SELECT patches_of FROM sandboxes WHERE status != 'stopped' AND patches_of IS NOT NULL)
+         AND c.id NOT IN (SELECT state ->> '$.patchesOf' FROM saved_states WHERE state ->> '$.patchesOf' IS NOT NULL)
+       ORDER BY c.created_at, c.id`,
+      time,
+    )
+    return rows.map(fromRow)
+  }
+
+  /** Sandboxes that have a checkpoint besides these. */
+  owners(besides: ReadonlySet<string>): Set<string> {
+    const rows = this.#db.all<{ id: string; sandboxId: string }>(
+      'SELECT id, sandbox_id AS sandboxId FROM checkpoints',
+    )
+    return new Set(rows.filter(({ id }) => !besides.has(id)).map(({ sandboxId }) => sandboxId))
+  }
+
   count(sandboxId: string): number {
     return this.#db.get<{ n: number }>(
       'SELECT count(*) AS n FROM checkpoints WHERE sandbox_id = ?',

@@ -160,6 +160,16 @@ export class SandboxTable {
       .map(({ id }) => id)
   }
 
+  /** Stopped at `time` or before, oldest first. */
+  stoppedBy(time: number): string[] {
+    return this.#db
+      .all<{ id: string }>(
+        `SELECT id FROM sandboxes WHERE status = 'stopped' AND stopped_at <= ? ORDER BY stopped_at, id`,
+        time,
+      )
+      .map(({ id }) => id)
+  }
+
   list(query: ListSandboxesParsed): Page<SandboxRecord> {
     const { where, values } = filter(query)
     const limit = query.limit ?? 100

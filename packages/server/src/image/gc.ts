@@ -40,29 +40,35 @@ export async function takeAway(garbage: Garbage, runtimeOrImage: string): Promis
 
 /** Moves out of sight all that nothing needs; returns what is left to remove. Callers hold the lock. */
 export async function sweep(garbage: Garbage): Promise<{ removed: string[]; paths: string[] }> {
+  const { names, leftovers } = await unneeded(garbage)
+  const paths = leftovers
+  for (const name of names) paths.push(await discard(garbage.imagesDir, name))
+  return { removed: names, paths }
+}
+
+/** Images that nothing names or uses, and what cut-off imports left. Callers hold the lock. */
+export async function unneeded(garbage: Garbage): Promise<{ names: string[]; leftovers: string[] }> {
   const { catalog, imagesDir } = garbage
   const keep = await needed(garbage)
   for (const { image } of (await catalog.named()).values()) keep.add(image)
   const host = garbage.hostImage()
   if (host) keep.add(host)
-  const paths = (await stagings(imagesDir)).filter(({ alive }) => !alive).map(({ path }) => path)
-  const removed: string[] = []
-  for (const { name } of await catalog.images()) {
-    if (keep.has(name)) continue
-    paths.push(await discard(imagesDir, name))
-    removed.push(name)
-  }
-  return { removed, paths }
+  const leftovers = (await stagings(imagesDir)).filter(({ alive }) => !alive).map(({ path }) => path)
+  const names = (await catalog.images()).map(({ name }) => name).filter((name) => !keep.has(name))
+  return { names, leftovers }
 }
 
 /** Removes directories and says how many bytes they held. */
 export async function removeAll(paths: readonly string[]): Promise<number> {
-  let freedBytes = 0
-  for (const path of paths) {
-    freedBytes += await treeBytes(path).catch(() => 0)
-    await removeTree(path)
-  }
+  const freedBytes = await bytesOf(paths)
+  for (const path of paths) await removeTree(path)
   return freedBytes
+}
+
+export async function bytesOf(paths: readonly string[]): Promise<number> {
+  let bytes = 0
+  for (const path of paths) bytes += await treeBytes(path).catch(() => 0)
+  return bytes
 }
 
 async function needed({ imagesDir, inUse }: Garbage): Promise<Set<string>> {

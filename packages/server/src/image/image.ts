@@ -80,7 +80,12 @@ export interface Images {
   /** Takes a runtime name away, and its image when nothing else names it. Code `image_in_use` when a sandbox or snapshot needs it. */
   remove(runtimeOrImage: string): Promise<void>
   /** Removes images that no runtime names and `inUse` does not hold, and what cut-off imports left. */
-  collect(): Promise<{ removed: string[]; freedBytes: number }>
+  collect(options?: { dryRun?: boolean }): Promise<Collected>
+}
+
+export interface Collected {
+  removed: string[]
+  freedBytes: number
 }
 
 export interface ImportOptions {

@@ -9,7 +9,7 @@ import { BUILT_IN, checkRuntimeName, IMAGE_NAME, imageName, openCatalog } from '
 import { buildBase } from './debian.ts'
 import { allowedPaths } from './etc.ts'
 import { shadowFileCapabilities } from './file-capabilities.ts'
-import { type Garbage, removeAll, sweep, takeAway } from './gc.ts'
+import { bytesOf, type Garbage, removeAll, sweep, takeAway, unneeded } from './gc.ts'
 import { buildHostRoot, HOST_DEFAULTS, hostFingerprint, hostGaps, hostTrees } from './host.ts'
 import type { Image, ImageSource, Images, ImportOptions, Runtime } from './image.ts'
 import { type Job, publish } from './job.ts'
@@ -48,6 +48,7 @@ export function createImages(options: ImagesOptions): Images {
   let hostPaths: string[] | undefined
   let hostImage: string | undefined
   let hostCheckedAt = Number.NEGATIVE_INFINITY
+  const directory = (name: string) => join(imagesDir, name)
   const garbage: Garbage = { imagesDir, catalog, inUse, hostImage: () => hostImage }
 
   async function host(): Promise<Image> {
@@ -175,12 +176,16 @@ export function createImages(options: ImagesOptions): Images {
       return make(key, { name: 'base', ...options }, (job) => buildBase({ ...job, packages, force, current }))
     },
     make,
-    directory: (name) => join(imagesDir, name),
+    directory,
     async remove(runtimeOrImage) {
       await removeAll(await alone(() => locked(() => takeAway(garbage, runtimeOrImage))))
     },
-    async collect() {
+    async collect({ dryRun = false } = {}) {
       await host().catch(() => {})
+      if (dryRun) {
+        const { names, leftovers } = await locked(() => unneeded(garbage))
+        return { removed: names, freedBytes: await bytesOf([...names.map(directory), ...leftovers]) }
+      }
       const { removed, paths } = await alone(() => locked(() => sweep(garbage)))
       return { removed, freedBytes: await removeAll(paths) }
     },

@@ -1,0 +1,12 @@
+import { createInterface } from 'node:readline/promises'
+import { UsageError } from './errors.ts'
+import { say } from './output.ts'
+
+/** Before something is removed for good: a yes from the terminal. In a pipe there is nobody to ask; `unasked` does without. */
+export async function agreesTo(question: string, unasked: string): Promise<boolean> {
+  if (!process.stdin.isTTY) throw new UsageError('This needs a yes, and stdin is not a terminal.', unasked)
+  using prompt = createInterface({ input: process.stdin, output: process.stderr })
+  const isYes = /^y(es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim())
+  if (!isYes) say('Nothing was removed.')
+  return isYes
+}
