@@ -251,8 +251,10 @@ static int switch_off(int net_ns, struct fail *fail) {
   if (setns(net_ns, CLONE_NEWNET) < 0) return fail_errno(fail, "setns", "network namespace");
   AUTO_CLOSE int fd = nl_open();
   if (fd < 0) return fail_errno(fail, "network", "netlink");
-  if (sockets_end(fail) < 0 || attach_inside(fd, NULL, NULL, false, fail) < 0) return -1;
-  return sockets_end(fail);
+  sockets_end();
+  if (attach_inside(fd, NULL, NULL, false, fail) < 0) return -1;
+  sockets_end();
+  return 0;
 }
 
 int net_switch(const struct request *request, struct fail *fail) {

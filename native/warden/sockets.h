@@ -6,9 +6,9 @@
 
 /*
  * Ends the TCP and connected UDP sockets of the network namespace the caller is in whose own address is not the loopback:
- * programs get ECONNABORTED, and while there is a wire the other side a reset. A kernel without INET_DIAG_DESTROY cannot,
- * and 0 is returned all the same: without a wire no byte passes.
+ * programs get ECONNABORTED, and while there is a wire the other side a reset. As far as it can be done: a kernel without
+ * INET_DIAG_DESTROY cannot, and nothing that a sandbox does with its sockets may keep its wire.
  */
-int sockets_end(struct fail *fail);
+void sockets_end(void);
 
 #endif

@@ -215,6 +215,15 @@ test('the network is switched while a sandbox runs, and connections end with it'
   await Promise.all(turns)
   assert.equal((await sandbox.getInfo()).network.enabled, false)
   await cannotFetch(sandbox, internet.web)
+
+  // Files that cannot be written keep no network, and do not get one.
+  await sandbox.update({ network: { enabled: true } })
+  await say(sandbox, 'rm /etc/resolv.conf && mkdir -p /etc/resolv.conf/full', { user: 'root' })
+  await sandbox.update({ network: { enabled: false } })
+  assert.equal(await say(sandbox, 'ls /sys/class/net'), 'lo')
+  await assert.rejects(sandbox.update({ network: { enabled: true } }))
+  assert.equal((await sandbox.getInfo()).network.enabled, false)
+  assert.equal(await say(sandbox, 'ls /sys/class/net'), 'lo')
 })
 
 test('the token of a sandbox cannot turn its network on', async () => {

@@ -27,7 +27,7 @@ export function switchNetwork(fleet: Fleet, id: string, enabled: boolean): Promi
     if (before.network.enabled === enabled && !before.networkDue) return
     const { networkSwitch } = fleet.engine.capabilities
     if (networkSwitch !== true) throw notSupported(networkSwitch)
-    want(fleet, id, enabled)
+    if (before.network.enabled !== enabled) want(fleet, id, enabled)
     try {
       await carryOut(fleet, id)
     } catch (error) {
@@ -66,8 +66,11 @@ async function carryOut(fleet: Fleet, id: string, known?: Machine): Promise<void
     const { address: _address, nameserver: _nameserver, ...bound } = machine.bound
     machine.bound = { ...bound, ...place }
     if (machine.suspended) return
-    await machine.guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
-    await tell(machine.guest, id, place)
+    await tell(machine.guest, id, place).catch((error) => {
+      // Nothing inside can keep its network by keeping its files.
+      if (record.network.enabled) throw error
+      fleet.log.debug({ error, sandbox: id }, 'its files still name a network')
+    })
   }
   fleet.table.save({ ...fleet.record(id), networkDue: false })
 }
@@ -80,6 +83,7 @@ async function machineOf(fleet: Fleet, record: SandboxRecord): Promise<Machine |
 
 /** By the guest, inside: nothing of the sandbox is followed on this machine. */
 async function tell(guest: Guest, id: string, { address, nameserver }: Place): Promise<void> {
+  await guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
   const hosts = await readText(guest, '/etc/hosts')
   const name = new RegExp(`^[\\d.]+([ \\t]+${id})$`, 'm')
   await guest.setup(
