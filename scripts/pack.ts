@@ -147,20 +147,18 @@ function emitTypes(): void {
         typeRoots: [join(ROOT, 'node_modules/@types')],
       },
       include: [],
-      files: [join(ROOT, 'packages/sdk/src/index.ts')],
+      files: ['sdk/src/index.ts', 'contract/src/client.ts'].map((path) => join(ROOT, 'packages', path)),
     }),
   )
   execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', config], { stdio: ['ignore', 2, 2] })
   for (const name of globSync('**/*.d.ts', { cwd: TYPES })) {
     const path = join(TYPES, name)
-    const contract = `./${relative(dirname(name), 'contract/src')}`
-    const text = readFileSync(path, 'utf8').replace(
-      /(from |import\()(['"])([^'"]+)\2/g,
-      (_, before, __, target) => {
-        return `${before}'${target.replace(/^@islet\/contract\/client$/, `${contract}/client.js`).replace(/^(\..*)\.ts$/, '$1.js')}'`
-      },
-    )
-    writeFileSync(path, text)
+    const contract = `./${relative(dirname(name), 'contract/src')}/client.ts`
+    const text = readFileSync(path, 'utf8')
+      .replaceAll(/(from |import\()['"]@islet\/contract\/client['"]/g, `$1'${contract}'`)
+      .replaceAll(/(from |import\()['"](\.[^'"]+)\.ts['"]/g, "$1'$2.js'")
+    // `await using` may be newer than what the user compiles for.
+    writeFileSync(path, `/// <reference lib="esnext.disposable" />\n${text}`)
   }
 }
 

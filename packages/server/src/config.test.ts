@@ -32,6 +32,7 @@ describe('loadConfig', () => {
       dataDir: '/var/lib/islet',
       host: '127.0.0.1',
       port: 7400,
+      corsOrigins: [],
       group: 'islet',
       engine: 'oci',
       isolation: 'namespace',
@@ -67,6 +68,21 @@ describe('loadConfig', () => {
     assert.equal(formatOf({ isTerminal: false }), 'json')
     assert.equal(formatOf({ file: fileWith({ logFormat: 'json' }) }), 'json')
     assert.equal(formatOf({ env: { ISLET_LOG_FORMAT: 'json' } }), 'json')
+  })
+
+  it('takes origins of pages as browsers write them', () => {
+    const ISLET_CORS_ORIGINS = 'https://app.example.com, http://localhost:5173'
+    const { corsOrigins } = loadConfig({ env: { ISLET_CORS_ORIGINS }, isRoot: true })
+    assert.deepEqual(corsOrigins, ['https://app.example.com', 'http://localhost:5173'])
+    for (const one of [
+      '*',
+      'app.example.com',
+      'https://app.example.com/',
+      'https://a.b:443',
+      'file://x',
+      'null',
+    ])
+      assert.equal(problemsOf({ env: { ISLET_CORS_ORIGINS: one } }).length, 1, one)
   })
 
   it('reads where previews are', () => {

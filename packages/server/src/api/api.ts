@@ -21,6 +21,7 @@ import { fileRoutes } from './files.ts'
 import { imageRoutes } from './images.ts'
 import { lifecycleRoutes } from './lifecycle.ts'
 import { keyGate } from './middleware/auth.ts'
+import { createCors } from './middleware/cors.ts'
 import { createDrain } from './middleware/draining.ts'
 import { hostGate } from './middleware/host.ts'
 import { mountOpenApi } from './openapi.ts'
@@ -112,6 +113,7 @@ export function createApi(deps: ApiDeps): Api {
     return RESPONSE_ALREADY_SENT
   })
 
+  const cors = createCors(deps.config.corsOrigins)
   const listener = getRequestListener(app.fetch, {
     overrideGlobalObjects: false,
     autoCleanupIncoming: false,
@@ -124,6 +126,7 @@ export function createApi(deps: ApiDeps): Api {
       const preview = insideOf(incoming) ? undefined : deps.previews.handlerOf(incoming)
       if (preview) return preview.serve(incoming, outgoing)
       begin(incoming, outgoing, deps.log)
+      if (cors(incoming, outgoing)) return
       void listener(incoming, outgoing)
     },
     attachWebSockets: (server) => {

@@ -56,6 +56,40 @@ describe('the key', () => {
   })
 })
 
+describe('pages of another origin', () => {
+  const origin = 'https://app.example.com'
+  const ask = (api: TestApi, from: string, method = 'OPTIONS') =>
+    fetch(`${api.url}/v1/info`, {
+      method,
+      headers: { origin: from, 'access-control-request-method': 'GET', authorization: `Bearer ${TEST_KEY}` },
+    })
+  const allowed = (response: Response) => response.headers.get('access-control-allow-origin')
+
+  it('are allowed where a setting names them, and no others', async () => {
+    await using api = await startTestApi({ corsOrigins: `${origin}, http://localhost:5173` })
+    const question = await ask(api, origin)
+    assert.equal(question.status, 204)
+    assert.equal(allowed(question), origin)
+    assert.match(question.headers.get('access-control-allow-headers') ?? '', /Authorization/)
+    const answer = await ask(api, 'http://localhost:5173', 'GET')
+    assert.equal(answer.status, 200)
+    assert.equal(allowed(answer), 'http://localhost:5173')
+    assert.equal(answer.headers.get('vary'), 'Origin')
+    const refused = await fetch(`${api.url}/v1/info`, { headers: { origin } })
+    assert.deepEqual([refused.status, allowed(refused)], [401, origin], 'the page can read why')
+    for (const other of ['https://app.example.com.evil.example', 'http://app.example.com', 'null']) {
+      assert.equal(allowed(await ask(api, other)), null, other)
+      assert.equal(allowed(await ask(api, other, 'GET')), null, other)
+    }
+  })
+
+  it('are not allowed by default', async () => {
+    await using api = await startTestApi()
+    assert.equal(allowed(await ask(api, origin)), null)
+    assert.equal(allowed(await ask(api, origin, 'GET')), null)
+  })
+})
+
 describe('the Host header', () => {
   const statusFor = (api: TestApi, host: string | undefined) =>
     new Promise<number>((resolve, reject) => {

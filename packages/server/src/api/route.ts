@@ -53,7 +53,7 @@ export interface ApiDeps {
   tokens: Tokens
   key: Pick<AdminKey, 'keyMatches'>
   log: Log
-  config: Pick<Config, 'host' | 'publicUrl'>
+  config: Pick<Config, 'host' | 'publicUrl' | 'corsOrigins'>
 }
 
 export interface Call<Name extends RouteName> {

@@ -34,6 +34,12 @@ export function url(value: string): string {
   return parsed.href.replace(/\/+$/, '')
 }
 
+/** As browsers name it: no path, and no port that goes without saying. */
+export function origin(value: string): string {
+  if (URL.canParse(value) && /^https?:/.test(value) && new URL(value).origin === value) return value
+  throw new Error(`${JSON.stringify(value)} is not an origin like https://app.example.com`)
+}
+
 export function integer(min: number, max: number): Parse<number> {
   return (value) => {
     const number = /^\d+$/.test(value) ? Number(value) : Number.NaN

@@ -12,6 +12,7 @@ import {
   integer,
   list,
   oneOf,
+  origin,
   type Parse,
   path,
   size,
@@ -75,6 +76,12 @@ export const SETTINGS = {
     env: 'ISLET_PUBLIC_URL',
     parse: url,
     help: 'Where others reach this server through a proxy: the beginning of signed URLs, and a Host that is served on loopback too.',
+  }),
+  corsOrigins: setting({
+    env: 'ISLET_CORS_ORIGINS',
+    parse: list(origin),
+    default: '',
+    help: 'Origins of web pages that may call this server from a browser, like `https://app.example.com,http://localhost:5173`.',
   }),
   apiKey: setting<string | undefined>({
     env: 'ISLET_API_KEY',

@@ -1,0 +1,51 @@
+// One small use of the SDK, as text for every runtime: create, a command, files, an attached session over a WebSocket, and the end.
+
+export const USE = `
+async function use({ Sandbox, hasCode }, options) {
+  const told = []
+  const sandbox = await Sandbox.create({ runtime: 'host', ...options })
+  const { stdout } = await sandbox.exec.run('echo $((6*7))')
+  told.push(stdout.trim())
+  await sandbox.files.write('note.txt', 'written')
+  told.push(await sandbox.files.read('note.txt'))
+  const decoder = new TextDecoder()
+  const session = await sandbox.exec.start('read line; echo "heard $line"; exit 3', {
+    onStdout: (data) => void told.push(decoder.decode(data).trim()),
+  })
+  await session.sendStdin('you\\n')
+  told.push(await session.done)
+  await sandbox.kill()
+  told.push(await sandbox.isRunning())
+  const error = await sandbox.exec.run('true').catch((error) => error)
+  told.push(hasCode(error, 'invalid_state') ? 'gone' : String(error))
+  return JSON.stringify(told)
+}
+`
+export const TOLD = JSON.stringify(['42', 'written', 'heard you', 3, false, 'gone'])
+
+/** Of Node, Bun and Deno: the settings come from the environment. */
+export const PROGRAMS = {
+  'use.cjs': `const sdk = require('@islet/sdk')\n${USE}\nuse(sdk).then(console.log)\n`,
+  'use.mjs': `import * as sdk from '@islet/sdk'\n${USE}\nconsole.log(await use(sdk))\n`,
+}
+
+/** For a page, which has no environment. */
+export const PAGE_MODULE = `import * as sdk from '@islet/sdk'\n${USE}\nglobalThis.use = (options) => use(sdk, options)\n`
+
+/** What a compiler must take, and what it must refuse: types that are `any` would take everything. */
+export function typed(from: string): string {
+  return `import { hasCode, IsletError, Sandbox, type ExecResult, type SandboxInfo } from '${from}'
+
+export async function main(): Promise<ExecResult> {
+  const sandbox = await Sandbox.create({ resources: { memory: '512Mi' }, timeout: { idle: '5m', onIdle: 'kill' } })
+  const info: SandboxInfo = await sandbox.getInfo()
+  const name: string | null = info.name
+  // @ts-expect-error a number is no command
+  sandbox.exec.run(5).catch((error: unknown) => hasCode(error, 'bad_request') && error.hint)
+  // @ts-expect-error there is no such state
+  if (info.status === 'flying') throw new IsletError('conflict', name ?? undefined)
+  const bytes: Uint8Array = await sandbox.files.readBytes('/etc/hostname')
+  return sandbox.exec.run(['wc', '-c'], { stdin: bytes, timeout: '5s' })
+}
+`
+}
