@@ -33,8 +33,8 @@ describe('the contract for clients', () => {
   })
 
   it('finds what an answer lacks, and where, and leaves alone what it has besides', () => {
-    const info = { id: 'trm-1', sandboxId: 'sbx-1', pty: true, status: 'running', encoding: 'raw' }
-    const terminal = { ...info, processId: null, channel: '/x', createdAt: 'now', new: 1 }
+    const info = { id: 'trm-1', sandboxId: 'sbx-1', pty: true, keepAwake: false, status: 'running' }
+    const terminal = { ...info, encoding: 'raw', processId: null, channel: '/x', createdAt: 'now', new: 1 }
     const list = plain.ROUTES.listTerminals.response
     assert.equal(plain.mismatch(list, { terminals: [] }), undefined)
     assert.equal(plain.mismatch(list, { terminals: [terminal] }), undefined)
