@@ -56,6 +56,8 @@ async function action(flags: InstallFlags): Promise<void> {
   const unit = renderUnit({ node: process.execPath, islet, settings, version: await systemdVersion() })
   if (flags.print) return flags.json ? printJson({ path: UNIT_PATH, unit }) : print(unit.trimEnd())
   assertAble(islet)
+  const url = urlOf(settings)
+  await assertFree(url)
   for (const path of [process.execPath, islet]) warnOfOwner(path)
   if (flags.setup) await ensureSetup()
   const group = settings.ISLET_GROUP ?? 'islet'
@@ -64,7 +66,7 @@ async function action(flags: InstallFlags): Promise<void> {
   await systemctl('daemon-reload')
   await systemctl('enable', '--quiet', UNIT)
   await systemctl('restart', UNIT)
-  const url = await answering(settings)
+  await untilUp(url)
   if (flags.json) return printJson({ unit: UNIT_PATH, url, dataDir: settings.ISLET_DATA_DIR, group })
   if (isNewGroup) say(`Made the group ${group}.`)
   say(`Wrote ${UNIT_PATH}; the server answers at ${url} and starts with the machine.`)
@@ -124,22 +126,35 @@ function warnOfOwner(path: string): void {
     say(`islet: ${path} belongs to uid ${uid}, who can so become root; better install Islet as root.`)
 }
 
-/** Where the server is, once it answers as the service's main process. */
-async function answering(settings: Record<string, string>): Promise<string> {
-  const host = settings.ISLET_HOST ?? '127.0.0.1'
-  const isAny = ['0.0.0.0', '::', '[::]'].includes(host)
-  const url = `http://${isAny ? '127.0.0.1' : host.includes(':') ? `[${host.replace(/[[\]]/g, '')}]` : host}:${settings.ISLET_PORT ?? 7400}`
+/** Once it answers as the service's main process. */
+async function untilUp(url: string): Promise<void> {
   const deadline = Date.now() + START_MS
   while (Date.now() < deadline) {
     const { ActiveState, SubState, NRestarts } = await unitState('ActiveState', 'SubState', 'NRestarts')
     if (ActiveState === 'failed' || Number(NRestarts) > 1) break
-    const isUp = ActiveState === 'active' && SubState === 'running' && (await isHealthy(url))
-    if (isUp) return url
+    if (ActiveState === 'active' && SubState === 'running' && (await isHealthy(url))) return
     await sleep(POLL_MS)
   }
   throw new CliError('service_failed', `The service does not come up. It says:\n${await lastLines()}`, {
     hint: `journalctl -u ${UNIT} has its log; systemctl stop ${UNIT} ends the attempts.`,
   })
+}
+
+/** A server that somebody started by hand would keep the service from its port, and answer in its place. */
+async function assertFree(url: string): Promise<void> {
+  const { ActiveState } = await unitState('ActiveState')
+  if (ActiveState === 'active' || !(await isHealthy(url))) return
+  throw new CliError('conflict', `A server that is not this service answers at ${url} already.`, {
+    hint: 'Stop it, then run this again: its sandboxes go on, and the service takes them over. Or choose another --port.',
+  })
+}
+
+function urlOf({
+  ISLET_HOST: host = '127.0.0.1',
+  ISLET_PORT: port = '7400',
+}: Record<string, string>): string {
+  if (['0.0.0.0', '::', '[::]'].includes(host)) return `http://127.0.0.1:${port}`
+  return `http://${host.includes(':') ? `[${host.replace(/[[\]]/g, '')}]` : host}:${port}`
 }
 
 async function isHealthy(url: string): Promise<boolean> {
