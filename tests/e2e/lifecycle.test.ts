@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { availableParallelism } from 'node:os'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sandbox as SandboxInfo } from '@islet/contract'
@@ -75,6 +76,14 @@ test('limits hold inside, and an update of them takes effect', async () => {
   assert.equal(await say(sandbox, look), String(512 * 1024 * 1024))
   assert.equal((await sandbox.exec.run(hog)).exitCode, 0)
   assert.deepEqual((await sandbox.getInfo()).resources.pids, 300)
+  const total = async () => Number((await say(sandbox, 'free -b')).split(/\s+/)[7])
+  assert.equal(await total(), 512 * 1024 * 1024)
+  const cores = Math.min(2, availableParallelism())
+  const count = "nproc; python3 -c 'import os; print(os.cpu_count())'"
+  assert.equal(await say(sandbox, count), `${cores}\n${cores}`)
+  await sandbox.update({ resources: { memory: '300Mi', cpu: '500m' } })
+  assert.equal(await total(), 300 * 1024 * 1024)
+  assert.equal(await say(sandbox, count), '1\n1')
   const usage = await sandbox.usage()
   assert.ok(
     usage.oomKills >= 1 && usage.memoryBytes > 0 && usage.pids >= 1 && usage.cpuUsec > 0,

@@ -28,6 +28,8 @@ export interface Machine {
   bound: Bound
   /** Kills by the memory limit that have been reported already. */
   oomKillsSeen: number
+  /** When programs inside were last shown how much memory is free (`performance.now`). */
+  shownAt: number
   /** What every command inside finds in its environment besides the sandbox's own. */
   env: Record<string, string>
   /** Until then `env` is not complete. */
@@ -129,6 +131,7 @@ function newMachine(shell: Shell, guest: Link, bound: Bound): Machine {
     guest,
     bound,
     oomKillsSeen: 0,
+    shownAt: Number.NEGATIVE_INFINITY,
     env: {},
     ownPorts: new Set(),
     suspended: false,

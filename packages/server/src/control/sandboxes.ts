@@ -32,6 +32,9 @@ import { usageOf } from './usage.ts'
 const KEEP_STOPPED = 10_000
 const PRUNE_EVERY = 100
 
+/** How often what programs read of their memory is brought up to date at most. */
+const SHOW_EVERY_MS = 250
+
 export class Sandboxes implements Control {
   readonly suspension: Suspension
   readonly #options: CreationOptions
@@ -219,6 +222,14 @@ export class Sandboxes implements Control {
   /** How often the memory limit has killed something in this sandbox. */
   async oomKills(machine: Machine): Promise<number> {
     return (await this.#fleet.engine.usage(machine.shell)).oomKills
+  }
+
+  /** For a command that is about to look at it. Nobody waits for that, and what cannot be shown is not. */
+  show({ record, machine }: RunningSandbox): void {
+    const now = performance.now()
+    if (now - machine.shownAt < SHOW_EVERY_MS) return
+    machine.shownAt = now
+    this.#fleet.engine.show?.(machine.shell, record.resources).catch(() => {})
   }
 
   unready(): string | undefined {

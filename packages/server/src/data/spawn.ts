@@ -1,9 +1,11 @@
 // What a caller's command means in a given sandbox: program, directory, user, environment.
+import { availableParallelism } from 'node:os'
 import { posix } from 'node:path'
 import type { ExecParsed } from '@islet/contract'
 import type { RunningSandbox } from '../control/fleet.ts'
 import type { SpawnSpec } from '../guest/guest.ts'
 
+const CORES = availableParallelism()
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** The guest adds HOME, USER, LOGNAME and SHELL of the user where they are missing. */
@@ -17,6 +19,7 @@ export function toSpawn(
     LANG: 'C.UTF-8',
     TERM: 'xterm-256color',
     ISLET_SANDBOX_ID: sandbox.id,
+    ...threads(sandbox.resources),
     ...machine.env,
     ...sandbox.env,
     ...input.env,
@@ -28,6 +31,15 @@ export function toSpawn(
     ...placeOf(input, sandbox),
     timeoutMs: input.timeout,
   }
+}
+
+/**
+ * A CPU limit is a share of the time of all cores, and programs that count cores would start too many threads. `nproc` and all that uses
+ * OpenMP go by this variable.
+ */
+function threads({ cpuMillis }: RunningSandbox['record']['resources']): Record<string, string> {
+  const count = Math.ceil(cpuMillis / 1000)
+  return count < CORES ? { OMP_NUM_THREADS: String(count) } : {}
 }
 
 /** Where a command runs, and as whom. */

@@ -119,6 +119,7 @@ export class ProcessTracker implements SandboxObserver {
     tracked.leave = this.#use(record.sandboxId, record)
     try {
       await sandbox.machine.envReady
+      this.#options.sandboxes.show(sandbox)
       const spec = toSpawn(record.id, input, sandbox)
       // A service is all that its command has started: nothing of it may hold its port when it is started again.
       const endsSession = record.service !== null

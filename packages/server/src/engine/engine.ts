@@ -143,6 +143,8 @@ export interface Engine {
    */
   saveMemory(shell: Shell, directory: string): Promise<void>
   usage(shell: Shell): Promise<Usage>
+  /** Brings up to date what programs inside read of their memory, where that is not a kernel's doing. */
+  show?(shell: Shell, limits: Limits): Promise<void>
   /** Whether its first process lives. */
   alive(shell: Shell): Promise<boolean>
   /** Kills everything in it and removes every trace. Of a shell that is gone: nothing. */

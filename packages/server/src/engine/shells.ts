@@ -5,6 +5,7 @@
 //                link.sock          the guest's; root's alone
 //                inside.sock        for all inside: see api/inside.ts
 //                guest, islet-signal    one program under two names
+//                meminfo, cpus      what the sandbox has: see oci/view.ts
 //
 // All are small files in memory (or as good as that), and there are dozens of steps to a shell: each of them done here and
 // now takes a few microseconds, and by another thread a hundred.

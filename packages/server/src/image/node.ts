@@ -31,7 +31,14 @@ export function nodePackages(): [node: string, npm: string, corepack: string] {
 
 /** The registry of this machine's npm, for the base to use too; none if it holds a password or is on this machine's loopback. */
 export async function npmRegistry(): Promise<string | undefined> {
-  const { exitCode, stdout } = await run(['npm', 'config', 'get', 'registry'], { env: ENV })
+  const { exitCode, stdout } = await run(['npm', 'config', 'get', 'registry'], { env: ENV }).catch(
+    (error) => {
+      throw new IsletError('not_supported', 'The base gets Node by npm, which is not on this machine.', {
+        hint: 'Install Node with npm, or use another image: islet image pull.',
+        cause: error,
+      })
+    },
+  )
   const registry = stdout.trim()
   const isLocal = /\/\/(127\.|localhost|\[::1\])/.test(registry)
   return exitCode === 0 && /^https?:\/\/[^\s@"]+$/.test(registry) && !isLocal ? registry : undefined

@@ -2,6 +2,7 @@
 // nothing here knows about images, names or limits of a sandbox.
 import { GUEST_OOM_SCORE } from '../oom.ts'
 import { seccompProfile } from './seccomp.ts'
+import { viewMounts } from './view.ts'
 
 export interface ShellSpec {
   /** The first host uid and gid of its range. */
@@ -123,6 +124,7 @@ export function shellConfig(spec: ShellSpec): string {
         source: spec.linkDir,
         options: ['bind', 'ro', 'nosuid', 'nodev', 'private'],
       },
+      ...viewMounts(spec.linkDir),
     ],
     linux: {
       namespaces: [

@@ -9,6 +9,7 @@ import {
   type BindOptions,
   type Bound,
   type EngineCapabilities,
+  type Limits,
   notSupported,
   type PrepareOptions,
   type Shell,
@@ -17,6 +18,7 @@ import { identify } from '../proc.ts'
 import { SKELETON, shellConfig } from './config.ts'
 import { bindRequest, etcRecords } from './requests.ts'
 import { Runtime, type RuntimeName } from './runtime.ts'
+import { makeView, writeView } from './view.ts'
 import { diskLimit, WallEngine, type WallOptions } from './wall.ts'
 
 export interface OciOptions extends WallOptions {
@@ -57,6 +59,7 @@ export class OciEngine extends WallEngine {
         cgroupsPath: `/${this.instance.cgroup}/${shell.id}`,
       })
       await this.ownSocket(shell)
+      makeView(shell.linkDir)
       writeFileSync(join(directory, 'config.json'), config, { mode: 0o600 })
       const isAhead = options.background && this.#wantNetwork > 0.5
       // Without it, bind makes it or says why not.
@@ -82,6 +85,7 @@ export class OciEngine extends WallEngine {
       const request = bindRequest(record.process.pid, uidBase, shell.id, options)
       const plugged = enabled ? await this.plug(record) : undefined
       const etc = etcRecords(options.etc?.(plugged?.bound ?? {}))
+      writeView(shell.linkDir, options.limits)
       const { etc: hasEtc } = await this.warden.request('BIND', {
         ...request,
         network: plugged?.network,
@@ -104,6 +108,17 @@ export class OciEngine extends WallEngine {
       if (!enabled) this.unplugged(record)
       return plugged?.bound ?? {}
     })
+  }
+
+  override async limit(shell: Shell, limits: Limits): Promise<void> {
+    await super.limit(shell, limits)
+    // They hold, whether they can be shown or not.
+    await this.show(shell, limits).catch(() => {})
+  }
+
+  async show(shell: Shell, limits: Limits): Promise<void> {
+    const { memoryBytes } = await this.usage(shell)
+    writeView(shell.linkDir, limits, memoryBytes)
   }
 
   freeze(shell: Shell): Promise<void> {

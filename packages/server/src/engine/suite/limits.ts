@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { availableParallelism } from 'node:os'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Gaps } from './gaps.ts'
@@ -56,6 +57,26 @@ export function limits(harness: () => Harness, gaps: Gaps): void {
       (await box.run(`for f in ${files}; do [ -e $f ] && echo 1000000000 > $f && exit 0; done; exit 1`)).code,
       0,
     )
+  })
+
+  it('shows programs the memory and cores that the sandbox has', gaps.unless('memoryLimit'), async () => {
+    const { engine } = harness()
+    await using box = await openBox(harness(), { limits: { ...LIMITS, memoryBytes: 96 * MIB } })
+    const total = "sed -n 's/^MemTotal: *\\([0-9]*\\) kB$/\\1/p' /proc/meminfo"
+    assert.equal(await box.print(total), String(96 * 1024))
+    // Its own kernel goes on with what it was started with.
+    if (gaps.isolation === 'gvisor') return
+    assert.equal(await box.print('cat /sys/devices/system/cpu/online'), '0')
+    const free = "sed -n 's/^MemAvailable: *\\([0-9]*\\) kB$/\\1/p' /proc/meminfo"
+    await engine.show!(box.shell, { ...LIMITS, memoryBytes: 96 * MIB })
+    const available = Number(await box.print(free))
+    assert.ok(available > 0 && available < 96 * 1024, String(available))
+    const cores = availableParallelism()
+    await engine.limit(box.shell, { memoryBytes: 200 * MIB, cpuMillis: cores * 1000, pids: 100 })
+    assert.equal(await box.print(total), String(200 * 1024))
+    assert.equal(await box.print('cat /sys/devices/system/cpu/online'), cores === 1 ? '0' : `0-${cores - 1}`)
+    for (const file of ['/proc/meminfo', '/sys/devices/system/cpu/online', '/.islet/meminfo'])
+      assert.notEqual((await box.run(`echo x > ${file} || umount ${file}`)).code, 0, file)
   })
 
   it('counts files in /dev/shm as memory', gaps.unless('memoryLimit'), async () => {
