@@ -53,7 +53,7 @@ export async function fetchNode({ staging, signal, onProgress }: Job): Promise<s
   const pack = [
     'npm',
     'pack',
-    '--silent',
+    '--loglevel=error',
     '--fetch-retries=1',
     '--pack-destination',
     into,
@@ -108,7 +108,7 @@ async function unpack(file: string, into: string, members: string[] = []): Promi
 }
 
 function explain({ stderr }: RunResult): IsletError {
-  const line = stderr.split('\n').find((each) => /npm error \S/.test(each)) ?? ''
+  const line = stderr.split('\n').find((each) => /npm error (?!code |errno )\S/.test(each)) ?? ''
   return new IsletError('internal', `Node for the base could not be downloaded: ${line.slice(0, 300)}`, {
     hint: `npm view ${nodePackages()[0]} version must work on this machine, as the user of the server.`,
     details: { stderr: stderr.slice(-4000) },

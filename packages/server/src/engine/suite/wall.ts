@@ -67,7 +67,8 @@ export function wall(harness: () => Harness, gaps: Gaps): void {
     walled,
     async () => {
       await using box = await openBox(harness())
-      const names = ['guest', 'islet-signal', 'link.sock']
+      const programs = ['guest', 'islet-signal', 'link.sock']
+      const names = gaps.isolation === 'gvisor' ? programs : ['cpus', ...programs, 'meminfo']
       assert.deepEqual((await box.print('ls /.islet')).split('\n'), names)
       const dial = [
         '/usr/bin/python3',
