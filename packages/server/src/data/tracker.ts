@@ -120,10 +120,9 @@ export class ProcessTracker implements SandboxObserver {
     try {
       await sandbox.machine.envReady
       this.#options.sandboxes.show(sandbox)
-      const spec = toSpawn(record.id, input, sandbox)
       // A service is all that its command has started: nothing of it may hold its port when it is started again.
-      const endsSession = record.service !== null
-      const process = await sandbox.machine.guest.spawn({ ...spec, ...io, endsSession }, tracked)
+      const spec = { ...toSpawn(record.id, input, sandbox), ...io, endsSession: record.service !== null }
+      const process = await sandbox.machine.guest.spawn(spec, tracked)
       record.pid = process.pid
       this.#follow(sandbox, tracked, process)
       this.#sweep(record.sandboxId)
