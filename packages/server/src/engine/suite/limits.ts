@@ -126,16 +126,17 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     await hogging
   })
 
-  it('lowers the CPU time a sandbox gets', gaps.unless('cpuLimit'), async () => {
+  it('bounds the CPU time a sandbox gets', gaps.unless('cpuLimit'), async () => {
     const { engine } = harness()
-    const burn = { timeoutMs: 1500 }
-    const used: number[] = []
-    for (const cpuMillis of [100, 1000]) {
-      await using box = await openBox(harness(), { limits: { ...LIMITS, cpuMillis } })
-      await box.run('while :; do :; done', burn)
-      used.push((await engine.usage(box.shell)).cpuUsec)
-    }
-    assert.ok(used[0]! * 2 < used[1]!, String(used))
+    await using box = await openBox(harness(), { limits: { ...LIMITS, cpuMillis: 100 } })
+    // By the kernel's own clock and not by another sandbox's share, which depends on what else the machine does.
+    const started = performance.now()
+    const { cpuUsec: before } = await engine.usage(box.shell)
+    await box.run('while :; do :; done', { timeoutMs: 2000 })
+    const { cpuUsec: after } = await engine.usage(box.shell)
+    const elapsedUsec = (performance.now() - started) * 1000
+    // A tenth of the time, and what may be left over of a few periods.
+    assert.ok(after - before <= elapsedUsec / 10 + 100_000, `${after - before} of ${elapsedUsec}`)
   })
 
   it('changes limits of a running sandbox', gaps.unless('memoryKill'), async () => {
