@@ -50,6 +50,27 @@ for (const [name, WebSocket] of implementations) {
   })
 }
 
+test('a message that is not as agreed ends the session with bad_response', async () => {
+  for (const message of [
+    '{"type":',
+    'null',
+    '{"type":"start"}',
+    '{"type":"news"}',
+    '{"type":"exit","exitCode":"0"}',
+  ]) {
+    class Garbling extends NodeWebSocket {
+      constructor(url: string, protocols: string[]) {
+        super(url, protocols)
+        const set = (handler: (event: { data: string }) => void) =>
+          this.on('message', () => handler({ data: message }))
+        Object.defineProperty(this, 'onmessage', { set })
+      }
+    }
+    const start = (await through(api.url, Garbling as unknown as SocketConstructor)).exec.start('true')
+    await assert.rejects(start, (error) => hasCode(error, 'bad_response'), message)
+  }
+})
+
 test('a connection that breaks is opened again and every byte is given once', async () => {
   await using proxy = await startProxy(api.url)
   const gate = makeGate(await sandbox.getInfo(), 'again')
