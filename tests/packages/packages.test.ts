@@ -26,7 +26,6 @@ const RUNTIMES = [
 const MAX_BUNDLE_BYTES = 40 * 1024
 
 const packed = await Packed.make()
-after(() => packed[Symbol.asyncDispose]())
 const project = await packed.project('project', [packed.sdk, ...RUNTIMES], PROGRAMS)
 const modules = join(project, 'node_modules')
 const global = await packed.global()

@@ -9,13 +9,15 @@ import { root } from '../support/server.ts'
 const run = promisify(execFile)
 const LIMIT = { maxBuffer: 64 * 1024 * 1024, timeout: 280_000 }
 
-export class Packed implements AsyncDisposable {
+/** Its directory goes with the process, also when a test file fails before its first test. */
+export class Packed {
   readonly directory: string
   readonly islet: string
   readonly sdk: string
 
   static async make(): Promise<Packed> {
     const directory = mkdtempSync(join(tmpdir(), 'islet-packages-'))
+    process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
     await run(process.execPath, ['scripts/pack.ts', directory], { cwd: root, ...LIMIT })
     return new Packed(directory)
   }
@@ -43,10 +45,6 @@ export class Packed implements AsyncDisposable {
     const prefix = join(this.directory, 'global')
     await npm(['install', '--global', '--prefix', prefix, this.islet], this.directory)
     return prefix
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    rmSync(this.directory, { recursive: true, force: true })
   }
 }
 
