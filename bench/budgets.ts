@@ -37,6 +37,7 @@ export const BUDGETS: Record<string, Budget[]> = {
     { of: 'max', atMost: 600 },
     { of: 'failed', atMost: 0 },
   ],
+  'burst-idle-all': [{ of: 'failed', atMost: 0 }],
   'burst-cold-all': [{ of: 'failed', atMost: 0 }],
   'checkpoint-frozen': [{ of: 'p50', atMost: 20 }],
   'fork-warm-first': [{ of: 'p50', atMost: 40 }],

@@ -11,6 +11,9 @@ type CreateOptions = Parameters<Islet['sandboxes']['create']>[0]
 /** Every sandbox is made from nothing. */
 export const COLD = { ISLET_WARM_MIN: '0', ISLET_WARM_MAX: '0' }
 
+/** The pool of a server that nobody has set up. */
+export const USUAL = { ISLET_WARM_MIN: 'auto' }
+
 /** As many shells wait, never more or fewer, so that the pool's own size does not move what is measured. */
 export function warm(count: number): Record<string, string> {
   return { ISLET_WARM_MIN: String(count), ISLET_WARM_MAX: String(count) }

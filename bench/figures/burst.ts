@@ -2,18 +2,19 @@
 import type { Sandbox } from 'islet'
 import type { Figure, Row } from '../figure.ts'
 import { curveOf, Tally } from '../measure.ts'
-import { BenchServer, COLD, runTrue, warm } from '../server.ts'
+import { BenchServer, COLD, runTrue, USUAL, warm } from '../server.ts'
 
 const COUNT = 100
 /** Some more than are taken, so that the last of the burst finds one too. */
 const POOL = 110
+const IDLE_ROUNDS = 3
 
 export const burstFigure: Figure = {
   method:
     '100 creates begin at once, each followed by `true` in its sandbox; `all done` is from the first call to the last result of a ' +
     'round, `each` from the first call to the own result. The sandboxes are removed before the next round; the first round, in ' +
     'which the server compiles itself, does not count. Warm: 110 shells wait ' +
-    'before each round. Cold: the pool is off. Docker: 100 `docker run --rm` of `true` at once, one round.',
+    'before each round. Cold: the pool is off. Idle: a new server with the settings of an ordinary one for each round, which has made one sandbox and has filled its pool by itself. Docker: 100 `docker run --rm` of `true` at once, one round.',
 
   async measure({ docker, quick }) {
     const rounds = quick ? 1 : 5
@@ -62,8 +63,23 @@ export const burstFigure: Figure = {
         },
       )
     }
+    rows.push(await idleRow(quick ? 1 : IDLE_ROUNDS))
     return rows
   },
+}
+
+/** A server learns from a burst how many should wait, so each round has its own. */
+async function idleRow(rounds: number): Promise<Row> {
+  const figure = '100 creates at once on a server that was idle'
+  const result = newBurst(figure)
+  for (let round = 0; round < rounds; round++) {
+    await using server = await BenchServer.start(USUAL)
+    await runTrue(await server.create())
+    await server.filled()
+    await burst(result, async () => runTrue(await server.create()))
+  }
+  const islet = { ...result.all.summary(), failed: result.each.failed }
+  return { id: 'burst-idle-all', figure: `${figure}: all done`, unit: 'ms', islet }
 }
 
 interface Burst {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Sandbox } from 'islet'
+import { warmFloor } from '../../packages/server/src/control/warm-floor.ts'
 import { heldBy } from '../support/held.ts'
 import { needs } from '../support/programs.ts'
 import { say } from '../support/shell.ts'
@@ -16,6 +17,7 @@ needs('curl')
 
 const large = await startSuite({ env: { ISLET_WARM_MIN: '100', ISLET_WARM_MAX: '100' } })
 const small = await startSuite({ env: { ISLET_WARM_MIN: '2', ISLET_WARM_MAX: '12' } })
+const auto = await startSuite({ env: { ISLET_WARM_MIN: 'auto', ISLET_WARM_MAX: '6' } })
 const none = await startSuite({ env: { ISLET_WARM_MAX: '0' } })
 
 test('a hundred creates at once from a warm pool share nothing, and all are gone afterwards', async () => {
@@ -48,6 +50,14 @@ test('a hundred creates at once from a warm pool share nothing, and all are gone
     seen.filter(({ shell }) => left.includes(shell)),
     [],
   )
+})
+
+test('a server that nobody has set up has shells that wait before anything was asked for', async () => {
+  const { min, max } = (await auto.islet.info()).warm
+  assert.equal(min, Math.min(warmFloor(), 6))
+  await warm(auto.server)
+  const { ready } = (await auto.islet.info()).warm
+  assert.deepEqual([ready, max], [min, 6])
 })
 
 test('a shell is used once, by whatever is made', async () => {

@@ -13,6 +13,7 @@ import { Pruning } from './control/prune.ts'
 import { Sandboxes } from './control/sandboxes.ts'
 import { Saves } from './control/saves.ts'
 import { Snapshots } from './control/snapshots.ts'
+import { warmFloor } from './control/warm-floor.ts'
 import { CodeRunner } from './data/code/code.ts'
 import { EnvFiles } from './data/env-files/env-files.ts'
 import { Files } from './data/files.ts'
@@ -129,7 +130,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     log: (line) => log.info(line),
   })
   const { maxSandboxes, defaultRuntime } = config
-  const warm = { min: config.warmMin, max: config.warmMax }
+  const warm = { min: config.warmMin === 'auto' ? warmFloor() : config.warmMin, max: config.warmMax }
   const fleet = new Fleet({ db, engine, storage, log, warm })
   const { events } = fleet
   const saves = new Saves(fleet, { memoryDir: join(instance.dataDir, 'memory') })

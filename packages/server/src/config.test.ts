@@ -44,7 +44,7 @@ describe('loadConfig', () => {
       networkAllow: [],
       dns: [],
       maxSandboxes: 1000,
-      warmMin: 4,
+      warmMin: 'auto',
       warmMax: 128,
       defaultRuntime: 'base',
       imageDir: '/var/lib/islet/images',

@@ -48,6 +48,18 @@ export function integer(min: number, max: number): Parse<number> {
   }
 }
 
+/** What is `auto` is worked out from the machine. */
+export function autoOr<T>(parse: Parse<T>): Parse<T | 'auto'> {
+  return (value) => {
+    if (value === 'auto') return 'auto'
+    try {
+      return parse(value)
+    } catch (error) {
+      throw new Error(`${(error as Error).message}, or auto`)
+    }
+  }
+}
+
 export function oneOf<const T extends readonly string[]>(values: T): Parse<T[number]> {
   return (value) => {
     if (values.includes(value)) return value

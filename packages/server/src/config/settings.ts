@@ -5,6 +5,7 @@ import { DEFAULTS } from '@islet/contract'
 import { LOG_FORMATS, LOG_LEVELS } from '../log.ts'
 import {
   address,
+  autoOr,
   cidr,
   duration,
   group,
@@ -160,9 +161,9 @@ export const SETTINGS = {
   }),
   warmMin: setting({
     env: 'ISLET_WARM_MIN',
-    parse: integer(0, 1000),
-    default: '4',
-    help: 'How many sandboxes are at least kept half made, waiting for their files, so that a create takes milliseconds; never more than `ISLET_WARM_MAX`.',
+    parse: autoOr(integer(0, 1000)),
+    default: 'auto',
+    help: 'How many sandboxes are at least kept half made, waiting for their files, so that a create takes milliseconds; never more than `ISLET_WARM_MAX`. `auto`: as many as take 1 % of the memory, from 4 to 112; they are made after the start, behind all other work.',
   }),
   warmMax: setting({
     env: 'ISLET_WARM_MAX',

@@ -5,7 +5,7 @@
 // somebody takes it; forks, restores and wakes ask for none. Who finds none with the right root gets one without, or else one that is given another; for
 // them a few empty layers wait.
 //
-// How many wait follows from what was asked for lately, between a floor and a ceiling; the ceiling is lower when memory is short.
+// How many wait follows from what was asked for lately, between a floor (warm-floor.ts) and a ceiling, which is lower when memory is short.
 // They are made one after another and behind all other work. They end with the server: a crashed one's are removed by the next.
 import { freemem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -193,7 +193,9 @@ export class WarmPool {
 
   #target(): number {
     const { min, max } = this.#options
-    return Math.min(Math.max(min, this.#demand.recent()), max, this.#affordable())
+    // What the engine can still have is for sandboxes as well: those that wait become theirs.
+    const room = this.#ready.length + (this.#parts.engine.room?.() ?? max)
+    return Math.min(Math.max(min, this.#demand.recent()), max, this.#affordable(), room)
   }
 
   #affordable(): number {
@@ -219,6 +221,7 @@ export class WarmPool {
     while (this.#started && this.#ready.length < this.#target()) {
       await this.#quiet()
       if (!this.#started) return
+      const began = performance.now()
       if (this.#layers.length < LAYERS) this.#layers.push(await this.#newLayer())
       const plan = this.#nextPlan()
       const done = this.#startOne(plan).then((waiting) => {
@@ -227,6 +230,8 @@ export class WarmPool {
       this.#making = { plan, done: done.catch(() => {}) }
       await done
       this.#isFailing = false
+      // So many were not asked for: others have the machine for as long as this one took.
+      if (this.#ready.length > this.#demand.recent()) await this.#pause(performance.now() - began)
     }
   }
 
@@ -237,7 +242,11 @@ export class WarmPool {
     if (!this.#isFailing)
       this.#parts.log.warn({ error }, 'no shell could be started ahead; it is tried again')
     this.#isFailing = true
-    await sleep(RETRY_MS, undefined, { signal, ref: false }).catch(() => {})
+    await this.#pause(RETRY_MS)
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#closing.signal, ref: false }).catch(() => {})
   }
 
   async #quiet(): Promise<void> {

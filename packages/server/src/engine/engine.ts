@@ -113,6 +113,8 @@ export interface Engine {
   start(keep: ReadonlyMap<string, string>): Promise<Set<string>>
   /** A fresh shell directory for `id`; listen on `linkDir/link.sock`, then call `prepare`. */
   allocate(id: string): Promise<Shell>
+  /** How many more it can have. Absent: no bound of its own. */
+  room?(): number
   /** Starts the guest behind its wall. Engines without `lateRoot` do that in `bind`. */
   prepare(shell: Shell, options?: PrepareOptions): Promise<void>
   /**

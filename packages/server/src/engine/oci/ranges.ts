@@ -16,6 +16,10 @@ export class Ranges {
     this.#instance = instance
   }
 
+  get left(): number {
+    return this.#instance.uidRanges - this.#taken.size
+  }
+
   take(): number {
     for (let i = 0; i < this.#instance.uidRanges; i++) {
       const index = (this.#next + i) % this.#instance.uidRanges

@@ -97,6 +97,10 @@ export abstract class WallEngine implements Engine {
     return alive
   }
 
+  room(): number {
+    return this.#ranges.left
+  }
+
   async allocate(id: string): Promise<Shell> {
     const index = this.#ranges.take()
     try {
