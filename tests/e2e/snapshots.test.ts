@@ -1,9 +1,9 @@
 // Snapshot files between two servers with data directories of their own, on a real engine: trees, images, crashes.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { zstdDecompressSync } from 'node:zlib'
@@ -11,6 +11,7 @@ import { hasCode, type Sandbox } from 'islet'
 import { rawSnapshot } from '../../packages/server/src/control/snapshot-file/testing.ts'
 import { until } from '../coming-from/until.ts'
 import { withServer } from '../faults/crash.ts'
+import { copyProgram } from '../support/programs.ts'
 import { type TestServer, WITHOUT_WARM } from '../support/server.ts'
 import { say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
@@ -284,12 +285,3 @@ test('an export or import that a crash cut off leaves nothing, and works the nex
     )
   }, STACKED)
 })
-
-/** A program of this machine and the libraries it loads, at the same paths below `root`. */
-function copyProgram(program: string, root: string): void {
-  const libraries = execFileSync('ldd', [program], { encoding: 'utf8' }).match(/\/\S+/g) ?? []
-  for (const path of [program, ...libraries]) {
-    mkdirSync(join(root, dirname(path)), { recursive: true })
-    copyFileSync(path, join(root, path))
-  }
-}

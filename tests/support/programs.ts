@@ -1,7 +1,8 @@
 // The programs that tests start on this machine, or inside sandboxes of the runtime `host`, which find them in the machine's /usr.
 // scripts/check-programs.ts compares these tables with the tests and with what scripts/setup installs.
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { execFileSync } from 'node:child_process'
+import { accessSync, constants, copyFileSync, mkdirSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
 
 /** On every Debian and Ubuntu, however small: programs of packages that are essential or required. */
 export const MINIMAL = new Set(
@@ -59,6 +60,15 @@ export function needs(...programs: Program[]): void {
   throw new Error(
     `These tests need ${missing.join(', ')}: apt-get install ${packages.join(' ')} (scripts/setup --test does).`,
   )
+}
+
+/** Puts a program of this machine and the libraries it loads at the same paths below `root`. */
+export function copyProgram(program: string, root: string): void {
+  const libraries = execFileSync('ldd', [program], { encoding: 'utf8' }).match(/\/\S+/g) ?? []
+  for (const path of [program, ...libraries]) {
+    mkdirSync(join(root, dirname(path)), { recursive: true })
+    copyFileSync(path, join(root, path))
+  }
 }
 
 function isProgram(path: string): boolean {
