@@ -4,8 +4,8 @@
 //   npm run fresh                              all legs, each in a root of its own
 //   npm run fresh -- --only run                one of run, test, package
 //   npm run fresh -- --suite trixie            another suite of the archive that this machine uses
-//   npm run fresh -- --suite noble --mirror URL
-//   npm run fresh -- --keep                    leaves the roots in /var/tmp
+//   npm run fresh -- --suite noble --source 'deb [signed-by=KEYRING] URL noble main universe'    another archive
+//   npm run fresh -- --keep                    leaves the roots in /var/tmp, until the next run
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string' },
     suite: { type: 'string' },
-    mirror: { type: 'string' },
+    source: { type: 'string', multiple: true },
     keep: { type: 'boolean', default: false },
   },
 })

@@ -3,13 +3,21 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { copyFileSync, cpSync, existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { aptOptions, aptSources, archiveOf, mirrorOf, suiteOf } from '../../packages/server/src/image/apt.ts'
+import {
+  type AptSource,
+  aptOptions,
+  aptSources,
+  archiveOf,
+  mirrorOf,
+  suiteOf,
+} from '../../packages/server/src/image/apt.ts'
 import { localAuthorities } from '../../packages/server/src/image/authorities.ts'
 import { cacheEntry } from '../../packages/server/src/image/testing.ts'
 
 export interface RootOptions {
   suite?: string | undefined
-  mirror?: string | undefined
+  /** Lines for sources.list, instead of what this machine has for the suite. */
+  source?: string[] | undefined
 }
 
 /** In a new root: what npm needs to trust the registry before anything is installed. */
@@ -48,14 +56,10 @@ export function resolvConf(): string {
 }
 
 /** A tar of the bare system and a directory with Node, kept between runs. */
-async function parts({ suite: wanted, mirror }: RootOptions): Promise<{ archive: string; node: string }> {
+async function parts({ suite: wanted, source }: RootOptions): Promise<{ archive: string; node: string }> {
   const all = await aptSources()
   const suite = wanted ?? suiteOf(all) ?? 'bookworm'
-  const own = archiveOf(all, suite).map(({ content }) => content)
-  const sources =
-    own.length > 0 && !mirror
-      ? own.join('\n')
-      : otherSuite(suite, mirror ?? mirrorOf(archiveOf(all, suiteOf(all) ?? '')))
+  const sources = source?.map((line) => `${line}\n`).join('') ?? sourcesOf(all, suite)
   const aptConf = [...(await aptOptions({ onHost: true })), 'Acquire::Languages "none";'].join('\n')
   const definition = createHash('sha256')
     .update(JSON.stringify([suite, sources, aptConf, NODE]))
@@ -68,8 +72,14 @@ async function parts({ suite: wanted, mirror }: RootOptions): Promise<{ archive:
   if (!existsSync(archive)) {
     writeFileSync(join(entry, 'sources'), sources)
     writeFileSync(join(entry, 'apt.conf'), aptConf, { mode: 0o600 })
-    const https = sources.includes('https:') ? ['--include=ca-certificates'] : []
-    const options = ['--variant=minbase', '--format=tar', `--aptopt=${join(entry, 'apt.conf')}`, ...https]
+    // Ubuntu does not call apt essential, but nobody has a machine without it.
+    const include = ['apt', ...(sources.includes('https:') ? ['ca-certificates'] : [])]
+    const options = [
+      '--variant=minbase',
+      '--format=tar',
+      `--aptopt=${join(entry, 'apt.conf')}`,
+      `--include=${include.join(',')}`,
+    ]
     run('mmdebstrap', [...options, suite, `${archive}.new`, join(entry, 'sources')])
     renameSync(`${archive}.new`, archive)
   }
@@ -80,8 +90,12 @@ async function parts({ suite: wanted, mirror }: RootOptions): Promise<{ archive:
   return { archive, node }
 }
 
-function otherSuite(suite: string, mirror: string | undefined): string {
-  if (!mirror) throw new Error(`The apt sources of this machine name no archive for ${suite}; --mirror does.`)
+/** What this machine has for the suite, or the main archive of its own suite. */
+function sourcesOf(all: readonly AptSource[], suite: string): string {
+  const own = archiveOf(all, suite)
+  if (own.length > 0) return own.map(({ content }) => content).join('\n')
+  const mirror = mirrorOf(archiveOf(all, suiteOf(all) ?? ''))
+  if (!mirror) throw new Error(`The apt sources of this machine name no archive for ${suite}; --source does.`)
   return `deb ${mirror} ${suite} main\n`
 }
 
