@@ -144,10 +144,12 @@ function emitTypes(): void {
         emitDeclarationOnly: true,
         rootDir: join(ROOT, 'packages'),
         outDir: TYPES,
+        // Below node_modules it would be a library, of which nothing is written.
+        paths: { '@islet/contract/client': [join(ROOT, 'packages/contract/src/client.ts')] },
         typeRoots: [join(ROOT, 'node_modules/@types')],
       },
       include: [],
-      files: ['sdk/src/index.ts', 'contract/src/client.ts'].map((path) => join(ROOT, 'packages', path)),
+      files: [join(ROOT, 'packages/sdk/src/index.ts')],
     }),
   )
   execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', config], { stdio: ['ignore', 2, 2] })

@@ -107,7 +107,7 @@ test('@islet/sdk works in a page, from a bundle of at most 40 KB gzipped, if the
   writeFileSync(join(project, 'page.js'), PAGE_MODULE)
   const { outputFiles } = await build({
     ...{ entryPoints: [join(project, 'page.js')], outfile: join(project, 'bundle.js'), write: false },
-    ...{ bundle: true, minify: true, platform: 'browser', format: 'esm' },
+    ...{ bundle: true, minify: true, platform: 'browser', format: 'esm', tsconfigRaw: {} },
   })
   const [bundle] = outputFiles
   const bytes = gzipSync(bundle!.contents).length
