@@ -8,7 +8,7 @@ import { delimiter, dirname, join } from 'node:path'
 export const MINIMAL = new Set(
   [
     'bash cat chmod cp date diff dpkg-deb dpkg-query env find flock getent grep groupadd groupdel gzip ldd losetup ls mkfifo mount mv',
-    'nsenter printf prlimit rm sed seq setpriv sh sha256sum sleep stat sync tar timeout true truncate umount unshare which',
+    'nsenter printf prlimit rm script sed seq setpriv sh sha256sum sleep stat sync tar timeout true truncate umount unshare which',
   ].flatMap((line) => line.split(' ')),
 )
 

@@ -6,7 +6,11 @@ import { say } from './output.ts'
 export async function agreesTo(question: string, unasked: string): Promise<boolean> {
   if (!process.stdin.isTTY) throw new UsageError('This needs a yes, and stdin is not a terminal.', unasked)
   using prompt = createInterface({ input: process.stdin, output: process.stderr })
-  const isYes = /^y(es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim())
+  const answer = await prompt.question(`${question} [y/N] `).catch((interrupted) => {
+    say('')
+    throw interrupted
+  })
+  const isYes = /^y(es)?$/i.test(answer.trim())
   if (!isYes) say('Nothing was removed.')
   return isYes
 }

@@ -16,11 +16,13 @@ const USAGE = 2
 const INTERRUPTED = 130
 
 const argv = process.argv.slice(2)
-const json = wantsJson(argv)
+let json = wantsJson(argv)
 const program = createProgram({ hasSeparator: argv.includes('--'), json })
 let current = ''
 program.hook('preAction', (_, action) => {
   current = action.name()
+  // A --json among the words of a command is the command's.
+  json = action.opts().json === true
 })
 
 try {
@@ -37,7 +39,7 @@ process.exit()
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE
   if (error instanceof UsageError) return USAGE
-  if (error instanceof DOMException && error.name === 'AbortError') return INTERRUPTED
+  if (error instanceof Error && error.name === 'AbortError') return INTERRUPTED
   if (!RUNNING_COMMANDS.includes(current)) return 1
   return (error instanceof IsletError && EXIT_CODES[error.code]) || NEVER_RAN
 }

@@ -33,9 +33,9 @@ export class Pruning {
   /** What it says with `dryRun` is what it removes without, if nothing happens in between. */
   async prune(input: PruneParsed, options: { signal?: AbortSignal } = {}): Promise<Pruned> {
     const { dryRun = false } = input
-    const plan = await this.#plan(input)
-    // First: an image that only one of these checkpoints holds was not promised to go.
+    // First: an image that only one of the checkpoints holds was not promised to go.
     const images = await this.#images({ dryRun })
+    const plan = await this.#plan(input)
     if (!dryRun) await this.#carryOut(plan, options.signal)
     const { checkpoints, sandboxes } = plan
     const freedBytes = plan.freedBytes + images.freedBytes
@@ -54,8 +54,8 @@ export class Pruning {
     const output: string[] = []
     let freedBytes = leaving.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0)
     for (const name of await readdir(outputDir).catch(() => [])) {
-      const status = fleet.table.get(name)?.status ?? 'stopped'
-      if (!isId('sandbox', name) || status !== 'stopped') continue
+      const isPresent = (fleet.table.get(name)?.status ?? 'stopped') !== 'stopped'
+      if (isPresent || !isId('sandbox', name)) continue
       output.push(name)
       freedBytes += await directoryBytes(join(outputDir, name))
     }
