@@ -19,6 +19,7 @@ const HINTS: Partial<Record<AnyErrorCode | SystemCode, string>> = {
   invalid_json: 'islet version shows whether this command and the server have the same version.',
   invalid_state: 'islet info SANDBOX and islet ps --all SANDBOX show how things are.',
   key_not_found: 'islet store ls SANDBOX lists the keys there are.',
+  limit_too_high: 'Ask for less with --memory, --cpu, --disk or --pids.',
   not_supported: 'islet doctor says what this machine can do.',
   process_not_found: 'islet ps --all SANDBOX shows the ones there are.',
   route_not_found: 'islet version shows whether this command and the server have the same version.',
