@@ -71,7 +71,9 @@ test('an endless printer that nobody reads does not fill the memory of the serve
   await using sandbox = await suite.create()
   const before = rssBytes()
   const printers = await Promise.all(
-    [1, 2, 3].map(() => sandbox.exec.spawn('yes "$(head -c 1000 /dev/zero | tr "\\0" x)"')),
+    [1, 2, 3].map(() =>
+      sandbox.exec.spawn('yes "$(head -c 1000 /dev/zero | tr "\\0" x)"', { keepOutput: '1Mi' }),
+    ),
   )
   await sleep(3000)
   assert.ok(rssBytes() - before < 200 * MIB, `${before} grew to ${rssBytes()}`)

@@ -191,6 +191,12 @@ test('a detached command is listed, its output is kept, and it can be killed', a
   await until(async () => (await api.process(sandbox.id, process)).outputBytes > 0)
   assert.equal((await islet(['kill', 'first', process], api)).exitCode, 0)
   assert.equal((await islet(['logs', 'first', process], api)).stdout, 'begun\n')
+  const chatty = ['exec', '-d', '--keep-output', '1Ki', 'first', 'seq 1 1000; echo end >&2']
+  const id = (await islet(chatty, api)).stdout.trim()
+  await until(async () => (await api.process(sandbox.id, id)).status === 'exited')
+  const logs = await islet(['logs', 'first', id], api)
+  assert.match(logs.stderr, /^islet: the first 2873 bytes of the output were dropped/)
+  assert.match(logs.stdout, /999\n1000\n$/)
 })
 
 test('a sandbox may be named by the beginning of its id, but not by one that two have', async () => {

@@ -42,6 +42,11 @@ export function say(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
+/** Of the output of a process. */
+export function sayDropped(bytes: number): void {
+  if (bytes > 0) say(`islet: the first ${bytes} bytes of the output were dropped; they are not kept.`)
+}
+
 /** What to do about something, after all else. */
 export function sayHint(hint: string): void {
   say(`${paint('dim', 'hint:', process.stderr)} ${hint}`)

@@ -57,6 +57,7 @@ export type RunCode = {
   encoding?: "utf8" | "base64" | undefined
   /** Of stdout and stderr together; more is cut and truncated is true. Default: 4 MiB. */
   maxOutputBytes?: number | undefined
+  keepOutput?: number | string | undefined
 }
 export type CodeResult = {
   processId: string
@@ -75,6 +76,8 @@ export type CodeResult = {
   stdout: string
   stderr: string
   truncated: boolean
+  /** Printed beyond what is given here; its end is kept with the process. */
+  droppedBytes: number
   language: Language
   /** stdout and stderr together, in the order they were printed. */
   output: string
@@ -317,6 +320,7 @@ export type Exec = {
   user?: string | undefined
   /** Kills the whole command after this long; 0 or absent: never. */
   timeout?: number | string | undefined
+  keepOutput?: number | string | undefined
   /** At most 8 MiB, counted after decoding. */
   stdin?: string | undefined
   stdinEncoding?: "utf8" | "base64" | undefined
@@ -342,6 +346,8 @@ export type ExecResult = {
   stdout: string
   stderr: string
   truncated: boolean
+  /** Printed beyond what is given here; its end is kept with the process. */
+  droppedBytes: number
 }
 export type CommandResult = Omit<ExecResult, 'autoResumed'>
 export type Run = {
@@ -381,6 +387,7 @@ export type Run = {
   /** Text runs through sh -c; a list is a program and its arguments. */
   command: string | string[]
   cwd?: string | undefined
+  keepOutput?: number | string | undefined
   /** At most 8 MiB, counted after decoding. */
   stdin?: string | undefined
   stdinEncoding?: "utf8" | "base64" | undefined
@@ -406,6 +413,8 @@ export type RunResult = {
   stdout: string
   stderr: string
   truncated: boolean
+  /** Printed beyond what is given here; its end is kept with the process. */
+  droppedBytes: number
   sandboxId: string
 }
 export type StartProcess = {
@@ -417,6 +426,7 @@ export type StartProcess = {
   user?: string | undefined
   /** Kills the whole command after this long; 0 or absent: never. */
   timeout?: number | string | undefined
+  keepOutput?: number | string | undefined
   /** Keep stdin open for writes. Default: false; terminals always can. */
   stdin?: boolean | undefined
   /** Hold the output back until the first client attaches, for up to 10 s, so that it misses nothing. */
@@ -454,6 +464,8 @@ export type ProcessInfo = {
   endedAt: string | null
   /** All it printed so far; the last part is kept. */
   outputBytes: number
+  /** How much of that is kept. */
+  keepOutputBytes: number
   result: {
     /** 128 + n when signal n ended it, 124 when it timed out. */
     exitCode: number
@@ -490,6 +502,8 @@ export type StartedProcess = {
   endedAt: string | null
   /** All it printed so far; the last part is kept. */
   outputBytes: number
+  /** How much of that is kept. */
+  keepOutputBytes: number
   result: {
     /** 128 + n when signal n ended it, 124 when it timed out. */
     exitCode: number
@@ -508,14 +522,18 @@ export type StartedProcess = {
 export type ProcessOutput = {
   stdout: string
   stderr: string
-  /** The beginning was printed but is not kept. */
+  /** The beginning was printed but is not given. */
   truncated: boolean
+  /** How much was printed before what is given. */
+  droppedBytes: number
   outputBytes: number
 }
 export type AttachServerMessage = {
   type: "start"
   process: ProcessInfo
   truncated: boolean
+  /** How much was printed before what is given now. */
+  droppedBytes: number
 } | {
   type: "replay-end"
 } | {
@@ -993,6 +1011,7 @@ export type StartService = {
     /** Before the first one. Default: none. */
     delay?: number | string | undefined
   } | undefined
+  keepOutput?: number | string | undefined
   /** The sandbox is not idle while it is kept running. Default: false. */
   keepAwake?: boolean | undefined
 }
@@ -1035,6 +1054,8 @@ export type ServiceLogs = {
   stdout: string
   stderr: string
   truncated: boolean
+  /** How much was printed before what is given. */
+  droppedBytes: number
 }
 export type SignalEvent = {
   signal: "port"
@@ -1214,6 +1235,8 @@ export type CreateTerminal = {
   cwd?: string | undefined
   env?: Record<string, string> | undefined
   user?: string | undefined
+  /** Of a pty: how much of its output is kept. */
+  keepOutput?: number | string | undefined
   /** The sandbox is not idle while the shell of a pty runs, also without clients. Default: false. */
   keepAwake?: boolean | undefined
 }
@@ -1234,6 +1257,7 @@ export type TerminalInfo = {
 }
 export type RunTerminalCommand = {
   command: string
+  keepOutput?: number | string | undefined
   /** Answer at once. Default: false. */
   background?: boolean | undefined
   cwd?: string | undefined
@@ -1250,8 +1274,10 @@ export type TerminalCommandInfo = {
   /** In the encoding of the terminal, and so is stderr. */
   stdout: string
   stderr: string
-  /** Only the end of the output is kept. */
+  /** Only the end of the output is given. */
   truncated: boolean
+  /** How much was printed before it. */
+  droppedBytes: number
   exitCode: number | null
   durationMs: number | null
   startedAt: string
@@ -1364,7 +1390,7 @@ export const sandboxDetailShape: Shape = { fields: { id: 'string', name: { eithe
 export const sandboxPageShape: Shape = { fields: { sandboxes: { list: sandboxDetailShape }, total: 'number', cursor: { optional: 'string' } } }
 export const sandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] } } }
 export const sandboxUsageShape: Shape = { fields: { memoryBytes: 'number', memoryPeakBytes: 'number', cpuUsec: 'number', pids: 'number', oomKills: 'number', diskBytes: 'number' } }
-export const runResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', sandboxId: 'string' } }
+export const runResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', sandboxId: 'string' } }
 export const wokenSandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, patches: { optional: { list: patchRunShape } } } }
 export const forksShape: Shape = { fields: { forks: { list: { either: [{ fields: { ok: { is: true }, sandbox: createdSandboxShape } }, { fields: { ok: { is: false }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' } } } } }] } }, frozenMs: 'number', memory: 'boolean' } }
 export const checkpointInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', name: 'string', memory: 'boolean', sizeBytes: { either: [null, 'number'] }, frozenMs: 'number', createdAt: 'string' } }
@@ -1378,14 +1404,14 @@ export const eventTypeShape: Shape = 'string'
 export const sandboxEventShape: Shape = { fields: { id: 'string', sandboxId: 'string', type: eventTypeShape, data: { map: 'any' }, createdAt: 'string' } }
 export const eventPageShape: Shape = { fields: { events: { list: sandboxEventShape }, more: 'boolean' } }
 export const sandboxTokenShape: Shape = { fields: { token: 'string', expiresAt: 'string' } }
-export const execResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean' } }
-export const startedProcessShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] }, autoResumed: 'boolean' } }
-export const processInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] } } }
-export const processOutputShape: Shape = { fields: { stdout: 'string', stderr: 'string', truncated: 'boolean', outputBytes: 'number' } }
+export const execResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number' } }
+export const startedProcessShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] }, autoResumed: 'boolean' } }
+export const processInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] } } }
+export const processOutputShape: Shape = { fields: { stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', outputBytes: 'number' } }
 export const terminalInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', pty: 'boolean', status: 'string', encoding: 'string', processId: { either: [null, 'string'] }, channel: { either: [null, 'string'] }, keepAwake: 'boolean', createdAt: 'string' } }
-export const terminalCommandInfoShape: Shape = { fields: { id: 'string', terminalId: 'string', command: 'string', status: 'string', stdout: 'string', stderr: 'string', truncated: 'boolean', exitCode: { either: [null, 'number'] }, durationMs: { either: [null, 'number'] }, startedAt: 'string', finishedAt: { either: [null, 'string'] } } }
+export const terminalCommandInfoShape: Shape = { fields: { id: 'string', terminalId: 'string', command: 'string', status: 'string', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', exitCode: { either: [null, 'number'] }, durationMs: { either: [null, 'number'] }, startedAt: 'string', finishedAt: { either: [null, 'string'] } } }
 export const languageShape: Shape = 'string'
-export const codeResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', language: languageShape, output: 'string' } }
+export const codeResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', language: languageShape, output: 'string' } }
 export const fileEntryShape: Shape = { fields: { name: 'string', path: 'string', type: 'string', sizeBytes: 'number', mode: 'string', uid: 'number', gid: 'number', modifiedAt: 'string', target: { optional: 'string' } } }
 export const fileListShape: Shape = { fields: { path: 'string', entries: { list: fileEntryShape }, truncated: 'boolean' } }
 export const batchResultShape: Shape = { fields: { path: 'string', success: 'boolean', error: { optional: 'string' }, code: { optional: 'string' }, file: { optional: fileEntryShape } } }
@@ -1393,7 +1419,7 @@ export const signedUrlShape: Shape = { fields: { url: 'string', method: 'string'
 export const watcherInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', path: 'string', includeContent: 'boolean', ignored: { list: 'string' }, encoding: 'string', status: 'string', reason: { either: [null, 'string'] }, channel: 'string', createdAt: 'string' } }
 export const overlayInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', source: 'string', target: 'string', strategy: 'string', ignore: { list: 'string' }, createdAt: 'string', copyStatus: 'string', copyError: { optional: 'string' }, stats: { fields: { copiedFiles: 'number', copiedDirs: 'number', linkedDirs: 'number', skipped: { list: 'string' } } } } }
 export const serviceInfoShape: Shape = { fields: { name: 'string', sandboxId: 'string', start: 'string', install: { optional: 'string' }, path: 'string', originalPath: { optional: 'string' }, envFile: { optional: 'string' }, environment: { map: 'string' }, port: { optional: 'number' }, url: { optional: 'string' }, status: 'string', reason: { optional: 'string' }, pid: { optional: 'number' }, processId: { optional: 'string' }, autostart: 'boolean', keepAwake: 'boolean', restartPolicy: 'string', maxRestarts: 'number', restartCount: 'number', healthy: { optional: 'boolean' }, healthStatus: { optional: 'string' }, createdAt: 'string', updatedAt: 'string' } }
-export const serviceLogsShape: Shape = { fields: { processId: { either: [null, 'string'] }, stdout: 'string', stderr: 'string', truncated: 'boolean' } }
+export const serviceLogsShape: Shape = { fields: { processId: { either: [null, 'string'] }, stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number' } }
 export const listeningPortShape: Shape = { fields: { port: 'number', address: 'string', uid: 'number', pid: { optional: 'number' } } }
 export const previewShape: Shape = { fields: { sandboxId: 'string', port: 'number', url: 'string', domain: { optional: 'string' }, authConfig: { optional: { fields: { type: { is: "token" } } } }, token: { optional: 'string' }, createdAt: 'string' } }
 export const signalStatusShape: Shape = { fields: { status: 'string', channel: 'string', wsUrl: 'string' } }
@@ -1404,7 +1430,7 @@ export const storeSetShape: Shape = { fields: { ok: { is: true }, expires_at: { 
 export const storeDeletedShape: Shape = { fields: { deleted: 'boolean', ok: { is: true } } }
 export const runtimeInfoShape: Shape = { fields: { name: 'string', description: 'string', ready: 'boolean', image: { either: [null, 'string'] }, source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }] }, sizeBytes: { either: [null, 'number'] }, createdAt: { either: [null, 'string'] }, versions: { map: 'string' } } }
 export const imageInfoShape: Shape = { fields: { name: 'string', digest: 'string', source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }] }, sizeBytes: 'number', createdAt: 'string', runtimes: { list: 'string' } } }
-export const attachServerMessageShape: Shape = { either: [{ fields: { type: { is: "start" }, process: processInfoShape, truncated: 'boolean' } }, { fields: { type: { is: "replay-end" } } }, { fields: { type: { is: "exit" }, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
+export const attachServerMessageShape: Shape = { either: [{ fields: { type: { is: "start" }, process: processInfoShape, truncated: 'boolean', droppedBytes: 'number' } }, { fields: { type: { is: "replay-end" } } }, { fields: { type: { is: "exit" }, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
 export const imageProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, image: imageInfoShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean' } } } }] }
 export const signalEventShape: Shape = { either: [{ fields: { signal: { is: "port" }, port: 'number', type: 'string', url: 'string' } }, { fields: { signal: { is: "server-ready" }, port: 'number', url: 'string' } }, { fields: { signal: { is: "error" }, message: 'string' } }, { fields: { signal: 'string', data: { optional: 'any' } } }] }
 export const signalMessageShape: Shape = { either: [{ fields: { type: { is: "start" } } }, { fields: { type: { is: "signal" }, event: signalEventShape } }, { fields: { type: { is: "overflow" } } }, { fields: { type: { is: "exit" } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }

@@ -23,6 +23,8 @@ export const LIMITS = {
   listPage: 1000,
   idempotencyKeyLength: 255,
   execOutputBytes: 64 * 1024 * 1024,
+  /** The least that is kept of a process's output. */
+  keepOutputBytes: 1024,
   timeoutMs: 24 * 3_600_000,
   tokenMs: 24 * 3_600_000,
   /** How long a sandbox may be told to stay idle or paused. */
@@ -78,8 +80,6 @@ export const DEFAULTS = {
   idleMs: 300_000,
   /** What an exec answer holds of stdout and stderr together. */
   execOutputBytes: 4 * 1024 * 1024,
-  /** What is kept of a process's output for later readers: its end. */
-  scrollbackBytes: 1024 * 1024,
   /** A sandbox token, and the URL of a signed file. */
   tokenMs: 3_600_000,
   port: 7400,

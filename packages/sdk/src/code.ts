@@ -34,6 +34,7 @@ export const RUN_CODE: Names<RunCodeOptions> = {
   env: 1,
   user: 1,
   timeout: 1,
+  keepOutput: 1,
   signal: 1,
   language: 1,
   encoding: 1,

@@ -14,6 +14,11 @@ export interface CommandOptions {
   user?: string
   /** Milliseconds or '30s'; the whole command is killed then, and its exit code is 124. Default: never. */
   timeout?: number | string
+  /**
+   * How much of its output is kept for `output` and `attach`: its end. Bytes or '64Mi', up to what the server allows.
+   * Default: what the server is set to, 16 MiB.
+   */
+  keepOutput?: number | string
   signal?: AbortSignal
 }
 
@@ -79,6 +84,7 @@ export class Exec {
       timeout,
       maxRunAfterDisconnect,
       keepAwake,
+      keepOutput,
       stdin = true,
       signal,
       ...handlers
@@ -86,7 +92,18 @@ export class Exec {
     const argv = args ? [...(typeof command === 'string' ? [command] : command), ...args] : command
     const process = await this.#client.call('startProcess', {
       params: { id: this.#sandboxId },
-      body: { command: argv, cwd, env, user, timeout, maxRunAfterDisconnect, keepAwake, stdin, hold: true },
+      body: {
+        command: argv,
+        cwd,
+        env,
+        user,
+        timeout,
+        keepOutput,
+        maxRunAfterDisconnect,
+        keepAwake,
+        stdin,
+        hold: true,
+      },
       signal,
     })
     return this.attach(process.id, { ...handlers, signal })
@@ -132,10 +149,10 @@ export class Exec {
     return this.#client.call('getProcess', { params: this.#params(processId), ...options })
   }
 
-  /** What is kept of the output of a process: its end. */
+  /** What is kept of the output of a process: its end, at most `maxBytes` of it (default: 4 MiB, at most 64 MiB). */
   output(
     processId: string,
-    options: { encoding?: 'utf8' | 'base64'; signal?: AbortSignal } = {},
+    options: { encoding?: 'utf8' | 'base64'; maxBytes?: number; signal?: AbortSignal } = {},
   ): Promise<ProcessOutput> {
     const { signal, ...query } = options
     return this.#client.call('processOutput', { params: this.#params(processId), query, signal })
@@ -162,6 +179,11 @@ export class ExecSession extends ProcessSession {
     return this.session.truncated
   }
 
+  /** How much that was. */
+  get droppedBytes(): number {
+    return this.session.droppedBytes
+  }
+
   /** Resolves when there is room for more. Code `invalid_state` once the process has ended. */
   sendStdin(data: string | Uint8Array): Promise<void> {
     return this.session.sendStdin(data)
@@ -182,7 +204,14 @@ function stdinFields(stdin: string | Uint8Array | undefined) {
   return { stdin: base64(stdin), stdinEncoding: 'base64' as const }
 }
 
-export const COMMAND: Names<CommandOptions> = { cwd: 1, env: 1, user: 1, timeout: 1, signal: 1 }
+export const COMMAND: Names<CommandOptions> = {
+  cwd: 1,
+  env: 1,
+  user: 1,
+  timeout: 1,
+  keepOutput: 1,
+  signal: 1,
+}
 export const RUN: Names<RunOptions> = { ...COMMAND, stdin: 1, encoding: 1, maxOutputBytes: 1 }
 export const SPAWN: Names<SpawnOptions> = { ...COMMAND, maxRunAfterDisconnect: 1, keepAwake: 1 }
 const HANDLERS = { onStdout: 1, onStderr: 1, onExit: 1, onScrollbackEnd: 1 } as const
@@ -194,6 +223,6 @@ guard(Exec.prototype, 'sandbox.exec', {
   attach: [null, { ...HANDLERS, replay: 1, signal: 1 }],
   list: [{ status: 1, limit: 1, signal: 1 }],
   get: [null, ABORTABLE],
-  output: [null, { encoding: 1, signal: 1 }],
+  output: [null, { encoding: 1, maxBytes: 1, signal: 1 }],
   kill: [null, null, ABORTABLE],
 })

@@ -1,53 +1,36 @@
 // Gives every byte of a process's output once, across connections that each begin with a replay of its end.
 //
-//   0 ............ replay begins ........ known so far ........ replay ends = what the process had printed
-//                  |<--- held back until its length is known --->|  then live
+//   0 ............ replay begins ........ given so far ........ what the process had printed ... live
+//                  |<------ skipped ------->|<------------------- given ------------------------->|
 export type Channel = 'stdout' | 'stderr'
 export type OutputHandler = (channel: Channel, bytes: Uint8Array) => void | Promise<void>
 
 export class OutputCursor {
-  /** Output was printed that can not be given any more. */
-  truncated = false
+  /** Output that was printed and can not be given any more. */
+  droppedBytes = 0
   readonly #give: OutputHandler
+  /** Offset of the next byte to give. */
   #position = 0
-  #replayEnd = 0
-  #held: { channel: Channel; bytes: Uint8Array }[] | undefined
+  /** Offset of the next byte to come. */
+  #coming = 0
 
   constructor(give: OutputHandler) {
     this.#give = give
   }
 
-  /** The first connection: its replay is given as it comes. */
-  begin(printedBytes: number, options: { truncated: boolean; isLiveOnly: boolean }): void {
-    this.truncated = options.truncated
-    this.#replayEnd = printedBytes
-    if (options.isLiveOnly) this.#position = printedBytes
-  }
-
-  beginAgain(printedBytes: number): void {
-    this.#held = []
-    this.#replayEnd = printedBytes
+  /** A connection whose output begins at this offset. Who only wants what is live is not told that the rest is missing. */
+  begin(offset: number, options: { isLiveOnly: boolean }): void {
+    this.#coming = offset
+    if (options.isLiveOnly) this.#position = offset
+    this.droppedBytes += Math.max(0, offset - this.#position)
+    this.#position = Math.max(this.#position, offset)
   }
 
   output(channel: Channel, bytes: Uint8Array): void | Promise<void> {
-    if (this.#held) {
-      this.#held.push({ channel, bytes })
-      return
-    }
-    this.#position += bytes.length
-    return this.#give(channel, bytes)
-  }
-
-  async endReplay(): Promise<void> {
-    const held = this.#held ?? []
-    this.#held = undefined
-    let at = this.#replayEnd - held.reduce((sum, { bytes }) => sum + bytes.length, 0)
-    if (held.length > 0 && at > this.#position) this.truncated = true
-    for (const { channel, bytes } of held) {
-      const known = Math.min(bytes.length, Math.max(0, this.#position - at))
-      at += bytes.length
-      if (known < bytes.length) await this.#give(channel, bytes.subarray(known))
-    }
-    this.#position = this.#replayEnd
+    const known = Math.min(bytes.length, this.#position - this.#coming)
+    this.#coming += bytes.length
+    if (known === bytes.length) return
+    this.#position = this.#coming
+    return this.#give(channel, known === 0 ? bytes : bytes.subarray(known))
   }
 }

@@ -29,7 +29,7 @@ export class Pty {
 
   async create(options: PtyOptions = {}): Promise<PtySession> {
     const { cols = 80, rows = 24, command = LOGIN_SHELL, cwd, env, user, timeout, signal } = options
-    const { maxRunAfterDisconnect, keepAwake } = options
+    const { maxRunAfterDisconnect, keepAwake, keepOutput } = options
     const process = await this.#client.call('startProcess', {
       params: { id: this.#sandboxId },
       body: {
@@ -40,6 +40,7 @@ export class Pty {
         timeout,
         maxRunAfterDisconnect,
         keepAwake,
+        keepOutput,
         terminal: { cols, rows },
         hold: true,
       },

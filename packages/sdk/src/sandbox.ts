@@ -372,6 +372,7 @@ const STARTED = {
   stdout: '',
   stderr: '',
   truncated: false,
+  droppedBytes: 0,
 }
 
 /** The options of a static method are those of the client and its own. */

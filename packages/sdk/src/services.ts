@@ -130,6 +130,7 @@ const START: Names<StartService & Abortable> = {
   stopTimeout: 1,
   healthCheck: 1,
   keepAwake: 1,
+  keepOutput: 1,
   signal: 1,
 }
 

@@ -159,6 +159,44 @@ test('the end of the sandbox ends the session with its code', async () => {
   await assert.rejects(session.done, (error) => hasCode(error, 'sandbox_lost'))
 })
 
+test('as much output is kept as was asked for, and what is dropped is counted', async () => {
+  const [whole, little] = await Promise.all([
+    sandbox.exec.spawn('seq 1 300000'),
+    sandbox.exec.spawn('echo first >&2; seq 1 300000', { keepOutput: '64Ki' }),
+  ])
+  const lines = Array.from({ length: 300_000 }, (_, index) => `${index + 1}\n`).join('')
+  for (const { id } of [whole, little]) await (await sandbox.exec.attach(id)).done
+  const all = await sandbox.exec.output(whole.id)
+  assert.ok(all.stdout === lines)
+  assert.deepEqual([all.truncated, all.droppedBytes, all.outputBytes], [false, 0, lines.length])
+  const kept = await sandbox.exec.output(little.id)
+  const printed = lines.length + 'first\n'.length
+  assert.deepEqual(
+    [kept.truncated, kept.droppedBytes, kept.outputBytes, kept.stderr],
+    [true, printed - 65_536, printed, ''],
+  )
+  assert.ok(kept.stdout === lines.slice(-65_536))
+  assert.equal((await sandbox.exec.output(little.id, { maxBytes: 10 })).droppedBytes, printed - 10)
+  let seen = ''
+  const onStdout = (data: Uint8Array) => {
+    seen += text(data)
+  }
+  const session = await sandbox.exec.attach(little.id, { onStdout })
+  await session.done
+  assert.deepEqual([session.truncated, session.droppedBytes], [true, printed - 65_536])
+  assert.ok(seen === kept.stdout)
+  const live = await sandbox.exec.attach(little.id, { replay: false })
+  await live.done
+  assert.deepEqual([live.truncated, live.droppedBytes], [false, 0])
+  const cut = await sandbox.exec.run('seq 1 300000', { maxOutputBytes: 100 })
+  assert.deepEqual([cut.truncated, cut.droppedBytes, cut.stdout.length], [true, lines.length - 100, 100])
+  const terminal = await sandbox.terminal.create()
+  const command = await terminal.command.run('seq 1 300000', { keepOutput: 4096 })
+  assert.deepEqual([command.droppedBytes, command.stdout.length], [lines.length - 4096, 4096])
+  for (const keepOutput of ['1Ti', 1, 'lots'])
+    await assert.rejects(sandbox.exec.spawn('true', { keepOutput }), { code: 'bad_request' })
+})
+
 test('a terminal has its size, is typed into and resized', async () => {
   let seen = ''
   const onOutput = (data: Uint8Array) => {

@@ -79,9 +79,14 @@ export class Session {
     this.result.catch(() => {}) // whoever wants to know awaits it
   }
 
+  /** How much was printed that could not be given, because it is not kept any more. */
+  get droppedBytes(): number {
+    return this.#output.droppedBytes
+  }
+
   /** Output was lost: it was printed before this client came, and is not kept any more. */
   get truncated(): boolean {
-    return this.#output.truncated
+    return this.#output.droppedBytes > 0
   }
 
   /** Resolves when there is room for more. Code `invalid_state` once the process has ended or this session is closed. */
@@ -194,16 +199,15 @@ export class Session {
     } else this.#finish(errorFromBody(message.error))
   }
 
-  #start({ process, truncated }: Extract<AttachServerMessage, { type: 'start' }>): void {
-    const isAgain = this.process !== undefined
+  #start({ process, droppedBytes }: Extract<AttachServerMessage, { type: 'start' }>): void {
+    const isFirst = this.process === undefined
     this.process = process
     this.#isOpen = true
-    if (isAgain) this.#output.beginAgain(process.outputBytes)
-    else this.#output.begin(process.outputBytes, { truncated, isLiveOnly: this.#isLiveOnly })
+    const isLiveOnly = isFirst && this.#isLiveOnly
+    this.#output.begin(isLiveOnly ? process.outputBytes : droppedBytes, { isLiveOnly })
   }
 
-  async #endReplay(): Promise<void> {
-    await this.#output.endReplay()
+  #endReplay(): void {
     if (!this.#isReplayed) this.#handlers.onReplayEnd?.()
     this.#isReplayed = true
   }

@@ -17,6 +17,8 @@ export interface TerminalCommandOptions {
    * timeout of the sandbox, also in the background.
    */
   timeout?: number | string
+  /** How much of its output is kept: bytes or '64Mi'. Default: what the server is set to, 16 MiB. */
+  keepOutput?: number | string
   /** Aborting kills a command in the foreground. */
   signal?: AbortSignal
 }
@@ -96,6 +98,8 @@ export class TerminalCommand {
   stderr!: string
   /** Only the end of the output is given. */
   truncated!: boolean
+  /** How much was printed before it. */
+  droppedBytes!: number
   /** Undefined while it runs. */
   exitCode: number | undefined
   durationMs: number | undefined
@@ -153,6 +157,7 @@ export class TerminalCommand {
     this.stdout = info.stdout
     this.stderr = info.stderr
     this.truncated = info.truncated
+    this.droppedBytes = info.droppedBytes
     this.exitCode = info.exitCode ?? undefined
     this.durationMs = info.durationMs ?? undefined
     this.finishedAt = info.finishedAt ?? undefined
@@ -160,7 +165,7 @@ export class TerminalCommand {
 }
 
 guard(TerminalCommands.prototype, 'terminal.command', {
-  run: [null, { background: 1, cwd: 1, env: 1, timeout: 1, signal: 1 }],
+  run: [null, { background: 1, cwd: 1, env: 1, timeout: 1, keepOutput: 1, signal: 1 }],
   list: [ABORTABLE],
   retrieve: [null, ABORTABLE],
 })

@@ -19,6 +19,8 @@ export interface TerminalOptions {
   user?: string
   /** The sandbox is not idle while the shell of a pty runs, also without clients. Default: false. */
   keepAwake?: boolean
+  /** Of a pty: how much of its output is kept, bytes or '64Mi'. Default: what the server is set to, 16 MiB. */
+  keepOutput?: number | string
   /** Aborting disconnects and leaves the terminal as it is. */
   signal?: AbortSignal
 }
@@ -92,6 +94,7 @@ const TERMINAL: Names<TerminalOptions> = {
   env: 1,
   user: 1,
   keepAwake: 1,
+  keepOutput: 1,
   signal: 1,
 }
 

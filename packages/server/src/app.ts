@@ -138,8 +138,12 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const snapshot = (ref: string) => snapshots.resolve(ref)
   const sandboxes = new Sandboxes({ fleet, saves, images, maxSandboxes, defaultRuntime, snapshot })
   const checkpoints = new Checkpoints({ fleet, saves, sandboxes })
-  const outputDir = join(instance.dataDir, 'output')
-  const processes = new Processes({ db, sandboxes, events, outputDir, log })
+  const output = {
+    dir: join(instance.dataDir, 'output'),
+    keepBytes: Math.min(config.outputKeepBytes, config.outputSandboxBytes),
+    sandboxBytes: config.outputSandboxBytes,
+  }
+  const processes = new Processes({ db, sandboxes, events, output, log })
   const files = new Files(sandboxes)
   const previews = new Previews({ db, sandboxes, tokens, key, log, config })
   const previewUrl = (sandboxId: string, port: number) => previews.urlOf(sandboxId, port)
@@ -184,7 +188,12 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     await sandboxes.close(closing)
   })
   const collects = config.imageDir === join(instance.dataDir, 'images')
-  const pruning = new Pruning({ fleet, checkpoints, images: collects ? images : undefined, outputDir })
+  const pruning = new Pruning({
+    fleet,
+    checkpoints,
+    images: collects ? images : undefined,
+    outputDir: output.dir,
+  })
   const state = { fleet, saves, checkpoints, snapshots, patches, pruning }
   const parts = { control: sandboxes, processes, files, ...inside, ...state }
   const api = createApi({ ...parts, images, key, tokens, log, config })

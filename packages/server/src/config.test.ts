@@ -39,6 +39,8 @@ describe('loadConfig', () => {
       runtimeBinary: 'auto',
       storage: 'auto',
       poolSizeBytes: 50 * 2 ** 30,
+      outputKeepBytes: 16 * 1024 * 1024,
+      outputSandboxBytes: 256 * 1024 * 1024,
       logLevel: 'info',
       logFormat: 'json',
       networkAllow: [],

@@ -81,7 +81,7 @@ async function action(text: string, file: string | undefined, flags: CodeFlags):
   if (json) return printJson(readable(result))
   await writeAll(process.stdout, Buffer.from(result.stdout, 'base64'))
   await writeAll(process.stderr, Buffer.from(result.stderr, 'base64'))
-  if (result.truncated) say('islet: more was printed than is shown.')
+  if (result.droppedBytes > 0) say(`islet: ${result.droppedBytes} more bytes were printed than are shown.`)
   if (result.hint) sayHint(result.hint)
 }
 

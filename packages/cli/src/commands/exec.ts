@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { addEnvOptions, type EnvFlags, toEnv } from '../args/env.ts'
-import { duration } from '../args/parse.ts'
+import { duration, size } from '../args/parse.ts'
 import { findSandbox } from '../args/sandbox.ts'
 import { addStdioOptions, passesStdin, type StdioFlags } from '../args/stdio.ts'
 import { commandAfter, toCommand } from '../args/words.ts'
@@ -19,6 +19,7 @@ interface ExecFlags extends EnvFlags, JsonFlag, StdioFlags {
   timeout?: number
   detach?: true
   keepAwake?: false
+  keepOutput?: string
 }
 
 export function exec(): Command {
@@ -34,6 +35,7 @@ export function exec(): Command {
     .option('-u, --user <name>', 'who it runs as')
     .option('--timeout <duration>', 'kill it after this long, like 30s (exit code 124)', duration)
     .option('-d, --detach', 'start it and print its process id')
+    .option('--keep-output <size>', 'how much of its output is kept for islet logs, like 64Mi', size)
     .option('--no-keep-awake', 'with --detach: let the sandbox go to sleep while it runs')
   return addStdioOptions(made, 'with this terminal; its keys go to the command').action(action)
 }
@@ -45,8 +47,8 @@ async function action(text: string, words: string[], flags: ExecFlags, made: Com
   if (flags.keepAwake === false && !flags.detach)
     throw new UsageError('--no-keep-awake is for --detach.', 'A command that you wait for keeps it awake.')
   const sandbox = await findSandbox(connect(), text)
-  const { cwd, user, timeout } = flags
-  const options = { cwd, user, timeout, env: toEnv(flags) }
+  const { cwd, user, timeout, keepOutput } = flags
+  const options = { cwd, user, timeout, keepOutput, env: toEnv(flags) }
   if (flags.detach) {
     const process = await sandbox.exec.spawn(chosen, { ...options, keepAwake: flags.keepAwake })
     if (flags.json) printJson(process)

@@ -1,3 +1,4 @@
+import { LIMITS } from '@islet/contract/client'
 import type { ProcessInfo, Sandbox } from '@islet/sdk'
 import type { Command } from 'commander'
 import { findProcess } from '../args/process.ts'
@@ -5,7 +6,7 @@ import { findSandbox } from '../args/sandbox.ts'
 import { command, type JsonFlag } from '../command.ts'
 import { connect } from '../connect.ts'
 import { CliError } from '../errors.ts'
-import { printJson, say, writeAll } from '../output.ts'
+import { printJson, sayDropped, writeAll } from '../output.ts'
 import { CAPTURE, readable } from '../stdio/capture.ts'
 
 interface LogsFlags extends JsonFlag {
@@ -22,10 +23,10 @@ export function logs(): Command {
       const { id } = wanted === undefined ? await newest(sandbox) : await findProcess(sandbox, wanted)
       if (flags.follow && !flags.json) return follow(sandbox, id)
       if (flags.follow) await (await sandbox.exec.attach(id, { replay: false })).done
-      const output = await sandbox.exec.output(id, CAPTURE)
+      const output = await sandbox.exec.output(id, { ...CAPTURE, maxBytes: LIMITS.execOutputBytes })
       if (flags.json) return printJson({ processId: id, ...readable(output, 'beginning') })
-      const { stdout, stderr, truncated } = output
-      if (truncated) say('islet: the beginning of the output was not kept.')
+      const { stdout, stderr, droppedBytes } = output
+      sayDropped(droppedBytes)
       await writeAll(process.stdout, Buffer.from(stdout, 'base64'))
       await writeAll(process.stderr, Buffer.from(stderr, 'base64'))
     })
@@ -44,6 +45,6 @@ async function follow(sandbox: Sandbox, id: string): Promise<void> {
     onStdout: (data) => writeAll(process.stdout, data),
     onStderr: (data) => writeAll(process.stderr, data),
   })
-  if (session.truncated) say('islet: the beginning of the output was not kept.')
+  sayDropped(session.droppedBytes)
   await session.done
 }

@@ -1,6 +1,6 @@
 // A command in a sandbox with our stdin, stdout and stderr.
 import type { AttachOptions, ExecSession } from '@islet/sdk'
-import { onBrokenPipe, say, sayHint, writeAll } from '../output.ts'
+import { onBrokenPipe, sayDropped, sayHint, writeAll } from '../output.ts'
 import type { Signals } from './signals.ts'
 
 export const hasPipedStdin = (): boolean => !process.stdin.isTTY
@@ -15,7 +15,7 @@ export async function followPiped(
     onStderr: (data) => writeAll(process.stderr, data),
   })
   options.signals.passTo(session)
-  if (session.truncated) say('islet: the beginning of the output was not kept.')
+  sayDropped(session.droppedBytes)
   // Nobody reads on: the command learns it the way it would in a pipe, and we do not wait for it.
   const broken = new Promise<number>((resolve) => {
     onBrokenPipe(() => {

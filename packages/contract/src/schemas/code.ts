@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import { byteLength, env, sandboxPath, userName } from './common.ts'
-import { captureFields, execResult, timeout } from './process.ts'
+import { captureFields, execResult, keepOutput, timeout } from './process.ts'
 
 export const LANGUAGES = ['python', 'node', 'typescript', 'deno', 'bun', 'shell'] as const
 export const language = z.enum(LANGUAGES)
@@ -41,6 +41,7 @@ export const runCode = z.strictObject({
   timeout: timeout.optional(),
   encoding: captureFields.encoding,
   maxOutputBytes: captureFields.maxOutputBytes,
+  keepOutput: keepOutput.optional(),
 })
 export type RunCode = z.input<typeof runCode>
 export type RunCodeParsed = z.output<typeof runCode>

@@ -11,6 +11,7 @@ import {
   queryBoolean,
   queryInteger,
   sandboxPath,
+  sizeBytes,
   timestamp,
   userName,
 } from './common.ts'
@@ -52,6 +53,13 @@ function checkInput<Text extends string, Encoding extends string>(text: Text, en
   }
 }
 
+export const keepOutput = sizeBytes
+  .refine((bytes) => bytes >= LIMITS.keepOutputBytes, `at least ${LIMITS.keepOutputBytes} bytes are kept`)
+  .meta({
+    description:
+      'How much of its output is kept for later readers: its end. At most what the server allows. Default: 16 MiB, or what the server is set to.',
+  })
+
 const commandFields = {
   command,
   cwd: sandboxPath.optional(),
@@ -60,6 +68,7 @@ const commandFields = {
   timeout: timeout
     .optional()
     .meta({ description: 'Kills the whole command after this long; 0 or absent: never.' }),
+  keepOutput: keepOutput.optional(),
 }
 export const captureFields = {
   stdin: z.string().optional().meta({ description: 'At most 8 MiB, counted after decoding.' }),
@@ -100,6 +109,9 @@ export const execResult = z.object({
   stdout: z.string(),
   stderr: z.string(),
   truncated: z.boolean(),
+  droppedBytes: z
+    .number()
+    .meta({ description: 'Printed beyond what is given here; its end is kept with the process.' }),
 })
 export type ExecResult = z.infer<typeof execResult>
 /** What is known of a command where it runs. */
@@ -170,6 +182,7 @@ export const processInfo = z.object({
   startedAt: timestamp,
   endedAt: timestamp.nullable(),
   outputBytes: z.number().meta({ description: 'All it printed so far; the last part is kept.' }),
+  keepOutputBytes: z.number().meta({ description: 'How much of that is kept.' }),
   result: z.object(resultFields).nullable(),
 })
 export type ProcessInfo = z.infer<typeof processInfo>
@@ -202,11 +215,18 @@ export const writeStdin = z
     end: z.boolean().optional().meta({ description: 'Close stdin after the data.' }),
   })
   .superRefine(checkInput('data', 'encoding'))
-export const getOutput = z.strictObject({ encoding: z.enum(['utf8', 'base64']).optional() })
+export const getOutput = z.strictObject({
+  encoding: z.enum(['utf8', 'base64']).optional(),
+  maxBytes: queryInteger(0, LIMITS.execOutputBytes)
+    .optional()
+    .meta({ description: 'Of what is kept, at most so much of its end. Default: 4 MiB.' }),
+})
+export type GetOutputParsed = z.output<typeof getOutput>
 export const processOutput = z.object({
   stdout: z.string(),
   stderr: z.string(),
-  truncated: z.boolean().meta({ description: 'The beginning was printed but is not kept.' }),
+  truncated: z.boolean().meta({ description: 'The beginning was printed but is not given.' }),
+  droppedBytes: z.number().meta({ description: 'How much was printed before what is given.' }),
   outputBytes: z.number(),
 })
 export type ProcessOutput = z.infer<typeof processOutput>
@@ -221,7 +241,12 @@ export const attachQuery = z.strictObject({
     .meta({ description: 'Send what is kept of the output first. Default: true.' }),
 })
 export const attachServerMessage = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('start'), process: processInfo, truncated: z.boolean() }),
+  z.object({
+    type: z.literal('start'),
+    process: processInfo,
+    truncated: z.boolean(),
+    droppedBytes: z.number().meta({ description: 'How much was printed before what is given now.' }),
+  }),
   z.object({ type: z.literal('replay-end') }),
   z.object({ type: z.literal('exit'), ...resultFields }),
   z.object({ type: z.literal('error'), error: z.object({ code: z.string(), message: z.string() }) }),

@@ -11,7 +11,7 @@ import {
   timestamp,
   userName,
 } from './common.ts'
-import { shellText } from './process.ts'
+import { keepOutput, shellText } from './process.ts'
 
 export const SERVICE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 export const serviceName = z
@@ -64,6 +64,7 @@ export const startService = z.strictObject({
   restartDelay: pause(0).optional().meta({ description: 'Default: 1s. At least 20 ms pass.' }),
   stopTimeout: pause(0).optional().meta({ description: 'SIGTERM, this long, SIGKILL. Default: 10s.' }),
   healthCheck: healthCheck.optional(),
+  keepOutput: keepOutput.optional(),
   keepAwake: keepAwake
     .optional()
     .meta({ description: 'The sandbox is not idle while it is kept running. Default: false.' }),
@@ -119,5 +120,6 @@ export const serviceLogs = z.object({
   stdout: z.string(),
   stderr: z.string(),
   truncated: z.boolean(),
+  droppedBytes: z.number().meta({ description: 'How much was printed before what is given.' }),
 })
 export type ServiceLogs = z.infer<typeof serviceLogs>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { idPattern } from '../ids.ts'
 import { env, keepAwake, processId, queryInteger, sandboxPath, timestamp, userName } from './common.ts'
-import { shellText, terminalSize, timeout } from './process.ts'
+import { keepOutput, shellText, terminalSize, timeout } from './process.ts'
 
 export const terminalId = z.string().regex(idPattern('terminal'), 'not a terminal id')
 
@@ -22,14 +22,19 @@ export const createTerminal = z
     cwd: sandboxPath.optional(),
     env: env.optional(),
     user: userName.optional(),
+    keepOutput: keepOutput.optional().meta({ description: 'Of a pty: how much of its output is kept.' }),
     keepAwake: keepAwake.optional().meta({
       description:
         'The sandbox is not idle while the shell of a pty runs, also without clients. Default: false.',
     }),
   })
-  .refine((input) => input.pty || (!input.shell && !input.cols && !input.rows && !input.keepAwake), {
-    message: 'shell, cols, rows and keepAwake need pty',
-  })
+  .refine(
+    (input) =>
+      input.pty || (!input.shell && !input.cols && !input.rows && !input.keepAwake && !input.keepOutput),
+    {
+      message: 'shell, cols, rows, keepAwake and keepOutput need pty',
+    },
+  )
 export type CreateTerminal = z.input<typeof createTerminal>
 export type CreateTerminalParsed = z.output<typeof createTerminal>
 
@@ -51,6 +56,7 @@ export const terminalList = z.object({ terminals: z.array(terminalInfo) })
 
 export const runTerminalCommand = z.strictObject({
   command: shellText,
+  keepOutput: keepOutput.optional(),
   background: z.boolean().optional().meta({ description: 'Answer at once. Default: false.' }),
   cwd: sandboxPath.optional(),
   env: env.optional(),
@@ -69,7 +75,8 @@ export const terminalCommand = z.object({
   status: z.enum(['running', 'completed', 'failed']).meta({ description: 'completed: with exit code 0.' }),
   stdout: z.string().meta({ description: 'In the encoding of the terminal, and so is stderr.' }),
   stderr: z.string(),
-  truncated: z.boolean().meta({ description: 'Only the end of the output is kept.' }),
+  truncated: z.boolean().meta({ description: 'Only the end of the output is given.' }),
+  droppedBytes: z.number().meta({ description: 'How much was printed before it.' }),
   exitCode: z.number().nullable(),
   durationMs: z.number().nullable(),
   startedAt: timestamp,

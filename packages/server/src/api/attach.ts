@@ -38,8 +38,8 @@ async function serve(socket: WebSocket, attachment: Attachment, log: Log): Promi
   receive(socket, attachment, fail)
   keepAlive(socket)
   try {
-    const { process, truncated } = attachment
-    await sendMessage(socket, { type: 'start', process, truncated })
+    const { process, truncated, droppedBytes } = attachment
+    await sendMessage(socket, { type: 'start', process, truncated, droppedBytes })
     for await (const event of attachment) {
       if (socket.readyState !== WebSocket.OPEN) return
       await sendEvent(socket, event)

@@ -25,7 +25,7 @@ export function processRoutes({ processes }: ApiDeps) {
       return processes.writeStdin(params.id, params.pid, bytes, { end: body.end ?? false })
     },
     resizeTerminal: ({ params, body }) => processes.resize(params.id, params.pid, body),
-    processOutput: ({ params, query }) => processes.output(params.id, params.pid, query.encoding ?? 'utf8'),
+    processOutput: ({ params, query }) => processes.output(params.id, params.pid, query),
     attachProcess: () => {
       throw new IsletError('bad_request', 'This route is a WebSocket.', { hint: 'Send Upgrade: websocket.' })
     },

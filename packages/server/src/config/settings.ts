@@ -127,6 +127,18 @@ export const SETTINGS = {
     default: '50Gi',
     help: 'How large the sparse btrfs pool file may grow.',
   }),
+  outputKeepBytes: setting({
+    env: 'ISLET_OUTPUT_KEEP',
+    parse: size,
+    default: '16Mi',
+    help: 'How much of the output of a process is kept for later readers, unless its starter says otherwise (`keepOutput`).',
+  }),
+  outputSandboxBytes: setting({
+    env: 'ISLET_OUTPUT_SANDBOX',
+    parse: size,
+    default: '256Mi',
+    help: 'How much is kept of all processes of a sandbox together, and the most that `keepOutput` may ask for. Beyond it the oldest output goes.',
+  }),
   logLevel: setting({
     env: 'ISLET_LOG_LEVEL',
     parse: oneOf(LOG_LEVELS),

@@ -2,7 +2,7 @@
 import { IsletError } from '@islet/contract'
 import type { OutputChannel, TerminalSize } from '../guest/guest.ts'
 import type { AttachEvent, Attachment } from './data.ts'
-import type { OutputPiece } from './output-log.ts'
+import type { OutputPiece, OutputReader } from './output-reader.ts'
 import { type OutputListener, type TrackedProcess, toProcessInfo } from './tracked.ts'
 
 /** What waits for a client that does not read; beyond it the program waits. */
@@ -15,7 +15,7 @@ interface Controls {
 
 export function attachTo(
   tracked: TrackedProcess,
-  replay: { pieces: OutputPiece[]; truncated: boolean },
+  { kept, droppedBytes }: { kept: OutputReader | undefined; droppedBytes: number },
   controls: Controls,
 ): Attachment {
   const queue = new OutputQueue()
@@ -23,6 +23,7 @@ export function attachTo(
   const close = () => {
     leave()
     queue.close()
+    kept?.close()
   }
   void tracked.ended.then(() => queue.finish())
   const stdin = () => {
@@ -31,7 +32,7 @@ export function attachTo(
   }
   async function* events(): AsyncGenerator<AttachEvent> {
     try {
-      for (const piece of replay.pieces) yield { type: 'output', ...piece }
+      for (const piece of kept ?? []) yield { type: 'output', ...piece }
       yield { type: 'replay-end' }
       for await (const piece of queue) yield { type: 'output', ...piece }
       if (queue.closed) return
@@ -44,7 +45,8 @@ export function attachTo(
   }
   return {
     process: toProcessInfo(tracked.record),
-    truncated: replay.truncated,
+    truncated: droppedBytes > 0,
+    droppedBytes,
     writeStdin: async (bytes) => stdin().writeStdin(bytes),
     endStdin: async () => stdin().endStdin(),
     ...controls,

@@ -4,6 +4,7 @@ import type {
   ExecParsed,
   FileEntry,
   FileList,
+  GetOutputParsed,
   ProcessInfo,
   ProcessOutput,
   RunParsed,
@@ -33,7 +34,7 @@ export interface ProcessService {
     options: { end: boolean },
   ): Promise<void>
   resize(sandboxId: string, processId: string, size: TerminalSize): Promise<void>
-  output(sandboxId: string, processId: string, encoding: 'utf8' | 'base64'): Promise<ProcessOutput>
+  output(sandboxId: string, processId: string, options?: GetOutputParsed): Promise<ProcessOutput>
   attach(sandboxId: string, processId: string, options: { replay: boolean }): Promise<Attachment>
 }
 
@@ -46,6 +47,8 @@ export type AttachEvent =
 export interface Attachment extends AsyncIterable<AttachEvent> {
   process: ProcessInfo
   truncated: boolean
+  /** Printed before what is given. */
+  droppedBytes: number
   writeStdin(bytes: Uint8Array): Promise<void>
   endStdin(): Promise<void>
   resize(size: TerminalSize): Promise<void>

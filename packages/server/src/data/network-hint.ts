@@ -38,7 +38,7 @@ export function networkHint(log: Pick<OutputLog, 'end' | 'read'>): string | unde
   if (log.end === 0) return undefined
   const end: Buffer[] = []
   let room = LOOKED_AT_BYTES
-  for (const { bytes } of log.read().pieces.reverse()) {
+  for (const { bytes } of log.read(LOOKED_AT_BYTES).pieces.reverse()) {
     end.unshift(bytes.subarray(-room))
     room -= bytes.length
     if (room <= 0) break

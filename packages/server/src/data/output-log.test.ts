@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { after, test } from 'node:test'
-import { OutputLog, readOutput } from './output-log.ts'
+import { createLog } from '../log.ts'
+import { OutputLog, removeOutput } from './output-log.ts'
+import { numbersOf, OutputReader, readOutput, segmentPath } from './output-reader.ts'
+import { OutputRoom } from './output-room.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'islet-output-log-'))
 after(() => rmSync(directory, { recursive: true }))
@@ -15,7 +18,7 @@ test('what is appended is read back in order with its channels', () => {
   log.append('stdout', Buffer.from('one '))
   log.append('stderr', Buffer.from('two '))
   log.append('stdout', Buffer.from('three'))
-  const kept = log.read()
+  const kept = log.read(1024)
   log.close()
   assert.deepEqual(
     kept.pieces.map(({ channel, bytes }) => [channel, bytes.toString()]),
@@ -33,19 +36,18 @@ test('only the end is kept, the file stays bounded, and the offset goes on count
   const log = new OutputLog(path, 1000)
   for (let index = 0; index < 1000; index++)
     log.append('stdout', Buffer.from(String(index).padStart(10, '.')))
-  const kept = log.read()
+  const kept = log.read(1000)
   log.close()
   assert.equal(kept.end, 10_000)
   assert.equal(kept.start, 9000)
   assert.equal(textOf(kept.pieces).length, 1000)
   assert.ok(textOf(kept.pieces).endsWith('.......998.......999'))
-  assert.ok(statSync(path).size < 4000)
 })
 
 test('a piece larger than what is kept is cut at its front', () => {
   const log = new OutputLog(join(directory, 'large'), 10)
   log.append('stdout', Buffer.from(`${'x'.repeat(100)}the end`))
-  assert.equal(textOf(log.read().pieces), 'xxxthe end')
+  assert.equal(textOf(log.read(10).pieces), 'xxxthe end')
   log.close()
 })
 
@@ -68,7 +70,93 @@ test('after a crash the log goes on behind its last whole piece', () => {
 
 test('a process that printed nothing has no file', () => {
   const log = new OutputLog(join(directory, 'silent'), 1024)
-  assert.deepEqual(log.read(), { pieces: [], start: 0, end: 0 })
+  assert.deepEqual(log.read(1024), { pieces: [], start: 0, end: 0 })
   log.close()
   assert.equal(readOutput(join(directory, 'silent'), 1024), undefined)
 })
+
+test('the files are segments that are removed as a whole, however much is printed', () => {
+  const path = join(directory, 'segments')
+  const log = new OutputLog(path, 80_000)
+  const line = (index: number) => `${String(index).padStart(9, '.')}\n`
+  for (let index = 0; index < 50_000; index++) log.append('stdout', Buffer.from(line(index)))
+  const sizes = filesOf(path).map((name) => statSync(join(directory, name)).size)
+  assert.ok(sizes.length > 4 && sizes.length < 20, String(sizes))
+  const bytes = sizes.reduce((sum, size) => sum + size, 0)
+  assert.ok(bytes > 80_000 && bytes < 200_000, `${bytes} bytes on disk`)
+  const kept = log.read(80_000)
+  assert.deepEqual([kept.start, kept.end], [420_000, 500_000])
+  const expected = Array.from({ length: 8000 }, (_, index) => line(42_000 + index)).join('')
+  assert.equal(textOf(kept.pieces), expected)
+  // A crash just after a new file was made, and before anything was in it.
+  log.close()
+  const next = Number(filesOf(path).at(-1)!.split('.').at(-1)) + 1
+  appendFileSync(`${path}.${next}`, Buffer.from([1, 2, 3]))
+  const again = OutputLog.recover(path, 80_000)
+  assert.equal(again.end, 500_000)
+  for (let index = 50_000; index < 60_000; index++) again.append('stderr', Buffer.from(line(index)))
+  assert.ok(textOf(again.read(80_000).pieces).endsWith(line(59_999)))
+  assert.equal(again.read(80_000).start, 520_000)
+  again.close()
+  removeOutput(path)
+  assert.deepEqual(filesOf(path), [])
+})
+
+test('a reader gives what was there when it was opened, whatever is printed and removed meanwhile', () => {
+  const path = join(directory, 'reader')
+  const log = new OutputLog(path, 40_000)
+  const piece = (text: string) => Buffer.from(text.repeat(1000))
+  for (let index = 0; index < 100; index++) log.append('stdout', piece('a'))
+  const reader = OutputReader.open(path, 40_000)!
+  const pieces = reader[Symbol.iterator]()
+  const first = pieces.next().value!
+  for (let index = 0; index < 100; index++) log.append('stdout', piece('b'))
+  const text = textOf([first, ...pieces])
+  assert.equal(text, 'a'.repeat(40_000))
+  assert.deepEqual([reader.start, reader.end], [60_000, 100_000])
+  reader.close()
+  log.close()
+})
+
+test('what an earlier version kept in one file is read and gone on with', () => {
+  const path = join(directory, 'old')
+  const head = Buffer.alloc(8)
+  head.writeBigUInt64LE(1000n)
+  writeFileSync(path, Buffer.concat([head, Buffer.from([1, 3, 0, 0, 0]), Buffer.from('old')]))
+  assert.deepEqual(readOutput(path, 100)?.start, 1000)
+  const log = OutputLog.recover(path, 1024)
+  assert.equal(log.end, 1003)
+  log.append('stderr', Buffer.from(' and new'))
+  log.close()
+  assert.equal(textOf(readOutput(path, 1024)!.pieces), 'old and new')
+})
+
+test('the processes of a sandbox together keep no more than the bound: the oldest goes, but not what is being printed', async () => {
+  const isRunning = (id: string) => id === 'running'
+  const room = new OutputRoom({
+    dir: directory,
+    boundBytes: 100_000,
+    isRunning,
+    log: createLog({ level: 'silent' }),
+  })
+  const at = (id: string) => join(directory, 'sandbox', `${id}.log`)
+  const print = (id: string, bytes: number) => {
+    const log = new OutputLog(at(id), 80_000)
+    for (let left = bytes; left > 0; left -= 1000) log.append('stdout', Buffer.alloc(1000, id))
+    log.close()
+    for (const name of filesOf(at(id))) utimesSync(join(directory, 'sandbox', name), ages[id]!, ages[id]!)
+  }
+  const ages: Record<string, number> = { running: 1000, first: 2000, second: 3000, third: 4000 }
+  for (const id of Object.keys(ages)) print(id, 50_000)
+  await room.sweep('sandbox')
+  assert.equal(readOutput(at('first'), 80_000), undefined)
+  assert.equal(readOutput(at('third'), 80_000)?.start, 0)
+  const running = readOutput(at('running'), 80_000)!
+  assert.ok(running.start > 0 && running.end === 50_000, 'its end is kept')
+  const second = readOutput(at('second'), 80_000)!
+  assert.deepEqual([second.start > 0, second.end], [true, 50_000])
+})
+
+function filesOf(path: string): string[] {
+  return numbersOf(path).map((number) => basename(segmentPath(path, number)))
+}

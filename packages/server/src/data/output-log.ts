@@ -1,51 +1,68 @@
 // What a process printed, kept on disk for later readers: its end, in order, with the channel of each piece.
 //
-//   8 bytes     offset of the first byte kept, little-endian
+// The files PATH, PATH.1, PATH.2 … are segments, each:
+//
+//   8 bytes     offset of the first byte in it, little-endian
 //   then, again and again: 1 byte channel (1 stdout, 2 stderr), 4 bytes length, the bytes
 //
-// A piece is written before it is acknowledged to the guest, so after a crash of the server the file says where to
+// Only the last one is written to. Once the others hold enough, the first is removed as a whole, so nothing is rewritten.
+// A piece is written before it is acknowledged to the guest, so after a crash of the server the files say where to
 // go on; a piece that the crash cut in half is dropped and sent again by the guest.
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, truncateSync, writeSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, rmSync, truncateSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { OutputChannel } from '../guest/guest.ts'
+import {
+  endOf,
+  HEADER_BYTES,
+  type KeptOutput,
+  numbersOf,
+  openSegments,
+  PIECE_BYTES,
+  readOutput,
+  segmentPath,
+} from './output-reader.ts'
 
-const HEADER_BYTES = 8
-const PIECE_BYTES = 5
+/** A log has about so many segments, and none is smaller than this. */
+const SEGMENTS = 8
+const MIN_SEGMENT_BYTES = 4096
 
-export interface OutputPiece {
-  channel: OutputChannel
-  bytes: Buffer
-}
-
-export interface KeptOutput {
-  pieces: OutputPiece[]
-  /** Offset of the first byte kept; above 0 the beginning is gone. */
+interface Segment {
+  number: number
   start: number
-  end: number
 }
 
 export class OutputLog {
   readonly #path: string
   readonly #keepBytes: number
+  readonly #segmentBytes: number
+  readonly #onBytes: (bytes: number) => void
+  #segments: Segment[] = []
   #file: number | undefined
   #fileBytes = 0
   #end = 0
 
   /** The log of a process that has not printed yet. */
-  constructor(path: string, keepBytes: number) {
+  constructor(path: string, keepBytes: number, onBytes: (bytes: number) => void = () => {}) {
     this.#path = path
+    this.#onBytes = onBytes
     this.#keepBytes = keepBytes
+    this.#segmentBytes = Math.max(Math.ceil(keepBytes / SEGMENTS), MIN_SEGMENT_BYTES)
   }
 
   /** Goes on with what an earlier server wrote at this path. */
-  static recover(path: string, keepBytes: number): OutputLog {
-    const log = new OutputLog(path, keepBytes)
-    const found = readWhole(path)
-    if (!found) return log
-    if (found.validBytes < found.fileBytes) truncateSync(path, found.validBytes)
-    log.#end = found.end
-    log.#fileBytes = found.validBytes
-    log.#file = openSync(path, 'a', 0o600)
+  static recover(path: string, keepBytes: number, onBytes?: (bytes: number) => void): OutputLog {
+    const log = new OutputLog(path, keepBytes, onBytes)
+    const found = openSegments(path)
+    const last = found.at(-1)
+    if (!last) return log
+    const { end, fileBytes } = endOf(last)
+    for (const { file } of found) closeSync(file)
+    log.#segments = found.map(({ number, start }) => ({ number, start }))
+    log.#end = end
+    log.#fileBytes = fileBytes
+    const lastPath = segmentPath(path, last.number)
+    truncateSync(lastPath, fileBytes)
+    log.#file = openSync(lastPath, 'a', 0o600)
     return log
   }
 
@@ -58,18 +75,20 @@ export class OutputLog {
     const head = Buffer.allocUnsafe(PIECE_BYTES)
     head[0] = channel === 'stdout' ? 1 : 2
     head.writeUInt32LE(bytes.length, 1)
-    const parts = this.#file === undefined ? [header(0), head, bytes] : [head, bytes]
-    const piece = Buffer.concat(parts)
-    this.#file ??= create(this.#path)
-    writeAll(this.#file, piece)
+    const isFull = this.#fileBytes > HEADER_BYTES && this.#fileBytes + bytes.length > this.#segmentBytes
+    const isNew = this.#file === undefined || isFull
+    const piece = Buffer.concat(isNew ? [header(this.#end), head, bytes] : [head, bytes])
+    if (isNew) this.#begin()
+    writeAll(this.#file!, piece)
     this.#fileBytes += piece.length
     this.#end += bytes.length
-    if (this.#fileBytes > 2 * this.#keepBytes + HEADER_BYTES) this.#shorten()
+    if (isNew) this.#trim()
+    this.#onBytes(piece.length)
   }
 
-  /** At most the last `keepBytes`, by whole pieces cut at the front. */
-  read(): KeptOutput {
-    return readOutput(this.#path, this.#keepBytes) ?? { pieces: [], start: this.#end, end: this.#end }
+  /** At most the last `maxBytes`, by whole pieces cut at the front. */
+  read(maxBytes: number): KeptOutput {
+    return readOutput(this.#path, maxBytes) ?? { pieces: [], start: this.#end, end: this.#end }
   }
 
   close(): void {
@@ -83,23 +102,27 @@ export class OutputLog {
     }
   }
 
-  #shorten(): void {
-    const { pieces, start } = this.read()
-    const parts = [header(start)]
-    for (const { channel, bytes } of pieces) {
-      const head = Buffer.allocUnsafe(PIECE_BYTES)
-      head[0] = channel === 'stdout' ? 1 : 2
-      head.writeUInt32LE(bytes.length, 1)
-      parts.push(head, bytes)
-    }
-    const whole = Buffer.concat(parts)
-    const file = openSync(`${this.#path}.new`, 'w', 0o600)
-    writeAll(file, whole)
-    renameSync(`${this.#path}.new`, this.#path)
+  /** The file of the next segment. A number that a crash left without a header is taken again. */
+  #begin(): void {
+    const number = (this.#segments.at(-1)?.number ?? -1) + 1
+    const file = create(segmentPath(this.#path, number))
     this.close()
     this.#file = file
-    this.#fileBytes = whole.length
+    this.#fileBytes = 0
+    this.#segments.push({ number, start: this.#end })
   }
+
+  #trim(): void {
+    while (this.#segments.length > 1 && this.#end - this.#segments[1]!.start >= this.#keepBytes) {
+      const { number } = this.#segments.shift()!
+      rmSync(segmentPath(this.#path, number), { force: true })
+    }
+  }
+}
+
+/** All that is kept at a path. */
+export function removeOutput(path: string): void {
+  for (const number of numbersOf(path)) rmSync(segmentPath(path, number), { force: true })
 }
 
 /** The directory is there but for the first process of a sandbox that prints. */
@@ -111,45 +134,6 @@ function create(path: string): number {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     return openSync(path, 'w', 0o600)
   }
-}
-
-/** Undefined when nothing was printed. */
-export function readOutput(path: string, keepBytes: number): KeptOutput | undefined {
-  const found = readWhole(path)
-  if (!found) return undefined
-  const wantedStart = Math.max(found.start, found.end - keepBytes)
-  const pieces: OutputPiece[] = []
-  let at = found.start
-  for (const { channel, bytes } of found.pieces) {
-    const skip = Math.max(0, wantedStart - at)
-    if (skip < bytes.length) pieces.push({ channel, bytes: bytes.subarray(skip) })
-    at += bytes.length
-  }
-  return { pieces, start: wantedStart, end: found.end }
-}
-
-function readWhole(path: string): (KeptOutput & { validBytes: number; fileBytes: number }) | undefined {
-  let content: Buffer
-  try {
-    content = readFileSync(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-  if (content.length < HEADER_BYTES) return undefined
-  const start = Number(content.readBigUInt64LE(0))
-  const pieces: OutputPiece[] = []
-  let at = HEADER_BYTES
-  let end = start
-  while (content.length - at >= PIECE_BYTES) {
-    const length = content.readUInt32LE(at + 1)
-    if (content.length - at - PIECE_BYTES < length) break
-    const bytes = content.subarray(at + PIECE_BYTES, at + PIECE_BYTES + length)
-    pieces.push({ channel: content[at] === 2 ? 'stderr' : 'stdout', bytes })
-    at += PIECE_BYTES + length
-    end += length
-  }
-  return { pieces, start, end, validBytes: at, fileBytes: content.length }
 }
 
 function header(start: number): Buffer {

@@ -5,6 +5,7 @@ import {
   type CommandResult,
   DEFAULTS,
   type ExecParsed,
+  type GetOutputParsed,
   IsletError,
   type ProcessInfo,
   type ProcessOutput,
@@ -18,7 +19,6 @@ import type { GuestProcess, TerminalSize } from '../guest/guest.ts'
 import { attachTo } from './attachment.ts'
 import { type CollectedOutput, collectOutput } from './collect.ts'
 import type { Attachment, ProcessService } from './data.ts'
-import { readOutput } from './output-log.ts'
 import { runOnce } from './run.ts'
 import { type ProcessResult, type TrackedProcess, toProcessInfo } from './tracked.ts'
 import { ProcessTracker, type TrackerOptions } from './tracker.ts'
@@ -186,24 +186,33 @@ export class Processes implements ProcessService {
     await machine.guest.resize(processId, size)
   }
 
-  async output(sandboxId: string, processId: string, encoding: 'utf8' | 'base64'): Promise<ProcessOutput> {
+  async output(
+    sandboxId: string,
+    processId: string,
+    { encoding = 'utf8', maxBytes = DEFAULTS.execOutputBytes }: GetOutputParsed = {},
+  ): Promise<ProcessOutput> {
     const record = this.#tracker.record(sandboxId, processId)
-    const kept = readOutput(this.#tracker.outputPath(sandboxId, processId), DEFAULTS.scrollbackBytes)
+    const kept = this.#tracker.outputs.open(record, maxBytes)
+    const pieces = [...(kept ?? [])]
+    const droppedBytes = kept?.start ?? record.outputBytes
     const text = (channel: string) => {
-      const pieces = (kept?.pieces ?? []).filter((piece) => piece.channel === channel)
-      return Buffer.concat(pieces.map(({ bytes }) => bytes)).toString(encoding)
+      const own = pieces.filter((piece) => piece.channel === channel)
+      return Buffer.concat(own.map(({ bytes }) => bytes)).toString(encoding)
     }
     return {
       stdout: text('stdout'),
       stderr: text('stderr'),
-      truncated: (kept?.start ?? 0) > 0,
+      truncated: droppedBytes > 0,
+      droppedBytes,
       outputBytes: kept?.end ?? record.outputBytes,
     }
   }
 
   /** The end of all it has printed, as text. */
   tail(sandboxId: string, processId: string, maxBytes: number): string {
-    const { pieces = [] } = readOutput(this.#tracker.outputPath(sandboxId, processId), maxBytes) ?? {}
+    const pieces = [
+      ...(this.#tracker.outputs.open(this.#tracker.record(sandboxId, processId), maxBytes) ?? []),
+    ]
     const bytes = Buffer.concat(pieces.map((piece) => piece.bytes))
     // Not from the midst of a character.
     const start = bytes.subarray(0, 3).findIndex((byte) => (byte & 0xc0) !== 0x80)
@@ -214,11 +223,12 @@ export class Processes implements ProcessService {
     const followed = await this.#tracker.followed(sandboxId, processId)
     const tracked = followed ?? this.#tracker.ended(this.#tracker.record(sandboxId, processId))
     // Read and subscribe without a pause between them: nothing is missed, nothing comes twice.
-    const path = this.#tracker.outputPath(sandboxId, processId)
-    const kept = options.replay ? readOutput(path, DEFAULTS.scrollbackBytes) : undefined
+    const { record } = tracked
+    const kept = options.replay ? this.#tracker.outputs.open(record) : undefined
+    const droppedBytes = options.replay ? (kept?.start ?? record.outputBytes) : 0
     return attachTo(
       tracked,
-      { pieces: kept?.pieces ?? [], truncated: (kept?.start ?? 0) > 0 },
+      { kept, droppedBytes },
       {
         resize: (size) => this.resize(sandboxId, processId, size),
         signal: (signal) => this.signal(sandboxId, processId, signal, { group: true }),

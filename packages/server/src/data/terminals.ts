@@ -62,9 +62,9 @@ export class Terminals implements SandboxObserver {
   }
 
   async #startShell(record: TerminalRecord, input: CreateTerminalParsed): Promise<void> {
-    const { shell, cols = 80, rows = 24, cwd, env, user, keepAwake } = input
+    const { shell, cols = 80, rows = 24, cwd, env, user, keepAwake, keepOutput } = input
     const command = shell === undefined ? LOGIN_SHELL : [shell]
-    const start = { command, cwd, env, user, keepAwake, terminal: { cols, rows } }
+    const start = { command, cwd, env, user, keepAwake, keepOutput, terminal: { cols, rows } }
     try {
       const { id } = await this.#options.processes.startOwned(record.sandboxId, start, {
         terminalId: record.id,
@@ -115,9 +115,10 @@ export class Terminals implements SandboxObserver {
     const terminal = this.#forCommands(sandboxId, terminalId)
     const { settings } = terminal
     const { processes } = this.#options
-    const { command, timeout, background } = input
+    const { command, timeout, background, keepOutput } = input
     const env = { ...settings.env, ...input.env }
-    const start = { command, cwd: joinPaths(settings.cwd, input.cwd), env, user: settings.user, timeout }
+    const cwd = joinPaths(settings.cwd, input.cwd)
+    const start = { command, cwd, env, user: settings.user, timeout, keepOutput }
     const owner = { terminalId, foreground: !background }
     const { id } = await processes.startOwned(sandboxId, start, owner)
     try {
@@ -246,9 +247,9 @@ export class Terminals implements SandboxObserver {
     const { id, sandboxId, status, command, startedAt, endedAt, result } = process
     const output =
       process.outputBytes === 0 || !options.withOutput
-        ? { stdout: '', stderr: '', truncated: process.outputBytes > 0 }
-        : await this.#options.processes.output(sandboxId, id, encoding)
-    const { stdout, stderr, truncated } = output
+        ? { stdout: '', stderr: '', truncated: process.outputBytes > 0, droppedBytes: process.outputBytes }
+        : await this.#options.processes.output(sandboxId, id, { encoding })
+    const { stdout, stderr, truncated, droppedBytes } = output
     return {
       id,
       terminalId: terminal.id,
@@ -257,6 +258,7 @@ export class Terminals implements SandboxObserver {
       stdout,
       stderr,
       truncated,
+      droppedBytes,
       exitCode: result?.exitCode ?? null,
       durationMs: result?.durationMs ?? null,
       startedAt,

@@ -87,7 +87,12 @@ export class TrackedProcess implements OutputSink {
   }
 
   end(status: 'exited' | 'lost', result: ProcessResult | null): void {
-    Object.assign(this.record, { status, result, endedAt: Date.now(), outputBytes: this.log.end })
+    Object.assign(this.record, {
+      status,
+      result,
+      endedAt: Date.now(),
+      outputBytes: Math.max(this.record.outputBytes, this.log.end),
+    })
     this.abandonment.stop()
     this.log.close()
     this.leave()

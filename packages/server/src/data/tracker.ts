@@ -1,8 +1,6 @@
 // Follows every process from its start to its recorded end, across restarts of the server.
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DEFAULTS, type ExecParsed, IsletError, isId, newId, type ProcessInfo } from '@islet/contract'
+import { type ExecParsed, IsletError, isId, newId, type ProcessInfo } from '@islet/contract'
 import type { Events } from '../control/events.ts'
 import type { Beginning, RunningSandbox, SandboxObserver } from '../control/fleet.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
@@ -11,7 +9,8 @@ import type { ProcessRecord, ProcessTable } from '../db/processes.ts'
 import type { GuestProcess, SpawnSpec } from '../guest/guest.ts'
 import type { Log } from '../log.ts'
 import { withHint } from './network-hint.ts'
-import { OutputLog } from './output-log.ts'
+import type { OutputLog } from './output-log.ts'
+import { type OutputOptions, Outputs } from './outputs.ts'
 import { Pace } from './pace.ts'
 import { ProcessRecords } from './process-records.ts'
 import { placeOf, toSpawn } from './spawn.ts'
@@ -36,11 +35,11 @@ export interface TrackerOptions {
   db: Db
   sandboxes: Sandboxes
   events: Events
-  outputDir: string
+  output: OutputOptions
   log: Log
 }
 
-export type StartInput = Pick<ExecParsed, 'command' | 'cwd' | 'env' | 'user' | 'timeout'>
+export type StartInput = Pick<ExecParsed, 'command' | 'cwd' | 'env' | 'user' | 'timeout' | 'keepOutput'>
 
 export interface PrepareOptions {
   /** Default: a new one. */
@@ -58,6 +57,7 @@ export interface PrepareOptions {
 
 export class ProcessTracker implements SandboxObserver {
   readonly table: ProcessTable
+  readonly outputs: Outputs
   readonly #options: TrackerOptions
   readonly #records: ProcessRecords
   readonly #tracked = new Map<string, TrackedProcess>()
@@ -74,6 +74,10 @@ export class ProcessTracker implements SandboxObserver {
     this.#options = options
     this.#records = new ProcessRecords(options)
     this.table = this.#records.table
+    this.outputs = new Outputs(options.output, {
+      isRunning: (id) => this.#tracked.has(id),
+      log: options.log,
+    })
     options.sandboxes.observe(this)
   }
 
@@ -98,12 +102,10 @@ export class ProcessTracker implements SandboxObserver {
       startedAt: Date.now(),
       endedAt: null,
       outputBytes: 0,
+      keepOutputBytes: this.outputs.keepBytes(input),
       result: null,
     }
-    return this.#track(
-      record,
-      new OutputLog(this.outputPath(record.sandboxId, record.id), DEFAULTS.scrollbackBytes),
-    )
+    return this.#track(record, this.outputs.begin(record))
   }
 
   /** One that never ran is an error and leaves no record. */
@@ -172,7 +174,7 @@ export class ProcessTracker implements SandboxObserver {
 
   /** The same for one that has ended: all it still says is how. */
   ended(record: ProcessRecord): TrackedProcess {
-    const tracked = new TrackedProcess({ ...record }, this.#recoverLog(record), new Pace(), () => {})
+    const tracked = new TrackedProcess({ ...record }, this.outputs.recover(record), new Pace(), () => {})
     tracked.end(record.status === 'exited' ? 'exited' : 'lost', record.result)
     return tracked
   }
@@ -213,10 +215,6 @@ export class ProcessTracker implements SandboxObserver {
     }
   }
 
-  outputPath(sandboxId: string, processId: string): string {
-    return join(this.#options.outputDir, sandboxId, `${processId}.log`)
-  }
-
   began(sandbox: RunningSandbox, how: Beginning): void | Promise<void> {
     if (how === 'created') return
     const { id } = sandbox.record
@@ -246,7 +244,7 @@ export class ProcessTracker implements SandboxObserver {
     for (const record of known) {
       const state = states.get(record.id)
       states.delete(record.id)
-      const tracked = this.#track(record, this.#recoverLog(record))
+      const tracked = this.#track(record, this.outputs.recover(record))
       this.#tracked.set(record.id, tracked)
       tracked.leave = this.#use(record.sandboxId, record)
       if (!state) {
@@ -269,7 +267,7 @@ export class ProcessTracker implements SandboxObserver {
   async gone(sandboxId: string, options: { removed: boolean }): Promise<void> {
     this.#loseAll(sandboxId, ENDED)
     this.#paces.delete(sandboxId)
-    if (options.removed) await rm(join(this.#options.outputDir, sandboxId), { recursive: true, force: true })
+    await this.outputs.gone(sandboxId, options)
   }
 
   /** From now on nobody counts as having left. */
@@ -324,10 +322,6 @@ export class ProcessTracker implements SandboxObserver {
       if (isStill) this.#cancelled.add(tracked)
       else tracked.abandonment.begin(AGAIN_MS)
     })
-  }
-
-  #recoverLog({ sandboxId, id }: ProcessRecord): OutputLog {
-    return OutputLog.recover(this.outputPath(sandboxId, id), DEFAULTS.scrollbackBytes)
   }
 
   #follow(sandbox: RunningSandbox, tracked: TrackedProcess, process: GuestProcess): void {
@@ -393,7 +387,6 @@ export class ProcessTracker implements SandboxObserver {
 
   #sweep(sandboxId: string): void {
     if (++this.#starts % SWEEP_EVERY !== 0) return
-    for (const id of this.table.removeOld(sandboxId, KEEP_ENDED))
-      void rm(this.outputPath(sandboxId, id), { force: true })
+    for (const id of this.table.removeOld(sandboxId, KEEP_ENDED)) this.outputs.remove({ sandboxId, id })
   }
 }

@@ -248,6 +248,7 @@ test('a process is kept from its start to its end, old ones can be found, and th
       startedAt: index,
       endedAt: null,
       outputBytes: 0,
+      keepOutputBytes: 1024,
       result: null,
     })
   }

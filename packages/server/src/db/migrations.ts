@@ -291,4 +291,8 @@ export const MIGRATIONS: readonly string[] = [
   -- 1: the network is still to be switched to what the record says.
   ALTER TABLE sandboxes ADD COLUMN network_due INTEGER NOT NULL DEFAULT 0
   `,
+  `
+  -- How much of the output of a process is kept. It was 1 MiB of each.
+  ALTER TABLE processes ADD COLUMN keep_output_bytes INTEGER NOT NULL DEFAULT 1048576
+  `,
 ]

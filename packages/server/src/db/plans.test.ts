@@ -93,7 +93,14 @@ function askAll(db: Db): Set<string> {
   const processes = new ProcessTable(watched)
   const start = { command: 'true', pid: null, cwd: '/', user: '', terminal: false, terminalId: null }
   const way = { service: null, cancelSignals: 0, maxRunAfterDisconnectMs: null, foreground: true }
-  const end = { keepAwake: true, status: 'running' as const, endedAt: null, outputBytes: 0, result: null }
+  const end = {
+    keepAwake: true,
+    status: 'running' as const,
+    endedAt: null,
+    outputBytes: 0,
+    keepOutputBytes: 1,
+    result: null,
+  }
   processes.insert({ id: 'prc-1', sandboxId: record.id, startedAt: 1, ...start, ...way, ...end })
   processes.setCancelSignals('prc-1', 1)
   processes.get(record.id, 'prc-1')

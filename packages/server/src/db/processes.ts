@@ -24,6 +24,8 @@ export interface ProcessRecord {
   startedAt: number
   endedAt: number | null
   outputBytes: number
+  /** How much of it is kept: its end. */
+  keepOutputBytes: number
   result: ProcessInfo['result']
 }
 
@@ -45,6 +47,7 @@ interface Row {
   started_at: number
   ended_at: number | null
   output_bytes: number
+  keep_output_bytes: number
   result: string | null
 }
 
@@ -58,8 +61,8 @@ export class ProcessTable {
   insert(record: ProcessRecord): void {
     this.#db.run(
       `INSERT INTO processes (id, sandbox_id, command, status, pid, cwd, user, terminal, terminal_id, service, cancel_signals,
-         max_run_after_disconnect_ms, foreground, keep_awake, started_at, ended_at, output_bytes, result)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         max_run_after_disconnect_ms, foreground, keep_awake, started_at, ended_at, output_bytes, keep_output_bytes, result)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       record.id,
       record.sandboxId,
       JSON.stringify(record.command),
@@ -77,6 +80,7 @@ export class ProcessTable {
       record.startedAt,
       record.endedAt,
       record.outputBytes,
+      record.keepOutputBytes,
       record.result && JSON.stringify(record.result),
     )
   }
@@ -180,6 +184,7 @@ function fromRow(row: Row): ProcessRecord {
     startedAt: row.started_at,
     endedAt: row.ended_at,
     outputBytes: row.output_bytes,
+    keepOutputBytes: row.keep_output_bytes,
     result: row.result === null ? null : JSON.parse(row.result),
   }
 }

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { findSandbox } from '../../args/sandbox.ts'
 import type { JsonFlag } from '../../command.ts'
 import { connect } from '../../connect.ts'
-import { printJson, say, writeAll } from '../../output.ts'
+import { printJson, sayDropped, writeAll } from '../../output.ts'
 import { serviceCommand } from './service-command.ts'
 
 interface LogsFlags extends JsonFlag {
@@ -22,11 +22,11 @@ export function logs(): Command {
     .action(async (text: string, name: string, flags: LogsFlags) => {
       const sandbox = await findSandbox(connect(), text)
       if (flags.follow && !flags.json) return follow(sandbox, name, flags)
-      const { processId, stdout, stderr, truncated } = await sandbox.service.logs(name, {
+      const { processId, stdout, stderr, truncated, droppedBytes } = await sandbox.service.logs(name, {
         install: flags.install,
       })
-      if (flags.json) return printJson({ processId, stdout, stderr, truncated })
-      if (truncated) say('islet: the beginning of the output was not kept.')
+      if (flags.json) return printJson({ processId, stdout, stderr, truncated, droppedBytes })
+      sayDropped(droppedBytes)
       await writeAll(process.stdout, Buffer.from(stdout))
       await writeAll(process.stderr, Buffer.from(stderr))
     })
@@ -51,7 +51,7 @@ async function attach(sandbox: Sandbox, processId: string): Promise<void> {
     onStdout: (data) => writeAll(process.stdout, data),
     onStderr: (data) => writeAll(process.stderr, data),
   })
-  if (session.truncated) say('islet: the beginning of the output was not kept.')
+  sayDropped(session.droppedBytes)
   await session.done
 }
 

@@ -69,8 +69,8 @@ export class CodeRunner {
     const [main, ...preloads] = placed.paths as [string, ...string[]]
     const argv = [...preloads.flatMap((path) => ['--require', path]), ...args, main]
     const env = { ...input.env, ...(placed.isElsewhere && searchPaths(sandbox, input)) }
-    const { cwd, user, timeout, maxOutputBytes } = input
-    const exec = { command: [program, ...argv], cwd, user, timeout, maxOutputBytes, env }
+    const { cwd, user, timeout, maxOutputBytes, keepOutput } = input
+    const exec = { command: [program, ...argv], cwd, user, timeout, maxOutputBytes, keepOutput, env }
     const processId = newId('process')
     try {
       const how = { processId, ...options }

@@ -193,7 +193,14 @@ export class Keeper {
   #spawn(command: string, env: Record<string, string>): Promise<ProcessInfo> {
     const { spec, state } = this.#record
     const { sandboxId, name: service } = this.#key
-    const input = { command, env, cwd: state.path, user: spec.user, keepAwake: spec.keepAwake ?? false }
+    const input = {
+      command,
+      env,
+      cwd: state.path,
+      user: spec.user,
+      keepAwake: spec.keepAwake ?? false,
+      keepOutput: spec.keepOutput,
+    }
     return this.#parts.processes.startOwned(sandboxId, input, { service })
   }
 

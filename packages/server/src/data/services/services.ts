@@ -130,11 +130,11 @@ export class Services implements SandboxObserver {
     this.#options.sandboxes.record(sandboxId)
     const { state } = this.#records.get({ sandboxId, name })
     const processId = options.install ? state.installId : state.processId
-    const nothing = { processId, stdout: '', stderr: '', truncated: false }
+    const nothing = { processId, stdout: '', stderr: '', truncated: false, droppedBytes: 0 }
     if (!processId) return nothing
     try {
-      const { stdout, stderr, truncated } = await this.#options.processes.output(sandboxId, processId, 'utf8')
-      return { processId, stdout, stderr, truncated }
+      const { outputBytes: _, ...output } = await this.#options.processes.output(sandboxId, processId)
+      return { processId, ...output }
     } catch (error) {
       // So many processes ran since then that it is not remembered.
       if (error instanceof IsletError && error.code === 'process_not_found') return nothing

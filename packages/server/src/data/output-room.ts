@@ -1,0 +1,83 @@
+// What the processes of one sandbox have printed is bounded in all: beyond the bound the oldest of it goes, whoever printed it.
+import { readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Log } from '../log.ts'
+
+/** The files are looked at whenever this part of the bound was printed. */
+const PART = 16
+
+export interface OutputRoomOptions {
+  dir: string
+  boundBytes: number
+  /** What it prints now is in its last file, which stays. */
+  isRunning(processId: string): boolean
+  log: Log
+}
+
+interface Found {
+  path: string
+  process: string
+  number: number
+  sizeBytes: number
+  modifiedMs: number
+}
+
+export class OutputRoom {
+  readonly #options: OutputRoomOptions
+  readonly #printed = new Map<string, number>()
+
+  constructor(options: OutputRoomOptions) {
+    this.#options = options
+  }
+
+  printed(sandboxId: string, bytes: number): void {
+    const { boundBytes, log } = this.#options
+    const sum = (this.#printed.get(sandboxId) ?? 0) + bytes
+    const isDue = sum >= boundBytes / PART
+    this.#printed.set(sandboxId, isDue ? 0 : sum)
+    if (isDue)
+      this.sweep(sandboxId).catch((error) => log.warn({ sandbox: sandboxId, error }, 'output not swept'))
+  }
+
+  forget(sandboxId: string): void {
+    this.#printed.delete(sandboxId)
+  }
+
+  /** Removes the oldest files until the rest is within the bound. */
+  async sweep(sandboxId: string): Promise<void> {
+    const { boundBytes, isRunning } = this.#options
+    const found = await this.#files(sandboxId)
+    let sum = found.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
+    if (sum <= boundBytes) return
+    const last = new Map<string, number>()
+    for (const { process, number } of found) last.set(process, Math.max(number, last.get(process) ?? 0))
+    // Segments of one process in their order, so that what is left of it is its end.
+    found.sort((a, b) => a.modifiedMs - b.modifiedMs || a.number - b.number)
+    for (const { path, process, number, sizeBytes } of found) {
+      if (sum <= boundBytes) return
+      if (number === last.get(process) && isRunning(process)) continue
+      await rm(path, { force: true })
+      sum -= sizeBytes
+    }
+  }
+
+  async #files(sandboxId: string): Promise<Found[]> {
+    const directory = join(this.#options.dir, sandboxId)
+    const names = await readdir(directory).catch(() => [])
+    const found: Found[] = []
+    for (const name of names) {
+      const [, process, number = '0'] = /^(.+)\.log(?:\.(\d+))?$/.exec(name) ?? []
+      const path = join(directory, name)
+      const entry = process === undefined ? undefined : await stat(path).catch(() => undefined)
+      if (entry)
+        found.push({
+          path,
+          process: process!,
+          number: Number(number),
+          sizeBytes: entry.size,
+          modifiedMs: entry.mtimeMs,
+        })
+    }
+    return found
+  }
+}

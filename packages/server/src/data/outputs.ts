@@ -1,0 +1,72 @@
+// Where the output of every process is kept, and how much of it.
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type ExecParsed, IsletError } from '@islet/contract'
+import type { ProcessRecord } from '../db/processes.ts'
+import type { Log } from '../log.ts'
+import { OutputLog, removeOutput } from './output-log.ts'
+import { OutputReader } from './output-reader.ts'
+import { OutputRoom } from './output-room.ts'
+
+export interface OutputOptions {
+  dir: string
+  /** Of each process that asks for nothing else. */
+  keepBytes: number
+  /** Of all processes of a sandbox together, and so the most that one may ask for. */
+  sandboxBytes: number
+}
+
+type Owner = Pick<ProcessRecord, 'sandboxId' | 'id'>
+
+export class Outputs {
+  readonly #options: OutputOptions
+  readonly #room: OutputRoom
+
+  constructor(options: OutputOptions, parts: { isRunning(processId: string): boolean; log: Log }) {
+    this.#options = options
+    this.#room = new OutputRoom({ dir: options.dir, boundBytes: options.sandboxBytes, ...parts })
+  }
+
+  /** How much is kept of a process that is started like this. */
+  keepBytes({ keepOutput }: Pick<ExecParsed, 'keepOutput'>): number {
+    const { keepBytes, sandboxBytes } = this.#options
+    if (keepOutput === undefined) return keepBytes
+    if (keepOutput <= sandboxBytes) return keepOutput
+    throw new IsletError('bad_request', `keepOutput is at most ${sandboxBytes} bytes on this server.`, {
+      hint: 'ISLET_OUTPUT_SANDBOX of the server sets how much.',
+    })
+  }
+
+  path({ sandboxId, id }: Owner): string {
+    return join(this.#options.dir, sandboxId, `${id}.log`)
+  }
+
+  /** Of a process that has not printed yet. */
+  begin(record: ProcessRecord): OutputLog {
+    return new OutputLog(this.path(record), record.keepOutputBytes, this.#count(record))
+  }
+
+  /** Of one that an earlier server has followed, or that has ended. */
+  recover(record: ProcessRecord): OutputLog {
+    return OutputLog.recover(this.path(record), record.keepOutputBytes, this.#count(record))
+  }
+
+  /** The last `maxBytes` of what is kept; undefined when nothing is. */
+  open(record: ProcessRecord, maxBytes = record.keepOutputBytes): OutputReader | undefined {
+    return OutputReader.open(this.path(record), Math.min(maxBytes, record.keepOutputBytes))
+  }
+
+  remove(owner: Owner): void {
+    removeOutput(this.path(owner))
+  }
+
+  /** Of a sandbox that goes on, only the counting ends. */
+  async gone(sandboxId: string, options: { removed: boolean }): Promise<void> {
+    this.#room.forget(sandboxId)
+    if (options.removed) await rm(join(this.#options.dir, sandboxId), { recursive: true, force: true })
+  }
+
+  #count({ sandboxId }: ProcessRecord): (bytes: number) => void {
+    return (bytes) => this.#room.printed(sandboxId, bytes)
+  }
+}
