@@ -107,7 +107,7 @@ async function useAll(server: TestServer): Promise<void> {
   ])
   await Promise.all([
     files.overlay.create({
-      source: '/etc/default',
+      source: '/usr/share/dpkg',
       target: 'copy',
       waitForCompletion: { initialDelayMs: 50 },
     }),
