@@ -1,7 +1,7 @@
 // The walls of `npm run fresh`, around a root of a few programs: what runs there has a machine to itself, and nothing of it stays.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { clean, enter } from '../scripts/fresh/walls.ts'
@@ -30,6 +30,8 @@ test('a script has mounts, processes, network and cgroups of its own, and none o
   }
   try {
     assert.equal(await enter(name, root, SCRIPT), 7)
+    writeFileSync(join(root, 'pool.img'), Buffer.alloc(1 << 20))
+    execFileSync('losetup', ['--find', join(root, 'pool.img')])
     const said = (file: string) =>
       readFileSync(join(root, 'root', file), 'utf8')
         .trim()
@@ -48,6 +50,10 @@ test('a script has mounts, processes, network and cgroups of its own, and none o
     await clean(name)
   }
   assert.ok(!existsSync(root))
+  const loops = execFileSync('losetup', ['--list', '--noheadings', '--output', 'NAME,BACK-FILE'], {
+    encoding: 'utf8',
+  })
+  assert.ok(!loops.includes(root), loops)
   assert.deepEqual(globSync(`/sys/fs/cgroup/{,*/}${name}`), [])
   for (const args of [
     ['ip', 'netns', 'list'],

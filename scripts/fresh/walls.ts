@@ -186,7 +186,7 @@ function kill(pid: string): void {
 /** A loop device keeps a file of a root that is gone; the kernel names it by device and inode. */
 function detachLoops(root: string): void {
   const columns = 'NAME,BACK-INO,BACK-MAJ:MIN'
-  const lines = execFileSync('losetup', ['--list', '--noheadings', '--raw', '--output', columns], {
+  const lines = execFileSync('losetup', ['--list', '--noheadings', '--output', columns], {
     encoding: 'utf8',
   })
   const { dev } = statSync(root)
@@ -194,7 +194,7 @@ function detachLoops(root: string): void {
   for (const [loop, inode, on] of lines
     .split('\n')
     .filter(Boolean)
-    .map((line) => line.split(' '))) {
+    .map((line) => line.trim().split(/\s+/))) {
     if (on !== device) continue
     const found = execFileSync('find', [root, '-xdev', '-inum', inode!, '-print', '-quit'], {
       encoding: 'utf8',
