@@ -165,8 +165,10 @@ function emitTypes(): void {
 }
 
 function finish(to: string, name: 'cli' | 'sdk', fields: object): void {
+  // The scripts are the clone's: they send whoever runs npm pack in the source to this program.
+  const { scripts: _scripts, ...given } = manifests[name]
   const manifest = {
-    ...manifests[name],
+    ...given,
     keywords: ['sandbox', 'agent', 'isolation', 'code-execution'],
     engines: { node: `>=${OLDEST_NODE}` },
     ...fields,
