@@ -83,7 +83,7 @@ export async function startServer(config: Config, options: StartOptions = {}): P
 export async function startEphemeral(overrides: { logLevel?: string } = {}): Promise<Server> {
   const env = { ...process.env, ISLET_API_KEY: undefined, ISLET_URL: undefined }
   const { imageDir } = loadConfig({ env })
-  const dataDir = await mkdtemp(join(tmpdir(), 'islet-'))
+  const dataDir = await mkdtemp(join(temporaryDirectory(), 'islet-'))
   const fixed = {
     dataDir,
     port: 0,
@@ -107,6 +107,13 @@ export async function startEphemeral(overrides: { logLevel?: string } = {}): Pro
     await rm(dataDir, { recursive: true, force: true })
     throw error
   }
+}
+
+/**
+ * On a disk: /tmp may be in memory, where sandboxes would fill it, and where kernels before 6.3 cannot mount layers with shifted ids.
+ */
+function temporaryDirectory(): string {
+  return process.env.TMPDIR || !existsSync('/var/tmp') ? tmpdir() : '/var/tmp'
 }
 
 async function wire(config: Config, options: StartOptions & { log: Log }, cleanup: Cleanup): Promise<Server> {
