@@ -29,7 +29,7 @@ test('every call shows the key as a bearer token and nowhere else', async () => 
 test('create makes what it is told, each time another one', async () => {
   const input = { name: 'first', env: { A: '1' } }
   const first = await Sandbox.create({ url: api.url, apiKey, ...input })
-  const second = await Sandbox.create({ url: api.url, apiKey, ...input })
+  const second = await Sandbox.create({ url: api.url, apiKey, env: input.env })
   assert.notEqual(first.id, second.id)
   assert.equal(first.status, 'running')
   const { name, env } = await first.getInfo()

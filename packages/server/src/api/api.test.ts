@@ -15,7 +15,7 @@ describe('the API', () => {
   after(() => api[Symbol.asyncDispose]())
 
   it('mounts every route of the table and nothing else', () => {
-    const { app } = createApi({ config: { host: 'x' } } as never)
+    const { app } = createApi({ config: { host: 'x', corsOrigins: [] } } as never)
     const mounted = app.routes
       .filter(({ method }) => method !== 'ALL')
       .map(({ method, path }) => `${method} ${path}`)

@@ -147,7 +147,7 @@ describe('a head that takes too long', () => {
   // The server's own patience is longer than a test's. No request here gets as far as a service.
   const serveImpatient = async (t: TestContext) => {
     const key = { keyMatches: (candidate: string) => candidate === TEST_KEY }
-    const config = { host: '127.0.0.1' }
+    const config = { host: '127.0.0.1', corsOrigins: [] }
     const previews = { handlerOf: () => undefined }
     const api = createApi({ config, key, previews, log: createLog({ level: 'silent' }) } as never)
     const served = await serveApi(api, { ...config, port: 0, headersTimeoutMs: 300 })
