@@ -612,10 +612,12 @@ export type CreateSandbox = {
   storeAccess?: boolean | undefined
 }
 export type UpdateSandbox = {
+  /** With the API key only. */
   name?: string | null | undefined
   description?: string | null | undefined
   /** Replaces the metadata. */
   metadata?: Record<string, Json> | undefined
+  /** With the API key only. */
   project?: string | null | undefined
   /** Merged into the environment of later commands; null removes a variable. */
   env?: Record<string, string | null> | undefined

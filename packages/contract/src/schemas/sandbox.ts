@@ -144,10 +144,10 @@ export type CreateSandbox = z.input<typeof createSandbox>
 export type CreateSandboxParsed = z.output<typeof createSandbox>
 
 export const updateSandbox = z.strictObject({
-  name: sandboxName.nullable().optional(),
+  name: sandboxName.nullable().optional().meta({ description: 'With the API key only.' }),
   description: description.nullable().optional(),
   metadata: metadata.optional().meta({ description: 'Replaces the metadata.' }),
-  project: label.nullable().optional(),
+  project: label.nullable().optional().meta({ description: 'With the API key only.' }),
   env: envPatch
     .optional()
     .meta({ description: 'Merged into the environment of later commands; null removes a variable.' }),

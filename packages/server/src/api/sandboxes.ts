@@ -1,13 +1,21 @@
-import { IsletError, type SandboxToken } from '@islet/contract'
+import { IsletError, type SandboxToken, type UpdateSandboxParsed } from '@islet/contract'
 import { created } from './lifecycle.ts'
 import type { ApiDeps, Handlers } from './route.ts'
 
-/** Who decides about a sandbox decides what it reaches; a token may be in the hands of what runs inside. */
-function keyWanted(): IsletError {
-  return new IsletError('forbidden', 'The token of a sandbox cannot turn its network on.', {
-    hint: 'It wants the API key: islet network on SANDBOX.',
-  })
+/**
+ * What a token may not change: it may be in the hands of what runs inside. Its network is what it reaches; a name or a project
+ * is how the holder of the API key finds a sandbox, so that one with another's name would be given what is meant for the other.
+ */
+function assertTokenMay(body: UpdateSandboxParsed): void {
+  if (body.network?.enabled)
+    throw keyWanted('turn its network on', 'It wants the API key: islet network on SANDBOX.')
+  for (const field of ['name', 'project'] as const)
+    if (body[field] !== undefined)
+      throw keyWanted(`change its ${field}`, 'It wants the API key: islet update SANDBOX.')
 }
+
+const keyWanted = (what: string, hint: string) =>
+  new IsletError('forbidden', `The token of a sandbox cannot ${what}.`, { hint })
 
 export function sandboxRoutes({ control, patches, processes, tokens }: ApiDeps) {
   return {
@@ -22,7 +30,7 @@ export function sandboxRoutes({ control, patches, processes, tokens }: ApiDeps) 
     listSandboxes: ({ query }) => control.list(query),
     getSandbox: ({ params }) => control.get(params.id),
     updateSandbox: ({ params, body, caller }) => {
-      if (body.network?.enabled && caller?.kind !== 'admin') throw keyWanted()
+      if (caller?.kind !== 'admin') assertTokenMay(body)
       return control.update(params.id, body)
     },
     deleteSandbox: ({ params }) => control.delete(params.id),

@@ -120,6 +120,26 @@ describe('a token', () => {
     assert.deepEqual(((await record.json()) as CreatedSandbox).network, { enabled: false })
   })
 
+  test('changes neither the name nor the project of its sandbox, and does not learn whether a name is taken', async () => {
+    const path = `/v1/sandboxes/${other.id}`
+    const named = { name: 'prod-build', project: 'shop' }
+    assert.equal((await api.call('PATCH', `/v1/sandboxes/${own.id}`, named)).status, 200)
+    const refusals = [{ name: 'prod-build' }, { name: 'free' }, { name: null }, { project: 'shop' }]
+    for (const body of refusals) {
+      const refused = await errorOf(await api.call('PATCH', path, body, bearer(other.token)))
+      assert.deepEqual([refused.status, refused.code], [403, 'forbidden'], JSON.stringify(body))
+      assert.match(`${refused.message} ${refused.hint}`, /(name|project).*API key/)
+      assert.ok(!JSON.stringify(refused).includes(own.id))
+    }
+    for (const name of ['prod-build', 'free']) {
+      const missing = await api.call('GET', `/v1/sandboxes/${name}`, undefined, bearer(other.token))
+      assert.equal((await errorOf(missing)).code, 'sandbox_not_found', name)
+    }
+    const kept = (await (await api.call('GET', path)).json()) as CreatedSandbox
+    assert.deepEqual([kept.name, kept.project], [null, null])
+    assert.equal((await api.call('PATCH', path, { description: 'mine' }, bearer(other.token))).status, 200)
+  })
+
   test('makes no sandbox, lists none, and reaches no image', async () => {
     for (const [method, path] of [
       ['POST', '/v1/sandboxes'],
