@@ -5,6 +5,8 @@ import { JAVASCRIPT, PYTHON, type Rule, SHELL, TYPESCRIPT } from './rules.ts'
 /** What is looked at; an honest piece of code shows what it is within this. */
 const MAX_CHARACTERS = 16 * 1024
 const MAX_LINE = 500
+/** Patterns may try a run of white space in several ways, so long runs are cut; a blank line says nothing and is left out. */
+const LONG_SPACE = /\s{5,}/g
 /** A rule that matches more often than this says no more. */
 const MAX_MATCHES = 3
 
@@ -52,22 +54,43 @@ function beginning(code: string): string {
     .replace(/^\uFEFF/, '')
     .replace(/\r\n?/g, '\n')
     .split('\n')
-    .map((line) => line.slice(0, MAX_LINE))
+    .map((line) => line.slice(0, MAX_LINE).replace(LONG_SPACE, '    '))
+    .filter((line) => line.trim() !== '')
     .join('\n')
 }
 
-const HEREDOC = /(<<[-~]?\s*(['"]?)([A-Za-z_]\w*)\2[^\n]*)\n[\s\S]*?\n[ \t]*\3[ \t]*(?=\n|$)/g
+const HEREDOC = /<<[-~]?[ \t]*(['"]?)([A-Za-z_]\w*)\1/g
+
+/** Each body ends at a line that is the word after `<<`; without such a line it is no heredoc. */
+function withoutHeredocs(text: string): string {
+  const lines = text.split('\n')
+  const trimmed = lines.map((line) => line.trim())
+  const last = new Map(trimmed.map((line, index) => [line, index]))
+  const kept: string[] = []
+  for (let index = 0; index < lines.length; index++) {
+    const line = lines[index]!
+    kept.push(line)
+    const word = [...line.matchAll(HEREDOC)].find(([, , name]) => last.get(name!)! > index)?.[2]
+    if (word !== undefined) index = trimmed.indexOf(word, index + 1)
+  }
+  return kept.join('\n')
+}
 
 function withoutText(text: string): Plain {
-  const quoted = text
-    .replace(HEREDOC, '$1')
+  const quoted = withoutHeredocs(text)
     .replace(/("""|''')[\s\S]*?(?:\1|$)/g, '$1$1')
     .replace(/^([ \t]*(?:#(?!!)|\/\/)).*/gm, '$1')
     .replace(/^([ \t]*\/\*)[\s\S]*?(?:\*\/|$(?![\s\S]))/gm, '$1*/')
     .replace(/'(?:\\.|[^'\\\n])*'/g, "''")
-    .replace(/`(?:\\.|[^`\\])*`/g, (template) => (/\$\{/.test(template) ? '`$`' : '``'))
+    .replace(/\\[\s\S]|`(?:\\[\s\S]|[^`\\])*`/g, withoutTemplate)
   const bare = quoted.replace(/"(?:\\.|[^"\\\n])*"/g, '""').replace(/[ \t](#|\/\/)[ \t].*/g, ' $1')
   return { bare, quoted }
+}
+
+/** An escaped character is matched for itself, so that an escaped backtick begins no template, and stays. */
+function withoutTemplate(match: string): string {
+  if (!match.startsWith('`')) return match
+  return match.includes('${') ? '`$`' : '``'
 }
 
 function score(rules: readonly Rule[], plain: Plain): number {

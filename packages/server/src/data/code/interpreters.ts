@@ -40,7 +40,7 @@ function typescript(code: string): Interpreter[] {
   const isModule = MODULE_SYNTAX.test(code)
   const extension = isModule ? '.mts' : '.cts'
   const globals = globalsFor(code, isModule)
-  const flags = TRANSFORMED_SYNTAX.test(code) ? [TRANSFORM] : []
+  const flags = TRANSFORMED_SYNTAX.test(code.slice(0, MAX_LOOKED_AT)) ? [TRANSFORM] : []
   return [
     ...NODES.map((program) => ({
       program,
@@ -65,7 +65,7 @@ function typescript(code: string): Interpreter[] {
 const TRANSFORM = '--experimental-transform-types'
 /** What is more than types, which Node can take out: it has to become other code. */
 const TRANSFORMED_SYNTAX =
-  /^[ \t]*(?:(?:export|declare|const)\s+)*(?:enum|namespace|module)\s+[\w.]+\s*\{|\bconstructor\s*\([^)]*\b(?:public|private|protected|readonly)\s|^[ \t]*import\s+\w+\s*=/m
+  /^[ \t]*(?:(?:export|declare|const)\s+){0,3}(?:enum|namespace|module)\s+[\w.]+\s*\{|\bconstructor\s*\([^)]{0,1000}\b(?:public|private|protected|readonly)\s|^[ \t]*import\s+\w+\s*=/m
 const MODULE_SYNTAX = /^[ \t]*(?:import\s*[\w{*"'.]|export\b)|\bawait\b|\bimport\.meta\b/m
 const UNABLE = 'islet: this Node does not run TypeScript'
 const UNABLE_EXIT_CODE = 9 // Node's own for an option that it does not know
@@ -76,7 +76,7 @@ const ONLY_WITH_TYPESCRIPT = `if (!process.features.typescript) { console.error(
 function isUnableNode({ exitCode, stderr }: { exitCode: number; stderr: string }): boolean {
   return (
     exitCode === UNABLE_EXIT_CODE &&
-    (stderr.trim() === UNABLE || /^\S*node\S*: bad option: --\S+\s*$/.test(stderr))
+    (stderr.trim() === UNABLE || (stderr.length < 1000 && /^\S*node\S*: bad option: --\S+\s*$/.test(stderr)))
   )
 }
 
@@ -87,8 +87,8 @@ function globalsFor(code: string, isModule: boolean): string[] {
   return isModule && /\b(?:require|__dirname|__filename)\b/.test(code) ? [COMMONJS_GLOBALS] : []
 }
 
-/** Compiling takes time of the server; of more code the beginnings of its lines are looked at. */
-const MAX_COMPILED = 256 * 1024
+/** Compiling and looking for syntax take time of the server. Of more code only this much, or the beginnings of its lines, is looked at. */
+const MAX_LOOKED_AT = 256 * 1024
 const PARAMETERS = ['exports', 'require', 'module', '__filename', '__dirname']
 /** `await (x)` at the beginning of a line is a call of a function `await` to CommonJS. */
 const AWAIT_FIRST = /^(?:(?:const|let|var)\s[^\n=]*=\s*|[\w$.]+\s*=\s*|return\s+)?await\s*[([`/+-]/m
@@ -99,7 +99,7 @@ const AWAIT_FIRST = /^(?:(?:const|let|var)\s[^\n=]*=\s*|[\w$.]+\s*=\s*|return\s+
  */
 function isCommonJs(code: string): boolean {
   const body = code.replace(/^\uFEFF?#!/, '//')
-  if (body.length > MAX_COMPILED) return !/^(?:import\s*[\w{*"']|export\s|.*\bawait\b)/m.test(body)
+  if (body.length > MAX_LOOKED_AT) return !/^(?:import\s*[\w{*"']|export\s|.*\bawait\b)/m.test(body)
   try {
     compileFunction(body, PARAMETERS)
     return !AWAIT_FIRST.test(body)

@@ -1,5 +1,6 @@
 // What speaks for each language, and how much. Patterns are global: how often one matches counts too, up to a bound.
-// They run on text of bounded length and bounded lines, so none of them can take long.
+// The code is hostile. It comes with bounded length, bounded lines and bounded white space (detect.ts); a pattern must not make more than
+// a product of two parts of a line out of that: what repeats begins with something that cannot end it, and what may span lines is bounded.
 import type { Plain } from './detect.ts'
 
 export interface Rule {
@@ -17,7 +18,7 @@ const rule = (weight: number, pattern: RegExp, sees: keyof Plain = 'bare'): Rule
 
 export const PYTHON: readonly Rule[] = [
   rule(6, /^[ \t]*from\s+[\w.]+\s+import\b/gm),
-  rule(5, /^[ \t]*import\s+[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*[ \t]*(?:$|[;#])/gm),
+  rule(5, /^[ \t]*import\s+[\w.]+(?:\s+as\s+\w+)?(?:[ \t]*,[ \t]*[\w.]+(?:\s+as\s+\w+)?)*[ \t]*(?:$|[;#])/gm),
   rule(5, /^[ \t]*(?:async\s+)?def\s+\w+\s*\(/gm),
   rule(5, /^[ \t]*class\s+\w+\s*(?:\([^)\n]*\))?\s*:/gm),
   rule(5, /\b__(?:name|main|init|file|dict)__\b/g),
@@ -26,7 +27,7 @@ export const PYTHON: readonly Rule[] = [
     /^[ \t]*(?:if|elif|else|while|with|for|try|except|finally|async for|async with)\b[^\n{;?]*:[ \t]*(?:$|#|[\w"'([])/gm,
   ),
   rule(4, /(?:^|[\s:;=(,])print[ \t]*\(/gm),
-  rule(4, /[[({][^\n]*\bfor\s+[\w, ]+\s+in\s/g),
+  rule(4, /[[({][^\n[({]*\bfor\s+[\w, ]{1,100}\s+in\s/g),
   rule(3, /(?:^|[\s(=,+[{:])(?:f|rf|fr|b|rb|br|r)["']/gim),
   rule(3, /"""|'''/g),
   rule(3, /^[ \t]*(?:pass|raise\b.*|except\b.*|print\s+"".*)$/gm),
@@ -37,7 +38,7 @@ export const PYTHON: readonly Rule[] = [
   rule(2, /^[ \t]*(?:del|global|nonlocal|assert|yield)\s+\w/gm),
   rule(
     2,
-    /^[A-Za-z_][\w.[\]]*(?:\s*,\s*[A-Za-z_]\w*)*(?:\s*:\s*\w[\w[\], ]*)?\s+(?:[-+*/|&%]|\*\*|\/\/)?=\s+(?!.*;[ \t]*$)\S/gm,
+    /^[A-Za-z_][\w.[\]]*(?:[ \t]*,[ \t]*[A-Za-z_]\w*)*(?:[ \t]*:[ \t]*\w[\w[\], ]*)?[ \t]+(?:[-+*/|&%]|\*\*|\/\/)?=\s+(?!.*;[ \t]*$)\S/gm,
   ),
   rule(1, /^[ \t]*@\w[\w.]*/gm),
   rule(1, /^[ \t]*#/gm),
@@ -46,7 +47,7 @@ export const PYTHON: readonly Rule[] = [
 
 export const JAVASCRIPT: readonly Rule[] = [
   rule(6, /\bconsole\.(?:log|error|warn|info|debug|table|dir|time)\b/g),
-  rule(6, /^[ \t]*import\s+[\w*{$][^;"'`]*?\bfrom\s*["']|^[ \t]*import\s*["']/gm),
+  rule(6, /^[ \t]*import\s+[\w*{$][^;"'`]{0,1000}?\bfrom\s*["']|^[ \t]*import\s*["']/gm),
   rule(6, /^[ \t]*export\s+(?:default|const|let|function|class|async|type|interface|\{|\*)/gm),
   rule(6, /\b(?:Deno|Bun)\.\w/g),
   rule(5, /\b(?:require|import)\s*\(\s*["'`]/g),
@@ -77,21 +78,22 @@ export const JAVASCRIPT: readonly Rule[] = [
   rule(-3, /^[ \t]*#(?!!|\w+\s*[=;(])/gm),
 ]
 
-const TYPE =
-  '(?:(?:readonly\\s+)?(?:string|number|boolean|void|any|unknown|never|object|bigint|symbol|null|undefined|[A-Z][\\w.]*(?:<[^;{}\\n]*>)?)(?:\\[\\])*)'
-const TYPES = `${TYPE}(?:\\s*[|&]\\s*${TYPE})*`
+/** `<…>`, with others inside to a depth of three. No character can be read in two ways. */
+const GENERIC = [1, 2, 3].reduce((inner) => `<(?:=>|[^;{}<>=\\n]|=(?!>)${inner && `|${inner}`}){0,100}>`, '')
+const TYPE = `(?:(?:readonly\\s+)?(?:string|number|boolean|void|any|unknown|never|object|bigint|symbol|null|undefined|[A-Z][\\w.]*(?:${GENERIC})?)(?:\\[\\]){0,8})`
+const TYPES = `${TYPE}(?:\\s*[|&]\\s*${TYPE}){0,8}`
 
 /** What TypeScript has and JavaScript has not. Each speaks for JavaScript too, whose syntax surrounds it. */
 export const TYPESCRIPT: readonly Rule[] = [
   rule(
     6,
-    /^[ \t]*(?:export\s+|declare\s+)*interface\s+[A-Za-z_$][\w$]*(?:<[^\n{]*>)?(?:\s+extends\s+[^\n{]+)?\s*\{/gm,
+    /^[ \t]*(?:export\s+|declare\s+){0,2}interface\s+[A-Za-z_$][\w$]*(?:<[^\n{]*>)?(?:\s+extends\s+[^\n{]+)?\s*\{/gm,
   ),
-  rule(6, /^[ \t]*(?:export\s+|declare\s+)*type\s+[A-Za-z_$][\w$]*(?:<[^\n=]*>)?\s*=[^=]/gm),
-  rule(6, /^[ \t]*(?:export\s+|declare\s+|const\s+)*enum\s+[A-Za-z_$][\w$]*\s*\{/gm),
+  rule(6, /^[ \t]*(?:export\s+|declare\s+){0,2}type\s+[A-Za-z_$][\w$]*(?:<[^\n=]*>)?\s*=[^=]/gm),
+  rule(6, /^[ \t]*(?:export\s+|declare\s+|const\s+){0,3}enum\s+[A-Za-z_$][\w$]*\s*\{/gm),
   rule(6, /^[ \t]*(?:import|export)\s+type\s+[\w{*]/gm),
   rule(6, /^[ \t]*(?:export\s+)?declare\s+(?:const|let|var|function|class|module|namespace|global)\b/gm),
-  rule(6, /^[ \t]*(?:export\s+)?(?:abstract\s+class|namespace)\s+[A-Za-z_$][\w$.]*[^\n]*\{/gm),
+  rule(6, /^[ \t]*(?:export\s+)?(?:abstract\s+class|namespace)\s+[A-Za-z_$][^\n]*\{/gm),
   rule(6, new RegExp(`\\b(?:const|let|var)\\s+[\\w$]+\\s*:\\s*(?:${TYPES}|\\{|\\[|\\()`, 'g')),
   rule(6, new RegExp(`\\)\\s*:\\s*(?:asserts\\s|\\w+\\s+is\\s)?${TYPES}\\s*(?:\\{|=>)`, 'g')),
   rule(
@@ -103,7 +105,7 @@ export const TYPESCRIPT: readonly Rule[] = [
   ),
   rule(
     5,
-    /^[ \t]*(?:public|private|protected|readonly)\s+(?:static\s+|readonly\s+|async\s+)*[\w$]+\s*[?!]?\s*[:(=;]/gm,
+    /^[ \t]*(?:public|private|protected|readonly)\s+(?:static\s+|readonly\s+|async\s+){0,3}[\w$]+\s*[?!]?\s*[:(=;]/gm,
   ),
   rule(
     5,
