@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { lstat, readdir, readFile } from 'node:fs/promises'
+import { lstat, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { needs } from '../../../../tests/support/programs.ts'
@@ -26,14 +26,21 @@ test('an unpacked image loses its file capabilities, and a name made to lie reac
   setcap(outside, 'cap_net_raw=ep')
   setcap(join(root, 'usr/bin/ping'), 'cap_net_raw=ep')
   setcap(join(root, 'usr/bin/two words'), 'cap_net_admin,cap_net_bind_service=eip')
-  // getcap prints such a name as it is, so its last line is whatever its author wants.
-  for (const lie of [outside, `${root}/../outside`, `${root}/out/outside`]) {
-    const name = `x\n${lie} cap_net_raw=ep`
+  // getcap prints such names as they are, so a line is whatever an author wants.
+  const lies = [outside, `${root}/../outside`, `${root}/out/outside`].map((lie) => `x\n${lie} cap_net_raw=ep`)
+  for (const name of [...lies, '-r', 'ends in a break\n', '= cap_net_raw=ep', `a${' ='.repeat(120)}\t`]) {
     await plant(root, { [name]: 'x' })
     setcap(join(root, name), 'cap_net_raw=ep')
   }
+  const bytes = Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0xff, 0xfe])])
+  await writeFile(bytes, 'x')
+  execFileSync('sh', ['-c', 'setcap cap_net_raw=ep "$0"/"$(printf "\\377\\376")"', root])
+  await plant(
+    root,
+    Object.fromEntries(Array.from({ length: 1200 }, (_, number) => [`usr/lib/${number}`, 'x'])),
+  )
   await dropFileCapabilities(root)
-  assert.equal(getcap(join(root, 'usr')), '')
+  assert.equal(getcap(root), '')
   assert.match(getcap(outside), /cap_net_raw/)
 })
 
