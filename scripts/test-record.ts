@@ -22,7 +22,7 @@ export default async function* record(events: AsyncIterable<TestEvent>): AsyncGe
   const results: Results = {}
   const complaints = new Map<string, string[]>()
   for await (const event of events) {
-    if (isComplaint(event)) keep(complaints, resolve(event.data.file ?? ''), event.data.message.trimEnd())
+    if (isComplaint(event)) keep(complaints, fileOf(event.data), event.data.message.trimEnd())
     else if (event.type === 'test:pass' || event.type === 'test:fail') count(results, complaints, event)
   }
   yield JSON.stringify(results)
@@ -37,7 +37,7 @@ function isComplaint(
 }
 
 function count(results: Results, complaints: ReadonlyMap<string, string[]>, { type, data }: Outcome): void {
-  const file = resolve(data.file ?? data.name)
+  const file = fileOf(data)
   results[file] ??= { passed: 0, failed: 0, skipped: 0 }
   const result = results[file]
   const { error, type: kind } = data.details as { error?: Error; type?: string }
@@ -56,6 +56,11 @@ function count(results: Results, complaints: ReadonlyMap<string, string[]>, { ty
   } else if (kind !== 'suite') {
     result.passed++
   }
+}
+
+/** The test file that was run. `file` is where a test is written down, which may be a suite that several test files share. */
+function fileOf(data: { file?: string; entryFile?: string; name?: string }): string {
+  return resolve(data.entryFile ?? data.file ?? data.name ?? '')
 }
 
 function describe(error: Error | undefined): string {

@@ -15,9 +15,14 @@ after(() => rmSync(directory, { recursive: true, force: true }))
 
 test('a file that fails once is named as flaky, and the run passes', async () => {
   const once = `{ const fs = await import('node:fs'); if (!fs.existsSync('${directory}/was')) { fs.writeFileSync('${directory}/was', ''); throw new Error('too early') } }`
+  // The test that fails is written down in a file that holds no test of its own.
+  writeFileSync(
+    join(directory, 'suite.ts'),
+    `import { test } from 'node:test'\nexport const shaky = () => test('shaky', async () => ${once})\n`,
+  )
   const flaky = write(
     'flaky',
-    `test('fine', () => {}); test('shaky', async () => ${once}); test.skip('not now')`,
+    `import { shaky } from './suite.ts'\ntest('fine', () => {}); describe('shared', shaky); test.skip('not now')`,
   )
   const { output, code } = await run(flaky, write('good', `test('good', () => {})`))
   assert.match(

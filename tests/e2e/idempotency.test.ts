@@ -56,7 +56,8 @@ test('a name belongs to one sandbox at a time, also when many ask at once and af
     assert.match(each.reason.hint, /getOrCreate.*--reuse/)
   }
   const other = await islet.sandboxes.create({ name: 'a b/ü' })
-  await failsWith(other.update({ name: 'one' }), 'name_taken')
+  await failsWith(other.update({ name: 'one', network: { enabled: true } }), 'name_taken')
+  assert.equal((await other.getInfo()).network.enabled, false)
   assert.equal((await made!.update({ name: 'one', description: 'as it was' })).name, 'one')
   await failsWith(made!.fork({ name: 'a b/ü' }), 'name_taken')
   await failsWith(made!.fork({ name: 'two', count: 2 }), 'bad_request')

@@ -387,7 +387,6 @@ export type Run = {
   /** Text runs through sh -c; a list is a program and its arguments. */
   command: string | string[]
   cwd?: string | undefined
-  keepOutput?: number | string | undefined
   /** At most 8 MiB, counted after decoding. */
   stdin?: string | undefined
   stdinEncoding?: "utf8" | "base64" | undefined

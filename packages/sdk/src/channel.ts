@@ -97,6 +97,7 @@ export class Channel<Message extends { type: string }> {
   #receive(data: unknown, onStart: () => void): void {
     if (this.#isOver) return
     const message = checkedMessage<Message & { error?: WireError }>(this.#options.shape, data)
+    if (message === undefined) return
     if (message.type === 'start') onStart()
     else if (message.type === 'exit') this.#end(undefined)
     else if (message.type === 'error') this.#end(errorFromBody(message.error!))

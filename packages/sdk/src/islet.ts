@@ -19,9 +19,10 @@ interface Abortable {
 
 /** `timeout` is that of the command: its sandbox lives no longer. */
 export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | 'timeout' | 'keepAwake'> &
-  RunOptions
+  Omit<RunOptions, 'keepOutput'>
 
-const ONE_SHOT: Names<OneShotOptions> = { runtime: 1, snapshot: 1, ...COPY, ...RUN }
+const { keepOutput: _keepOutput, ...ONE_SHOT_RUN } = RUN
+const ONE_SHOT: Names<OneShotOptions> = { runtime: 1, snapshot: 1, ...COPY, ...ONE_SHOT_RUN }
 
 export interface PruneOptions extends Prune, Abortable {}
 

@@ -188,6 +188,7 @@ export class Session {
       return this.#output.output(frame[0] === 2 ? 'stderr' : 'stdout', frame.subarray(1))
     }
     const message = checkedMessage<AttachServerMessage>(attachServerMessageShape, data)
+    if (message === undefined) return
     if (message.type === 'start') {
       this.#start(message)
       onStart()

@@ -117,10 +117,11 @@ export type ExecResult = z.infer<typeof execResult>
 /** What is known of a command where it runs. */
 export type CommandResult = Omit<ExecResult, 'autoResumed'>
 
-// Its sandbox goes with the command; should the server die before, the idle timeout removes it.
-const { keepAwake: _keepAwake, ...runFields } = sandboxFields
+// Its sandbox goes with the command, and the kept output with it; should the server die before, the idle timeout removes it.
+const { keepAwake: _keepAwake, ...runSandboxFields } = sandboxFields
+const { keepOutput: _keepOutput, ...runCommandFields } = commandFields
 export const run = z
-  .strictObject({ ...runFields, ...commandFields, ...captureFields })
+  .strictObject({ ...runSandboxFields, ...runCommandFields, ...captureFields })
   .superRefine(checkStdin)
   .refine(oneBase, ONE_BASE)
 export type Run = z.input<typeof run>

@@ -116,6 +116,8 @@ export class Sandboxes implements Control {
 
   async update(id: string, patch: UpdateSandboxParsed): Promise<Sandbox> {
     assertNotStopped(this.record(id))
+    // What can be refused is refused before anything is changed; the name may be taken meanwhile, so it is looked at again below.
+    this.#fleet.assertNameFree(patch.name, id)
     if (patch.resources) this.#assertLimits(patch.resources)
     if (patch.network) await switchNetwork(this.#fleet, id, patch.network.enabled)
     if (patch.resources) await this.#limit(id, patch)

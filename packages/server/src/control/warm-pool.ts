@@ -31,8 +31,8 @@ const QUIET_MS = 20
 const PATIENCE_MS = 1_000
 /** After one that could not be started, or died. */
 const RETRY_MS = 5_000
-/** How often the number is looked at while there are more than the floor. */
-const SHRINK_MS = 5_000
+/** How often the number is looked at. */
+const ADJUST_MS = 5_000
 /** Of how many claims the last ones say what the next ones will be for. */
 const ASKED = 16
 /** Empty layers that wait, of the ordinary size. */
@@ -64,7 +64,7 @@ export class WarmPool {
   #filling: Promise<void> | undefined
   #making: { plan: Plan | undefined; done: Promise<void> } | undefined
   #fillSoon: NodeJS.Timeout | undefined
-  #shrinking: NodeJS.Timeout | undefined
+  #adjusting: NodeJS.Timeout | undefined
   #started = false
   #isFailing = false
   #rootless = 0
@@ -145,7 +145,7 @@ export class WarmPool {
     this.#started = false
     this.#closing.abort()
     clearTimeout(this.#fillSoon)
-    clearTimeout(this.#shrinking)
+    clearTimeout(this.#adjusting)
   }
 
   /** Ends those that wait. Claims after this are started when they are made. */
@@ -211,7 +211,7 @@ export class WarmPool {
       .catch((error) => this.#rest(error))
       .then(() => {
         this.#filling = undefined
-        this.#scheduleShrink()
+        this.#adjustLater()
         // Others may have been claimed in the last moment.
         this.#fill()
       })
@@ -303,16 +303,16 @@ export class WarmPool {
     setTimeout(() => this.#fill(), RETRY_MS).unref()
   }
 
-  /** The longest waiting first; a few at a time. */
-  #scheduleShrink(): void {
-    if (!this.#started || this.#ready.length <= this.#options.min) return
-    clearTimeout(this.#shrinking)
-    this.#shrinking = setTimeout(() => {
-      const target = this.#target()
-      const surplus = this.#ready.length - target
+  /** Ends the longest waiting first, a few at a time. Memory may become short, or be free again, while nobody asks for a shell. */
+  #adjustLater(): void {
+    if (!this.#started || this.#options.max === 0) return
+    clearTimeout(this.#adjusting)
+    this.#adjusting = setTimeout(() => {
+      const surplus = this.#ready.length - this.#target()
       if (surplus > 0) for (const waiting of this.#ready.splice(0, Math.ceil(surplus / 4))) this.#end(waiting)
-      this.#scheduleShrink()
-    }, SHRINK_MS).unref()
+      else this.#fill()
+      this.#adjustLater()
+    }, ADJUST_MS).unref()
   }
 
   /** `close` waits for it too. */

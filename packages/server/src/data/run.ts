@@ -12,22 +12,11 @@ export async function runOnce(
   input: RunParsed,
   options: { signal?: AbortSignal } = {},
 ): Promise<RunResult> {
-  const {
-    command,
-    cwd,
-    env,
-    timeout,
-    stdin,
-    stdinEncoding,
-    encoding,
-    maxOutputBytes,
-    keepOutput,
-    ...create
-  } = input
+  const { command, cwd, env, timeout, stdin, stdinEncoding, encoding, maxOutputBytes, ...create } = input
   const sandbox = await sandboxes.create({ ...create, env, keepAwake: false, timeout: LEFT_BEHIND }, options)
   try {
     using _use = await sandboxes.use(sandbox.id)
-    const exec = { command, cwd, timeout, stdin, stdinEncoding, encoding, maxOutputBytes, keepOutput }
+    const exec = { command, cwd, timeout, stdin, stdinEncoding, encoding, maxOutputBytes }
     return { sandboxId: sandbox.id, autoResumed: false, ...(await processes.exec(sandbox.id, exec, options)) }
   } finally {
     await sandboxes.delete(sandbox.id)

@@ -98,6 +98,7 @@ test('of the sandboxes of an older version that share a name the newest keeps it
     ['a', 'hibernated', 2],
     ['a', 'stopped', 9],
     ['b', 'running', 1],
+    ['b', 'creating', 2],
   ] as const
   const ids = rows.map(() => record().id)
   {
@@ -114,7 +115,7 @@ test('of the sandboxes of an older version that share a name the newest keeps it
   const table = new SandboxTable(db)
   assert.deepEqual(
     ids.map((id) => table.get(id)!.name),
-    [null, 'a', null, 'a', 'b'],
+    [null, 'a', null, 'a', 'b', null],
   )
   assert.equal(table.idOf('a'), ids[1])
   assert.throws(() => table.save({ ...table.get(ids[0]!)!, name: 'a' }), /UNIQUE/)

@@ -280,7 +280,8 @@ export const MIGRATIONS: readonly string[] = [
   UPDATE processes SET keep_awake = 1 WHERE status = 'running' AND service IS NULL AND terminal = 0
   `,
   `
-  -- A name belongs to one sandbox at a time: of those that share one, the newest keeps it.
+  -- A name belongs to one sandbox at a time: of those that share one, the newest keeps it. What a crash left half made is removed soon.
+  UPDATE sandboxes SET name = NULL WHERE status = 'creating';
   UPDATE sandboxes SET name = NULL WHERE name IS NOT NULL AND status != 'stopped' AND EXISTS (
     SELECT 1 FROM sandboxes AS newer WHERE newer.name = sandboxes.name AND newer.status != 'stopped'
       AND (newer.created_at, newer.id) > (sandboxes.created_at, sandboxes.id)
