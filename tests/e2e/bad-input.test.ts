@@ -133,7 +133,7 @@ const rows: Row[] = [
   ['a cursor that is none', get('/v1/sandboxes?cursor=%27%3B--'), 'bad_request'],
   ['metadata without =', get('/v1/sandboxes?metadata=x'), 'bad_request'],
   ['an unknown route', get('/v1/nothing'), 'route_not_found'],
-  ['the root', get('/'), 'route_not_found'],
+  ['beside the root', get('/index.html'), 'route_not_found'],
   ['a wrong method', { method: 'PUT', path: '/v1/sandboxes' }, 'method_not_allowed'],
   ['another wrong method', { method: 'POST', path: of }, 'method_not_allowed'],
   ['no key', { path: '/v1/sandboxes', headers: { Authorization: '' } }, 'unauthorized'],

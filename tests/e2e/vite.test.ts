@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { chromium } from 'playwright-core'
 import { giveNode, givePackages } from '../support/node-inside.ts'
+import { needs } from '../support/programs.ts'
 import { startSuite } from '../support/suite.ts'
 
 const PACKAGES = ['vite', 'esbuild', '@esbuild', 'rollup', 'postcss', 'nanoid', 'picocolors', 'source-map-js']
@@ -10,14 +11,12 @@ const PAGE =
   '<!doctype html><title>Vite</title><h1 id="greeting"></h1><script type="module" src="/main.js"></script>'
 const MAIN = `
 import { greeting } from './greeting.js'
-import { needs } from '../support/programs.ts'
-
-needs('chromium')
 const show = (text) => { document.querySelector('#greeting').textContent = text }
 show(greeting)
 import.meta.hot.accept('./greeting.js', (changed) => show(changed.greeting))
 `
 
+needs('chromium')
 const suite = await startSuite()
 const sandbox = await suite.create()
 const browser = await chromium.launch({
