@@ -224,7 +224,8 @@ testRows('opencomputer.md', {
     assert.equal(text(out), 'text and bytes')
   },
   'session.kill(signal)': async () => {
-    const session = await exec.start('sleep 600')
+    // Without a shell: one that has not started its command yet takes SIGINT and goes on.
+    const session = await exec.start('sleep', { args: ['600'] })
     await session.kill('SIGINT')
     assert.equal((await session.result).signal, 'SIGINT')
   },
