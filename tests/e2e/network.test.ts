@@ -1,7 +1,7 @@
 // The way out, against an internet of our own: no packet of these tests leaves the machine.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -13,6 +13,7 @@ import { islet } from '../../packages/cli/test/islet.ts'
 import { baseImageForTests } from '../../packages/server/src/image/testing.ts'
 import { Internet, ip } from '../support/internet.ts'
 import { slotOf } from '../support/leftovers.ts'
+import { firstProcessOf } from '../support/life.ts'
 import { needs } from '../support/programs.ts'
 import { writeAptRepository, writeNpmRegistry } from '../support/registries.ts'
 import { failsWith, refused, say } from '../support/shell.ts'
@@ -249,6 +250,19 @@ test('a sandbox that stands still is switched, and forks and restores keep how i
   await sandbox.update({ network: { enabled: true } })
   await sandbox.restoreCheckpoint(before.id)
   assert.equal(await fetchFrom(sandbox, 'web.islet.test'), `hello ${internet.hostAddress}`)
+})
+
+test('a guest that does not answer keeps neither its network nor its sandbox', async () => {
+  const sandbox = await suite.create({ network: { enabled: true } })
+  const pid = await firstProcessOf(sandbox)
+  const links = () => readdirSync(`/proc/${pid}/root/sys/class/net`)
+  process.kill(pid, 'SIGSTOP')
+  const signal = AbortSignal.timeout(60_000)
+  const { network } = await sandbox.update({ network: { enabled: false } }, { signal })
+  assert.equal(network.enabled, false)
+  assert.deepEqual(links(), ['lo'])
+  await sandbox.kill({ signal })
+  assert.equal((await sandbox.getInfo()).status, 'stopped')
 })
 
 test('what a crash cut off is carried out by the next server', async () => {

@@ -4,6 +4,7 @@
 //
 // One that stands still has its wire switched at once too; its files wait for its wake. One without a shell gets all of it when it is
 // given one. What a crash cuts off is due still, and the next server does it.
+import { setTimeout } from 'node:timers/promises'
 import { IsletError } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import { notSupported } from '../engine/engine.ts'
@@ -11,8 +12,12 @@ import type { Guest } from '../guest/guest.ts'
 import type { Fleet } from './fleet.ts'
 import { assertMade, assertNotStopped, isStill } from './lifecycle.ts'
 import { type Machine, nameserverFile, setupFiles } from './machine.ts'
-import { CONNECT_TIMEOUT_MS } from './shells.ts'
 
+/**
+ * How long the guest may take for the files. Nothing else is done to the sandbox meanwhile, not even its delete, so a guest that
+ * does not answer must not keep it longer. Ordinary is a few milliseconds.
+ */
+const TELL_TIMEOUT_MS = 10_000
 /** Of a file of hosts that is changed; a longer one is left alone. */
 const MAX_HOSTS_BYTES = 256 * 1024
 
@@ -67,7 +72,7 @@ async function carryOut(fleet: Fleet, id: string, known?: Machine): Promise<void
     machine.bound = { ...bound, ...place }
     if (machine.suspended) return
     await tell(machine.guest, id, place).catch((error) => {
-      // Nothing inside can keep its network by keeping its files.
+      // Nothing inside can keep its network by keeping its files, or by not answering.
       if (record.network.enabled) throw error
       fleet.log.debug({ error, sandbox: id }, 'its files still name a network')
     })
@@ -82,10 +87,29 @@ async function machineOf(fleet: Fleet, record: SandboxRecord): Promise<Machine |
 }
 
 /** By the guest, inside: nothing of the sandbox is followed on this machine. */
-async function tell(guest: Guest, id: string, { address, nameserver }: Place): Promise<void> {
-  await guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
-  const hosts = await readText(guest, '/etc/hosts')
+async function tell(guest: Guest, id: string, place: Place): Promise<void> {
+  const over = new AbortController()
+  const late = setTimeout(TELL_TIMEOUT_MS, undefined, { ref: false, signal: over.signal }).then(() => {
+    throw new Error('The sandbox does not answer.')
+  })
+  try {
+    await Promise.race([writeFiles(guest, id, place, over.signal), late])
+  } finally {
+    over.abort()
+  }
+}
+
+async function writeFiles(
+  guest: Guest,
+  id: string,
+  { address, nameserver }: Place,
+  signal: AbortSignal,
+): Promise<void> {
+  await guest.ready({ timeoutMs: TELL_TIMEOUT_MS })
+  const hosts = await readText(guest, '/etc/hosts', signal)
   const name = new RegExp(`^[\\d.]+([ \\t]+${id})$`, 'm')
+  // Files that come late could undo what was told after them.
+  signal.throwIfAborted()
   await guest.setup(
     setupFiles({
       'resolv.conf': nameserverFile(nameserver),
@@ -94,11 +118,11 @@ async function tell(guest: Guest, id: string, { address, nameserver }: Place): P
   )
 }
 
-async function readText(guest: Guest, path: string): Promise<string | undefined> {
+async function readText(guest: Guest, path: string, signal: AbortSignal): Promise<string | undefined> {
   const parts: Buffer[] = []
   let bytes = 0
   try {
-    const { body } = await guest.read(path)
+    const { body } = await guest.read(path, { signal })
     for await (const part of body) {
       parts.push(Buffer.from(part))
       bytes += part.length
