@@ -72,7 +72,9 @@ export async function fill(islet: Islet, seed: string): Promise<string> {
 /** Whatever happened to the sandbox, its service is wanted and so it runs. */
 export async function serves(server: TestServer, id: string): Promise<void> {
   const beat = () => call<ServiceInfo>(server, 'GET', `/sandboxes/${id}/services/beat`)
-  await until(async () => (await beat()).status === 'running')
+  await until(async () => (await beat()).status === 'running').catch(async (error) => {
+    throw new Error(`${error.message}\n${JSON.stringify(await beat())}\n${server.output.slice(-3000)}`)
+  })
   const { stdout } = await (await server.islet().sandboxes.connect(id)).exec.run('pgrep -fc "^sleep 100000"')
   assert.equal(stdout, '1\n', 'it runs once')
 }

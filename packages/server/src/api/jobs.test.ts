@@ -16,7 +16,7 @@ describe('a background process as a job', () => {
   })
   after(() => api[Symbol.asyncDispose]())
 
-  const start = (command: string, more: Partial<StartProcess> = {}) =>
+  const start = (command: StartProcess['command'], more: Partial<StartProcess> = {}) =>
     api.start(made.id, { command, ...more })
   const ended = async ({ id }: ProcessInfo) =>
     processInfo.parse(await (await api.call('GET', `${processes}/${id}?wait=60000`)).json())
@@ -42,7 +42,7 @@ describe('a background process as a job', () => {
 
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGKILL']) {
     it(`is cancelled when ${name} was sent and ended it`, async () => {
-      const job = await start('exec sleep 600')
+      const job = await start(['sleep', '600'])
       await signal(job.id, name)
       const { jobStatus, result } = await ended(job)
       assert.deepEqual([jobStatus, result?.signal], ['cancelled', name])
@@ -62,7 +62,7 @@ describe('a background process as a job', () => {
   })
 
   it('is not cancelled by a signal that only tells it something', async () => {
-    const job = await start('exec sleep 600')
+    const job = await start(['sleep', '600'])
     await signal(job.id, 'USR1')
     const { jobStatus, result } = await ended(job)
     assert.deepEqual([jobStatus, result?.signal], ['failed', 'SIGUSR1'])
