@@ -54,7 +54,7 @@ export function printClient(): string {
     '',
     'export const ROUTES = {',
     ...routes.map(({ value }) => value),
-    "} as const satisfies Record<keyof Calls, { method: string; path: string; response: Shape | 'nothing' }>",
+    "} as const satisfies Record<keyof Calls, { method: string; path: string; open?: true; response: Shape | 'nothing' }>",
     '',
   ].join('\n')
 }
@@ -95,7 +95,7 @@ function printRoute(name: string, route: contract.Route): { type: string; value:
   const isJson = response instanceof z.ZodType
   return {
     type: `  ${name}: { body: ${body}; response: ${isJson ? printType(response, 'output', '  ') : 'undefined'} }`,
-    value: `  ${name}: { method: '${route.method}', path: '${route.path}', response: ${isJson ? printShape(response) : "'nothing'"} },`,
+    value: `  ${name}: { method: '${route.method}', path: '${route.path}',${route.open ? ' open: true,' : ''} response: ${isJson ? printShape(response) : "'nothing'"} },`,
   }
 }
 

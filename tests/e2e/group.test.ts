@@ -41,10 +41,22 @@ after(async () => {
   if (existsSync(server.dataDir)) await server[Symbol.asyncDispose]()
 })
 
-test('a member of the group uses the server with nothing set but where it is', async () => {
+test('a member of the group uses the server with nothing set but where it and its data are', async () => {
   const sandbox = JSON.parse((await islet([gid], 'create', '--name', 'shared', '--network', '--json')).stdout)
   const { stdout } = await islet([gid], 'exec', sandbox.id, '--', 'id', '-un')
   assert.equal(stdout, 'user\n')
+})
+
+test("root's key is not sent to another address than the default one, unless its directory is named", async () => {
+  const unnamed = as([gid], ['env', '-u', 'ISLET_DATA_DIR', process.execPath, ISLET, 'ls'])
+  await assert.rejects(unnamed, (error: { stderr: string }) => {
+    assert.match(error.stderr, /key or token is missing/)
+    assert.match(
+      error.stderr,
+      /ISLET_DATA_DIR.*\/var\/lib\/islet, whose key is sent only to http:\/\/127\.0\.0\.1:7400/,
+    )
+    return true
+  })
 })
 
 test('another user is refused, and told to become a member', async () => {
@@ -147,7 +159,8 @@ function as(
     mount --rbind "$DATA" /var/lib/islet
     mount --rbind "$TREE" ${tree}
     exec setpriv --reuid ${STRANGER} --regid ${STRANGER} ${groups.length ? `--groups ${groups}` : '--clear-groups'} "$@"`
-  const env = { ...cleanEnv(), HOME: '/nowhere', USER: 'somebody', ISLET_URL: server.url }
+  const where = { ISLET_URL: server.url, ISLET_DATA_DIR: '/var/lib/islet' }
+  const env = { ...cleanEnv(), HOME: '/nowhere', USER: 'somebody', ...where }
   return run('unshare', ['--mount', 'sh', '-c', script, 'sh', moved(program), ...args.map(moved)], {
     cwd: '/',
     env: { ...env, DATA: server.dataDir, TREE: root },

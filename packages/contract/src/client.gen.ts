@@ -1693,8 +1693,8 @@ export interface Calls {
 }
 
 export const ROUTES = {
-  health: { method: 'GET', path: '/health', response: { fields: { status: { is: "ok" }, version: 'string' } } },
-  ready: { method: 'GET', path: '/ready', response: { fields: { ready: 'boolean', reason: { optional: 'string' } } } },
+  health: { method: 'GET', path: '/health', open: true, response: { fields: { status: { is: "ok" }, version: 'string' } } },
+  ready: { method: 'GET', path: '/ready', open: true, response: { fields: { ready: 'boolean', reason: { optional: 'string' } } } },
   serverInfo: { method: 'GET', path: '/v1/info', response: serverInfoShape },
   prune: { method: 'POST', path: '/v1/prune', response: prunedShape },
   createSandbox: { method: 'POST', path: '/v1/sandboxes', response: createdSandboxShape },
@@ -1761,8 +1761,8 @@ export const ROUTES = {
   writeArchive: { method: 'PUT', path: '/v1/sandboxes/{id}/files/archive', response: { fields: { count: 'number' } } },
   batchFiles: { method: 'POST', path: '/v1/sandboxes/{id}/files/batch', response: { fields: { results: { list: batchResultShape } } } },
   signFile: { method: 'POST', path: '/v1/sandboxes/{id}/files/sign', response: signedUrlShape },
-  downloadSigned: { method: 'GET', path: '/v1/signed-files', response: 'nothing' },
-  uploadSigned: { method: 'PUT', path: '/v1/signed-files', response: fileEntryShape },
+  downloadSigned: { method: 'GET', path: '/v1/signed-files', open: true, response: 'nothing' },
+  uploadSigned: { method: 'PUT', path: '/v1/signed-files', open: true, response: fileEntryShape },
   createWatcher: { method: 'POST', path: '/v1/sandboxes/{id}/watchers', response: watcherInfoShape },
   listWatchers: { method: 'GET', path: '/v1/sandboxes/{id}/watchers', response: { fields: { watchers: { list: watcherInfoShape } } } },
   getWatcher: { method: 'GET', path: '/v1/sandboxes/{id}/watchers/{wid}', response: watcherInfoShape },
@@ -1811,4 +1811,4 @@ export const ROUTES = {
   importImage: { method: 'POST', path: '/v1/images/import', response: 'nothing' },
   collectImages: { method: 'POST', path: '/v1/images/collect', response: { fields: { removed: { list: 'string' }, freedBytes: 'number' } } },
   removeImage: { method: 'DELETE', path: '/v1/images/{name}', response: 'nothing' },
-} as const satisfies Record<keyof Calls, { method: string; path: string; response: Shape | 'nothing' }>
+} as const satisfies Record<keyof Calls, { method: string; path: string; open?: true; response: Shape | 'nothing' }>

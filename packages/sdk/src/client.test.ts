@@ -16,7 +16,7 @@ before(async () => {
 })
 after(() => api[Symbol.asyncDispose]())
 
-test('every call shows the key as a bearer token and nowhere else', async () => {
+test('every call that needs the key shows it as a bearer token and nowhere else', async () => {
   await using proxy = await startProxy(api.url)
   const { id } = await api.createSandbox()
   assert.equal((await Sandbox.get(id, { url: proxy.url, apiKey })).id, id)
@@ -24,6 +24,9 @@ test('every call shows the key as a bearer token and nowhere else', async () => 
   assert.equal(asked?.headers.authorization, `Bearer ${apiKey}`)
   assert.equal(asked?.path, `/v1/sandboxes/${id}`)
   assert.equal(asked?.query.size, 0)
+  await new Islet({ url: proxy.url, apiKey }).health()
+  assert.equal(proxy.asked[1]?.path, '/health')
+  assert.equal(proxy.asked[1]?.headers.authorization, undefined)
 })
 
 test('create makes what it is told, each time another one', async () => {

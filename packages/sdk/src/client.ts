@@ -151,6 +151,7 @@ export class Client {
   /** A request that was refused for its token was not looked at further, so it may be sent again with a new one. */
   async #sendFresh<Name extends RouteName>(name: Name, options: CallOptions<Name>): Promise<Answer> {
     const { signal, content } = options
+    if (isOpen(name)) return this.#send(name, options, undefined)
     const shown = await this.#credential.fresh(signal)
     const response = await this.#send(name, options, shown)
     if (response.status !== 401 || !(await this.#credential.replace(shown, signal))) return response
@@ -210,6 +211,11 @@ export class Client {
     const reason = cause?.code ?? cause?.message ?? error.message
     return new ClientError('connection_failed', `No answer from ${this.url} (${reason}).`, { cause: error })
   }
+}
+
+/** Needs no credential, so none is shown to whoever answers. */
+function isOpen(name: RouteName): boolean {
+  return 'open' in ROUTES[name]
 }
 
 function pathOf(name: RouteName, { params, query }: Pick<CallOptions, 'params' | 'query'>): string {

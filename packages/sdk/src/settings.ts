@@ -1,6 +1,6 @@
 // Where the server is and which key to show it: what the caller says, else ISLET_URL and ISLET_API_KEY, else the key
-// file that a server on this machine wrote: our own, or that of root's server if we are in its group. Browsers have
-// neither environment nor files: there the caller must say.
+// file that a server on this machine wrote: our own, or at the default address that of root's server if we are in its group.
+// Browsers have neither environment nor files: there the caller must say.
 import { DEFAULTS } from '@islet/contract/client'
 import type { TokenSource } from './credential.ts'
 import { ClientError } from './errors.ts'
@@ -10,7 +10,7 @@ import type { SocketConstructor } from './transport/socket.ts'
 export interface ClientOptions {
   /** Default: ISLET_URL, else http://127.0.0.1:7400. */
   url?: string
-  /** Default: ISLET_API_KEY, else the key file of this machine (only for a server on this machine). */
+  /** Default: ISLET_API_KEY, else a key file of this machine (only for a loopback address; root's only for the default one). */
   apiKey?: string
   /**
    * A sandbox token instead of a key: reaches that sandbox alone, and is renewed before it expires. With an `apiKey` beside
@@ -50,8 +50,8 @@ export function resolveSettings(options: Pick<ClientOptions, 'url' | 'apiKey' | 
   // Whoever hands over a token wants that much reach and no more.
   if (options.token !== undefined) return { url, apiKey: options.apiKey }
   const apiKey = options.apiKey ?? (env.ISLET_API_KEY || undefined)
-  // The key of this machine is never shown to another one.
-  return { url, apiKey: apiKey ?? (isLoopback(url) ? findKey().key : undefined) }
+  // A key file is for an address of this machine.
+  return { url, apiKey: apiKey ?? (isLoopback(url) ? findKey(url).key : undefined) }
 }
 
 /** Without the slash at its end. `name` is what the caller set, for the error. */
@@ -93,12 +93,15 @@ export function keyHint(options: Pick<ClientOptions, 'url' | 'apiKey' | 'token'>
   }
   if (!isLoopback(url))
     return `Set ISLET_API_KEY to the key of ${url}; the key of this machine is not sent there.`
-  const { path, closed, tried } = findKey()
+  const { path, closed, tried } = findKey(url)
   if (path)
     return `The key in ${path} is another server's: set ISLET_DATA_DIR to the data directory of the one at ${url}, or ISLET_API_KEY.`
   if (closed)
     return `You may not read ${closed}: become a member of its group (${group}), or set ISLET_API_KEY, or ISLET_DATA_DIR for another server.`
-  return `There is no key in ${tried.join(' or ')}: set ISLET_API_KEY, or ISLET_DATA_DIR to the data directory of the server; its key may be for members of the group islet (${group}).`
+  const rest = tried.includes(`${ROOTS_DIRECTORY}/key`)
+    ? `its key may be for members of the group islet (${group}).`
+    : `for a server of root that is ${ROOTS_DIRECTORY}, whose key is sent only to ${DEFAULT_URL} by itself, and members of the group islet may read it (${group}).`
+  return `There is no key in ${tried.join(' or ')}: set ISLET_API_KEY, or ISLET_DATA_DIR to the data directory of the server; ${rest}`
 }
 
 interface FoundKey {
@@ -110,11 +113,13 @@ interface FoundKey {
   tried: string[]
 }
 
-function findKey(): FoundKey {
+function findKey(url: string): FoundKey {
   const own = dataDirectory()
   const fs = nodeProcess()?.getBuiltinModule?.('node:fs')
-  // Whoever names a data directory means that server and no other.
-  const directories = environment().ISLET_DATA_DIR ? [own] : [own, ROOTS_DIRECTORY]
+  // Whoever names a data directory means that server and no other. Any user may listen at another port or loopback address, or have a
+  // tunnel there that leads to another machine: root's key goes there only when its directory was named.
+  const isRoots = !environment().ISLET_DATA_DIR && new URL(url).origin === DEFAULT_URL
+  const directories = isRoots ? [own, ROOTS_DIRECTORY] : [own]
   const tried = directories.flatMap((directory) => (directory ? [`${directory}/key`] : []))
   const found: FoundKey = { tried: [...new Set(tried)] }
   for (const path of fs ? found.tried : []) {
