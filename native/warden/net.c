@@ -19,6 +19,9 @@
 
 static const char INNER[] = "eth0";
 
+/* How long the ends of connections may take before the wire goes, and after. */
+enum { SOCKETS_TOLD_MS = 200, SOCKETS_ENDED_MS = 5000 };
+
 /* Of the network namespace the caller is in now. A kernel without IPv6 has no such file, and needs none. */
 static int write_sysctl(const char *key, const char *value, struct fail *fail) {
   char path[128];
@@ -246,14 +249,17 @@ void net_detach(const struct network *network, int *undo) {
   if (*undo >= 0) delete_link(*undo, network->veth);
 }
 
-/* Once while the other sides can be told, and once when there can be no new ones. */
+/*
+ * Once while the other sides can be told, and once when there can be no new ones. The first pass is short: a sandbox with very many
+ * sockets does not keep its wire with them.
+ */
 static int switch_off(int net_ns, struct fail *fail) {
   if (setns(net_ns, CLONE_NEWNET) < 0) return fail_errno(fail, "setns", "network namespace");
   AUTO_CLOSE int fd = nl_open();
   if (fd < 0) return fail_errno(fail, "network", "netlink");
-  sockets_end();
+  sockets_end(SOCKETS_TOLD_MS);
   if (attach_inside(fd, NULL, NULL, false, fail) < 0) return -1;
-  sockets_end();
+  sockets_end(SOCKETS_ENDED_MS);
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "netlink.h"
@@ -46,10 +47,16 @@ static struct inet_diag_req_v2 *begin(struct nl *nl, uint16_t type, uint8_t fami
   return body;
 }
 
+static int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
 /* Whether one was ended. */
-static bool end_batch(int fd, const struct batch *batch, uint8_t protocol) {
+static bool end_batch(int fd, const struct batch *batch, uint8_t protocol, int64_t deadline) {
   bool ended = false;
-  for (unsigned i = 0; i < batch->count; i++) {
+  for (unsigned i = 0; i < batch->count && now_ms() < deadline; i++) {
     struct nl nl;
     begin(&nl, SOCK_DESTROY, batch->family, protocol)->id = batch->id[i];
     if (nl_talk(fd, &nl) == 0) ended = true;
@@ -57,22 +64,23 @@ static bool end_batch(int fd, const struct batch *batch, uint8_t protocol) {
   return ended;
 }
 
-static void end_of(int fd, uint8_t family, uint8_t protocol) {
+static void end_of(int fd, uint8_t family, uint8_t protocol, int64_t deadline) {
   static struct batch batch;
-  for (unsigned i = 0; i < MAX_BATCHES; i++) {
+  for (unsigned i = 0; i < MAX_BATCHES && now_ms() < deadline; i++) {
     struct nl nl;
     begin(&nl, SOCK_DIAG_BY_FAMILY, family, protocol);
     batch.count = 0;
     batch.family = family;
-    if (nl_dump(fd, &nl, collect, &batch) < 0 || !end_batch(fd, &batch, protocol)) return;
+    if (nl_dump(fd, &nl, collect, &batch) < 0 || !end_batch(fd, &batch, protocol, deadline)) return;
   }
 }
 
-void sockets_end(void) {
+void sockets_end(int64_t limit_ms) {
+  int64_t deadline = now_ms() + limit_ms;
   static const uint8_t families[] = {AF_INET, AF_INET6}, protocols[] = {IPPROTO_TCP, IPPROTO_UDP};
   AUTO_CLOSE int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
   if (fd < 0) return;
   for (unsigned i = 0; i < 2; i++) {
-    for (unsigned j = 0; j < 2; j++) end_of(fd, families[i], protocols[j]);
+    for (unsigned j = 0; j < 2; j++) end_of(fd, families[i], protocols[j], deadline);
   }
 }

@@ -7,8 +7,8 @@
 /*
  * Ends the TCP and connected UDP sockets of the network namespace the caller is in whose own address is not the loopback:
  * programs get ECONNABORTED, and while there is a wire the other side a reset. As far as it can be done: a kernel without
- * INET_DIAG_DESTROY cannot, and nothing that a sandbox does with its sockets may keep its wire.
+ * INET_DIAG_DESTROY cannot, and after limit_ms what is left stays: a sandbox may have very many.
  */
-void sockets_end(void);
+void sockets_end(int64_t limit_ms);
 
 #endif
