@@ -28,7 +28,7 @@ const names: Names = {
     const { sandboxes } = await connect({ retries: 0 }).sandboxes.list({ signal })
     return sandboxes.flatMap(({ id, name, runtime }) => [
       { text: id, summary: name ?? runtime },
-      ...(name !== null && /^[\w.-]+$/.test(name) ? [{ text: name, summary: id }] : []),
+      ...(name === null ? [] : [{ text: name, summary: id }]),
     ])
   },
   async processes(text) {
@@ -52,7 +52,7 @@ const names: Names = {
     }
     const checkpoints = await islet.checkpoints.list(await findSandboxId(islet, text), { signal })
     return checkpoints.flatMap(({ id, name }) => [
-      ...(/^[\w.-]+$/.test(name) ? [{ text: name, summary: id }] : []),
+      { text: name, summary: id },
       { text: id, summary: name },
     ])
   },

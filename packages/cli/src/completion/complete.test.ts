@@ -15,7 +15,11 @@ const names = {
   checkpoints: none,
   snapshots: async () => [{ text: 'v1', summary: '' }],
   runtimes: async () => ['base', 'host'].map((text) => ({ text, summary: '' })),
-  projects: none,
+  projects: async () =>
+    ['ok.1', 'a:b@c/d-e', '$(id)', '`id`', 'a b', 'a;id', "a'b", '-rf', '*', 'a\nb'].map((text) => ({
+      text,
+      summary: '',
+    })),
 }
 
 async function suggest(...words: string[]): Promise<string[] | undefined> {
@@ -61,6 +65,10 @@ test('values of options that the server knows are completed, in the ways that sh
   assert.deepEqual(await suggest('create', '--runtime', '=', 'b'), ['base'])
 })
 
+test('a name that a shell would not take as one plain word is left out', async () => {
+  assert.deepEqual(await suggest('ls', '--project', ''), ['ok.1', 'a:b@c/d-e'])
+})
+
 test('where files are meant, the shell offers them', async () => {
   assert.equal(await suggest('exec', 'dev', '--', 'l'), undefined)
   assert.equal(await suggest('run', '--env-file', ''), undefined)
@@ -74,9 +82,9 @@ test('every command of the program has a summary and is in the table', () => {
 })
 
 test('the bash script is valid and hands over the words', () => {
-  const script = `islet() { printf '%s,' "$@"; printf '\\nother\tsummary\\n'; }
+  const script = `islet() { printf '%s/' "$@"; printf '\\nother\tsummary\\n/*\\n$(id)\tsummary\\n'; }
 ${SCRIPTS.bash}
 COMP_WORDS=(islet exec d); COMP_CWORD=2; _islet; printf '%s\\n' "\${COMPREPLY[@]}"`
   const { stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
-  assert.equal(stdout, '__complete,--,exec,d,\nother\n', stderr)
+  assert.equal(stdout, '__complete/--/exec/d/\nother\n/\\*\n\\$\\(id\\)\n', stderr)
 })

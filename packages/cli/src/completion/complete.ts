@@ -18,6 +18,9 @@ export interface Names {
   projects(): Promise<Suggestion[]>
 }
 
+/** What a shell takes as one word and not as an option. Others may choose names, and a shell might run one that holds more than that. */
+const SAFE = /^[\w.:@/][\w.:@/-]*$/
+
 /** Undefined: files of this machine. */
 export async function complete(
   program: Command,
@@ -88,6 +91,14 @@ async function ofKind(
   names: Names,
 ): Promise<Suggestion[] | undefined> {
   if (typeof kind === 'object') return kind.choices.map((text) => ({ text, summary: '' }))
+  return (await fromServer(kind, given, names))?.filter(({ text }) => SAFE.test(text))
+}
+
+async function fromServer(
+  kind: Exclude<ArgumentKind, object> | undefined,
+  given: readonly string[],
+  names: Names,
+): Promise<Suggestion[] | undefined> {
   if (kind === 'sandbox') return names.sandboxes()
   if (kind === 'process') return names.processes(given[0] ?? '')
   if (kind === 'service') return names.services(given[0] ?? '')

@@ -3,11 +3,14 @@
 
 const BASH = `# islet completion install bash
 _islet() {
-  local IFS=$'\\n' words out
+  local words out line
   words=("\${COMP_WORDS[@]:1:COMP_CWORD}")
   out=$(islet __complete -- "\${words[@]}" 2>/dev/null) || return
   if [ "$out" = ':files' ]; then compopt -o default; COMPREPLY=(); return; fi
-  COMPREPLY=($(printf '%s' "$out" | cut -f1))
+  COMPREPLY=()
+  while IFS= read -r line; do
+    [ -z "$line" ] || COMPREPLY+=("$(printf '%q' "\${line%%$'\\t'*}")")
+  done <<< "$out"
 }
 complete -F _islet islet
 `
