@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { renderUnit, settingsOf } from '../src/systemd/unit.ts'
+import { madeGroupsOf, renderUnit, settingsOf } from '../src/systemd/unit.ts'
 import { BIN, islet } from './islet.ts'
 
 const run = promisify(execFile)
@@ -59,6 +59,34 @@ test('systemd itself finds nothing wrong with the unit', { skip: lacks('systemd-
     )
   } finally {
     rmSync(directory, { recursive: true })
+  }
+})
+
+test('uninstall --purge removes the group that installing made, and no other', {
+  skip: !isRoot && 'only root can have an /etc of its own',
+}, async () => {
+  // Changes to /etc, /usr and /var stay in memory, and go with the namespace.
+  const script = `set -e
+    mount -t tmpfs none /run
+    for name in etc usr var; do
+      mkdir -p /run/$name/upper /run/$name/work
+      mount -t overlay -o lowerdir=/$name,upperdir=/run/$name/upper,workdir=/run/$name/work none /$name
+    done
+    groupadd islet-theirs; groupadd islet-ours
+    mkdir -p /etc/systemd/system; printf '%s' "$UNIT" > /etc/systemd/system/islet.service
+    "$@" >&2
+    getent group islet-theirs islet-ours | cut -d: -f1`
+  const settings = { ISLET_DATA_DIR: '/var/lib/islet-none', ISLET_GROUP: 'islet-theirs' }
+  const words = [process.execPath, BIN, 'service', 'uninstall', '--purge', '--yes']
+  for (const [madeGroups, left] of [
+    [[], 'islet-theirs\nislet-ours\n'],
+    [['islet-ours'], 'islet-theirs\n'],
+  ] as const) {
+    const unit = renderUnit({ node: '/node', islet: '/islet', settings, madeGroups, version: 0 })
+    assert.deepEqual(madeGroupsOf(unit), madeGroups)
+    const env = { ...process.env, UNIT: unit, ISLET_DATA_DIR: '' }
+    const { stdout } = await run('unshare', ['--mount', 'sh', '-c', script, 'sh', ...words], { env })
+    assert.equal(stdout, left)
   }
 })
 

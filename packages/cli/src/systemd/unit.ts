@@ -7,6 +7,8 @@ export interface UnitOptions {
   islet: string
   /** ISLET_DATA_DIR and what else of the environment was asked for. Nothing secret: units can be read by all. */
   settings: Record<string, string>
+  /** Groups that installing made; uninstall --purge removes these and no others. */
+  madeGroups?: readonly string[]
   /** Of systemd; 0 when it is not known. */
   version: number
 }
@@ -16,7 +18,7 @@ export const ENVIRONMENT_FILE = '/etc/islet/environment'
 /** The first systemd that waits longer after each failed start. */
 const KNOWS_BACKOFF = 254
 
-export function renderUnit({ node, islet, settings, version }: UnitOptions): string {
+export function renderUnit({ node, islet, settings, madeGroups = [], version }: UnitOptions): string {
   const environment = Object.entries(settings).map(
     ([name, value]) => `Environment=${quote(`${name}=${value}`)}`,
   )
@@ -28,7 +30,7 @@ Description=Islet, a Linux computer for every AI agent
 # After those that flush the firewall when they start.
 After=network.target nftables.service firewalld.service
 RequiresMountsFor=${quote(settings.ISLET_DATA_DIR ?? '/')}
-# It is tried again for ever.
+${madeGroups.map((name) => `# Not for systemd: this group did not exist before.\nX-IsletMadeGroup=${quote(name)}\n`).join('')}# It is tried again for ever.
 StartLimitIntervalSec=0
 
 [Service]
@@ -76,6 +78,11 @@ export function settingsOf(unit: string): Record<string, string> {
   for (const match of unit.matchAll(/^Environment="(ISLET_[A-Z_]+)=((?:[^"\\]|\\.)*)"$/gm))
     settings[match[1]!] = match[2]!.replace(/\\(.)/g, '$1').replaceAll('%%', '%')
   return settings
+}
+
+/** The groups of a unit that renderUnit wrote. */
+export function madeGroupsOf(unit: string): string[] {
+  return [...unit.matchAll(/^X-IsletMadeGroup="([^"\\%]+)"$/gm)].map(([, name]) => name!)
 }
 
 /** In ExecStart also `$` stands for something. */

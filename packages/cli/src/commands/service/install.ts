@@ -22,7 +22,7 @@ import {
   unitState,
   writeUnit,
 } from '../../systemd/systemd.ts'
-import { renderUnit, settingsOf } from '../../systemd/unit.ts'
+import { madeGroupsOf, renderUnit, settingsOf } from '../../systemd/unit.ts'
 
 interface InstallFlags extends JsonFlag {
   host?: string
@@ -53,7 +53,11 @@ export function install(): Command {
 async function action(flags: InstallFlags): Promise<void> {
   const settings = await chooseSettings(flags)
   const islet = realpathSync(process.argv[1]!)
-  const unit = renderUnit({ node: process.execPath, islet, settings, version: await systemdVersion() })
+  const version = await systemdVersion()
+  const render = (madeGroups: string[]) =>
+    renderUnit({ node: process.execPath, islet, settings, madeGroups, version })
+  const madeGroups = madeGroupsOf(await readUnit())
+  const unit = render(madeGroups)
   if (flags.print) return flags.json ? printJson({ path: UNIT_PATH, unit }) : print(unit.trimEnd())
   assertAble(islet)
   const url = urlOf(settings)
@@ -62,7 +66,7 @@ async function action(flags: InstallFlags): Promise<void> {
   if (flags.setup) await ensureSetup()
   const group = settings.ISLET_GROUP ?? 'islet'
   const isNewGroup = group !== '' && (await ensureGroup(group))
-  await writeUnit(unit)
+  await writeUnit(isNewGroup ? render([...new Set([...madeGroups, group])]) : unit)
   await systemctl('daemon-reload')
   await systemctl('enable', '--quiet', UNIT)
   await systemctl('restart', UNIT)

@@ -8,7 +8,7 @@ import { placesOfTheMachine } from '../../completion/place.ts'
 import { CliError, UsageError } from '../../errors.ts'
 import { printJson, say } from '../../output.ts'
 import { isBooted, readUnit, removeGroup, systemctl, UNIT, UNIT_PATH } from '../../systemd/systemd.ts'
-import { ENVIRONMENT_FILE, settingsOf } from '../../systemd/unit.ts'
+import { ENVIRONMENT_FILE, madeGroupsOf, settingsOf } from '../../systemd/unit.ts'
 
 interface UninstallFlags extends JsonFlag {
   purge?: true
@@ -26,7 +26,7 @@ export function uninstall(): Command {
   )
     .option(
       '--purge',
-      'also remove all sandboxes, the data directory, the group and all else on this machine',
+      'also remove all sandboxes, the data directory, a group that installing made and all else on this machine',
     )
     .option(
       '--data-dir <path>',
@@ -44,7 +44,7 @@ async function action(flags: UninstallFlags): Promise<void> {
   const dataDir = resolve(asked ?? ofService ?? dataDirectory() ?? DEFAULT_DIRECTORY)
   if (flags.dataDir !== undefined && !flags.purge)
     throw new UsageError('--data-dir is for --purge.', 'islet service uninstall --purge --data-dir PATH')
-  if (flags.purge) return purge(dataDir, { ofService, group: settings.ISLET_GROUP ?? 'islet' }, flags)
+  if (flags.purge) return purge(dataDir, { ofService, groups: madeGroupsOf(unit) }, flags)
   if (unit !== '') await removeService()
   if (flags.json) return printJson({ wasInstalled: unit !== '', dataDir: ofService ?? dataDir })
   if (unit === '') return say(`There is no ${UNIT_PATH}.`)
@@ -53,11 +53,15 @@ async function action(flags: UninstallFlags): Promise<void> {
 
 interface Installed {
   ofService: string | undefined
-  group: string
+  groups: string[]
 }
 
 /** What belongs to the machine's one service goes with its data directory, and not with that of another server. */
-async function purge(dataDir: string, { ofService, group }: Installed, flags: UninstallFlags): Promise<void> {
+async function purge(
+  dataDir: string,
+  { ofService, groups }: Installed,
+  flags: UninstallFlags,
+): Promise<void> {
   const { isDataDir, removeServer } = await import('@islet/server')
   const isMain = dataDir === (ofService ?? DEFAULT_DIRECTORY)
   if (!isMain && !isDataDir(dataDir)) {
@@ -69,9 +73,9 @@ async function purge(dataDir: string, { ofService, group }: Installed, flags: Un
   await confirm(dataDir, flags)
   if (isMain && ofService !== undefined) await removeService()
   const { left } = isDataDir(dataDir) ? await removeServer(dataDir) : { left: [] }
-  if (isMain) await removeFromMachine(group)
+  if (isMain) await removeFromMachine(groups)
   if (flags.json) return printJson({ dataDir, left })
-  say(`Removed ${isMain ? 'the service, its group, ' : ''}all sandboxes and what was in ${dataDir}.`)
+  say(`Removed ${isMain ? 'the service, ' : ''}all sandboxes and what was in ${dataDir}.`)
   if (left.length > 0) say(`${dataDir} stays, because these are not of Islet: ${left.join(', ')}`)
   if (isMain) say('npm uninstall --global islet removes the program.')
 }
@@ -106,10 +110,10 @@ async function removeService(): Promise<void> {
 }
 
 /** What installing, or an administrator for this service, put elsewhere. */
-async function removeFromMachine(group: string): Promise<void> {
+async function removeFromMachine(groups: string[]): Promise<void> {
   await rm(`${UNIT_PATH}.d`, { recursive: true, force: true })
   await rm(ENVIRONMENT_FILE, { force: true })
   await rmdir(dirname(ENVIRONMENT_FILE)).catch(() => {})
   for (const path of placesOfTheMachine()) await rm(path, { force: true })
-  if (group !== '') await removeGroup(group)
+  for (const group of groups) await removeGroup(group)
 }
