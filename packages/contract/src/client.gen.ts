@@ -531,7 +531,7 @@ export type AttachServerMessage = {
   type: "start"
   process: ProcessInfo
   truncated: boolean
-  /** How much was printed before what is given now. */
+  /** How much was printed before what is given next. Sent again when kept output was removed during the replay. */
   droppedBytes: number
 } | {
   type: "replay-end"

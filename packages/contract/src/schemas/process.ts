@@ -246,7 +246,10 @@ export const attachServerMessage = z.discriminatedUnion('type', [
     type: z.literal('start'),
     process: processInfo,
     truncated: z.boolean(),
-    droppedBytes: z.number().meta({ description: 'How much was printed before what is given now.' }),
+    droppedBytes: z.number().meta({
+      description:
+        'How much was printed before what is given next. Sent again when kept output was removed during the replay.',
+    }),
   }),
   z.object({ type: z.literal('replay-end') }),
   z.object({ type: z.literal('exit'), ...resultFields }),

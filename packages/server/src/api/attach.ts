@@ -3,6 +3,7 @@
 //   server: {type:'start'}  [channel][bytes]...  {type:'replay-end'}  [channel][bytes]...  {type:'exit'}  close 1000
 //   client: [bytes of stdin]   {type:'resize'|'signal'|'stdin-end'}
 //
+// A second start comes when kept output was removed while it was being sent: the next byte has the offset of its droppedBytes.
 // Output is read from the process only as fast as the client takes it, stdin from the client only as fast as the
 // process takes it. An error is {type:'error'} and a close: 1003 not JSON, 1008 not a message, 4000 + the HTTP status of
 // a caller's error, 1011 ours.
@@ -42,7 +43,9 @@ async function serve(socket: WebSocket, attachment: Attachment, log: Log): Promi
     await sendMessage(socket, { type: 'start', process, truncated, droppedBytes })
     for await (const event of attachment) {
       if (socket.readyState !== WebSocket.OPEN) return
-      await sendEvent(socket, event)
+      if (event.type === 'gap')
+        await sendMessage(socket, { ...event, type: 'start', process, truncated: true })
+      else await sendEvent(socket, event)
       if (event.type === 'exit') return endSocket(socket)
     }
     if (socket.readyState === WebSocket.OPEN) fail(new IsletError('sandbox_lost'))
@@ -53,7 +56,7 @@ async function serve(socket: WebSocket, attachment: Attachment, log: Log): Promi
   }
 }
 
-function sendEvent(socket: WebSocket, event: AttachEvent): Promise<void> {
+function sendEvent(socket: WebSocket, event: Exclude<AttachEvent, { type: 'gap' }>): Promise<void> {
   if (event.type === 'exit') return sendMessage(socket, { type: 'exit', ...event.result })
   if (event.type === 'replay-end') return sendMessage(socket, { type: 'replay-end' })
   const frame = Buffer.allocUnsafe(1 + event.bytes.length)

@@ -6,10 +6,20 @@ import { asIsletError } from './errors.ts'
 const NORMAL = 1000
 const OUR_FAULT = 1011
 const PING_MS = 30_000
+/** A client that takes nothing for so many pings is ended: what is kept for it, and the program, have waited ten minutes. */
+const STALLED_PINGS = 20
+
+/** How often a socket has taken something. */
+const taken = new WeakMap<WebSocket, number>()
 
 /** Resolves when the kernel took it: this is what makes a slow client slow the sender. */
 export function send(socket: WebSocket, data: string | Buffer): Promise<void> {
-  return new Promise((resolve) => socket.send(data, () => resolve()))
+  return new Promise((resolve) =>
+    socket.send(data, () => {
+      taken.set(socket, (taken.get(socket) ?? 0) + 1)
+      resolve()
+    }),
+  )
 }
 
 /**
@@ -48,17 +58,24 @@ export function failSocket(socket: WebSocket, thrown: unknown, log: Log, closeCo
   socket.close(closeCode ?? (error.status < 500 ? 4000 + error.status : OUR_FAULT), error.code)
 }
 
-/** Ends a client that is gone. One that is only slow, or that the process makes wait, is left alone. */
-export function keepAlive(socket: WebSocket): void {
+/** Ends a client that is gone, or reads nothing for long. One that is only slow, or that the process makes wait, is left alone. */
+export function keepAlive(socket: WebSocket, pingMs = PING_MS): void {
   let isAnswered = true
+  let stalled = 0
+  let takenBefore = 0
   socket.on('pong', () => {
     isAnswered = true
+    stalled = 0
   })
   const timer = setInterval(() => {
     const isBusy = socket.isPaused || socket.bufferedAmount > 0
     if (!isAnswered && !isBusy) return socket.terminate()
+    const takenNow = taken.get(socket) ?? 0
+    stalled = socket.bufferedAmount > 0 && takenNow === takenBefore ? stalled + 1 : 0
+    takenBefore = takenNow
+    if (stalled >= STALLED_PINGS) return socket.terminate()
     isAnswered = isBusy
     socket.ping()
-  }, PING_MS)
+  }, pingMs)
   socket.once('close', () => clearInterval(timer))
 }

@@ -5,8 +5,9 @@ import type { AttachEvent, Attachment } from './data.ts'
 import type { OutputPiece, OutputReader } from './output-reader.ts'
 import { type OutputListener, type TrackedProcess, toProcessInfo } from './tracked.ts'
 
-/** What waits for a client that does not read; beyond it the program waits. */
+/** What waits for a client that does not read; beyond it the program waits. A piece takes memory however small it is. */
 const QUEUE_BYTES = 1024 * 1024
+const PIECE_COST_BYTES = 256
 
 interface Controls {
   resize(size: TerminalSize): Promise<void>
@@ -32,7 +33,13 @@ export function attachTo(
   }
   async function* events(): AsyncGenerator<AttachEvent> {
     try {
-      for (const piece of kept ?? []) yield { type: 'output', ...piece }
+      let next = kept?.start ?? 0
+      for (const { channel, bytes, at } of kept ?? []) {
+        if (at > next) yield { type: 'gap', droppedBytes: at }
+        yield { type: 'output', channel, bytes }
+        next = at + bytes.length
+      }
+      if (kept && kept.end > next) yield { type: 'gap', droppedBytes: kept.end }
       yield { type: 'replay-end' }
       for await (const piece of queue) yield { type: 'output', ...piece }
       if (queue.closed) return
@@ -67,7 +74,7 @@ class OutputQueue implements OutputListener {
     if (this.closed) return
     // The bytes belong to the caller once this returns.
     this.#pieces.push({ channel, bytes: Buffer.from(bytes) })
-    this.#bytes += bytes.length
+    this.#bytes += bytes.length + PIECE_COST_BYTES
     this.#wakeReader?.()
     if (this.#bytes > QUEUE_BYTES) return new Promise((resolve) => this.#wakeWriters.push(resolve))
   }
@@ -88,7 +95,7 @@ class OutputQueue implements OutputListener {
     while (!this.closed) {
       const piece = this.#pieces.shift()
       if (piece) {
-        this.#bytes -= piece.bytes.length
+        this.#bytes -= piece.bytes.length + PIECE_COST_BYTES
         if (this.#bytes <= QUEUE_BYTES) this.#release()
         yield piece
       } else if (this.#finished) {

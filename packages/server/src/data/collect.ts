@@ -1,6 +1,5 @@
 // The beginning of a command's output, up to a bound, for the answer of an exec.
-import type { OutputChannel } from '../guest/guest.ts'
-import type { OutputPiece } from './output-reader.ts'
+import { ByteBuffer } from './byte-buffer.ts'
 import type { OutputListener } from './tracked.ts'
 
 export interface CollectedOutput extends OutputListener {
@@ -10,16 +9,15 @@ export interface CollectedOutput extends OutputListener {
     truncated: boolean
     droppedBytes: number
   }
-  /** Both channels, in the order they came. */
+  /** Both channels, in the order they came; only of one that was asked to keep that. */
   together(encoding: 'utf8' | 'base64'): string
 }
 
-export function collectOutput(maxBytes: number): CollectedOutput {
-  const pieces: OutputPiece[] = []
+export function collectOutput(maxBytes: number, keep: { together?: boolean } = {}): CollectedOutput {
+  const own = { stdout: new ByteBuffer(), stderr: new ByteBuffer() }
+  const all = new ByteBuffer()
   let room = maxBytes
   let droppedBytes = 0
-  const bytesOf = (channel: OutputChannel) =>
-    Buffer.concat(pieces.filter((piece) => piece.channel === channel).map(({ bytes }) => bytes))
   return {
     get full() {
       return room === 0
@@ -27,15 +25,17 @@ export function collectOutput(maxBytes: number): CollectedOutput {
     output(channel, bytes) {
       droppedBytes += Math.max(0, bytes.length - room)
       if (room === 0) return
-      pieces.push({ channel, bytes: Buffer.from(bytes.subarray(0, room)) })
-      room -= Math.min(room, bytes.length)
+      const part = bytes.subarray(0, room)
+      own[channel].append(part)
+      if (keep.together) all.append(part)
+      room -= part.length
     },
     texts: (encoding) => ({
-      stdout: bytesOf('stdout').toString(encoding),
-      stderr: bytesOf('stderr').toString(encoding),
+      stdout: own.stdout.bytes.toString(encoding),
+      stderr: own.stderr.bytes.toString(encoding),
       truncated: droppedBytes > 0,
       droppedBytes,
     }),
-    together: (encoding) => Buffer.concat(pieces.map(({ bytes }) => bytes)).toString(encoding),
+    together: (encoding) => all.bytes.toString(encoding),
   }
 }

@@ -40,6 +40,8 @@ export interface ProcessService {
 
 export type AttachEvent =
   | { type: 'output'; channel: OutputChannel; bytes: Buffer }
+  /** What is kept was removed while it was given: the next byte has this offset. */
+  | { type: 'gap'; droppedBytes: number }
   | { type: 'replay-end' }
   | { type: 'exit'; result: NonNullable<ProcessInfo['result']> }
 

@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { after, test } from 'node:test'
 import { createLog } from '../log.ts'
+import { collectOutput } from './collect.ts'
 import { OutputLog, removeOutput } from './output-log.ts'
 import { numbersOf, OutputReader, readOutput, segmentPath } from './output-reader.ts'
 import { OutputRoom } from './output-room.ts'
@@ -132,18 +142,19 @@ test('what an earlier version kept in one file is read and gone on with', () => 
 })
 
 test('the processes of a sandbox together keep no more than the bound: the oldest goes, but not what is being printed', async () => {
-  const isRunning = (id: string) => id === 'running'
+  const logs = new Map<string, OutputLog>()
   const room = new OutputRoom({
     dir: directory,
     boundBytes: 100_000,
-    isRunning,
+    running: (id) => logs.get(id),
     log: createLog({ level: 'silent' }),
   })
   const at = (id: string) => join(directory, 'sandbox', `${id}.log`)
   const print = (id: string, bytes: number) => {
     const log = new OutputLog(at(id), 80_000)
     for (let left = bytes; left > 0; left -= 1000) log.append('stdout', Buffer.alloc(1000, id))
-    log.close()
+    if (id === 'running') logs.set(id, log)
+    else log.close()
     for (const name of filesOf(at(id))) utimesSync(join(directory, 'sandbox', name), ages[id]!, ages[id]!)
   }
   const ages: Record<string, number> = { running: 1000, first: 2000, second: 3000, third: 4000 }
@@ -155,7 +166,83 @@ test('the processes of a sandbox together keep no more than the bound: the oldes
   assert.ok(running.start > 0 && running.end === 50_000, 'its end is kept')
   const second = readOutput(at('second'), 80_000)!
   assert.deepEqual([second.start > 0, second.end], [true, 50_000])
+  logs.get('running')!.close()
 })
+
+test('also what many processes print now is bounded, and each goes on where it was, also after a crash', async () => {
+  const logs = new Map<string, OutputLog>()
+  const boundBytes = 100_000
+  const log = createLog({ level: 'silent' })
+  const room = new OutputRoom({ dir: directory, boundBytes, running: (id) => logs.get(id), log })
+  const at = (id: string) => join(directory, 'many', `${id}.log`)
+  for (let index = 0; index < 50; index++) {
+    const id = `p${index}`
+    logs.set(id, new OutputLog(at(id), 80_000))
+    logs.get(id)!.append('stdout', Buffer.alloc(9000, 'a'))
+  }
+  await room.sweep('many')
+  const files = readdirSync(join(directory, 'many'))
+  const bytes = files.reduce((sum, name) => sum + statSync(join(directory, 'many', name)).size, 0)
+  assert.ok(bytes <= boundBytes + 50 * 8, `${bytes} bytes on disk`)
+  assert.equal(files.length, 50)
+  assert.deepEqual(logs.get('p0')!.read(80_000), { pieces: [], start: 9000, end: 9000 })
+  for (const [id, each] of logs) {
+    each.close()
+    const again = OutputLog.recover(at(id), 80_000)
+    assert.equal(again.end, 9000)
+    again.append('stderr', Buffer.from('more'))
+    assert.ok(textOf(again.read(80_000).pieces).endsWith('more'))
+    assert.equal(again.end, 9004)
+    again.close()
+  }
+})
+
+test('segments are small however much is kept, and a reader that stands still holds few of them', () => {
+  const path = join(directory, 'stalled')
+  const log = new OutputLog(path, 256 * 1024 * 1024)
+  const piece = Buffer.alloc(64 * 1024, 'x')
+  for (let index = 0; index < 256; index++) log.append('stdout', piece)
+  const sizes = filesOf(path).map((name) => statSync(join(directory, name)).size)
+  assert.ok(Math.max(...sizes) <= 1024 * 1024, String(sizes))
+  const all = 256 * 1024 * 1024
+  for (const open of [() => log.open(all)!, () => OutputReader.open(path, all)!]) {
+    const reader = open()
+    assert.deepEqual([reader.start, reader.end], [0, 256 * piece.length])
+    const pieces = reader[Symbol.iterator]()
+    pieces.next()
+    const held = readdirSync('/proc/self/fd').filter((fd) => linkOf(fd).startsWith(path)).length
+    assert.ok(held <= 3, `${held} files are open`)
+    reader.close()
+    assert.equal([...pieces].length, 0)
+  }
+  const reader = log.open(all)!
+  log.drop(10)
+  const found = [...reader]
+  const gap = found.findIndex(({ at }, index) => index > 0 && at !== found[index - 1]!.at + piece.length)
+  assert.ok(gap > 0 && found[gap]!.at > found[gap - 1]!.at + piece.length, 'what was removed is left out')
+  assert.equal(found.at(-1)!.at + piece.length, reader.end)
+  log.close()
+  removeOutput(path)
+})
+
+test('a million pieces of a byte take little more memory than their bytes', () => {
+  const before = process.memoryUsage().heapUsed
+  const output = collectOutput(1024 * 1024, { together: true })
+  const byte = Buffer.from('x')
+  for (let index = 0; index < 1024 * 1024; index++) output.output(index % 2 ? 'stdout' : 'stderr', byte)
+  const grown = process.memoryUsage().heapUsed - before
+  assert.equal(output.texts('utf8').stdout.length, 512 * 1024)
+  assert.equal(output.together('utf8').length, 1024 * 1024)
+  assert.ok(grown < 64 * 1024 * 1024, `${grown} bytes`)
+})
+
+function linkOf(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`)
+  } catch {
+    return ''
+  }
+}
 
 function filesOf(path: string): string[] {
   return numbersOf(path).map((number) => basename(segmentPath(path, number)))

@@ -16,20 +16,20 @@ import {
   HEADER_BYTES,
   type KeptOutput,
   numbersOf,
-  openSegments,
+  OutputReader,
   PIECE_BYTES,
-  readOutput,
+  type Segment,
   segmentPath,
+  segmentsOf,
+  withFile,
 } from './output-reader.ts'
 
-/** A log has about so many segments, and none is smaller than this. */
+/** A log has about so many segments, unless they would be too small, or so large that looking through one takes long. */
 const SEGMENTS = 8
 const MIN_SEGMENT_BYTES = 4096
-
-interface Segment {
-  number: number
-  start: number
-}
+const MAX_SEGMENT_BYTES = 1024 * 1024
+/** So many more are there than are kept: a reader that was just opened does not miss its first ones. */
+const SPARE_SEGMENTS = 2
 
 export class OutputLog {
   readonly #path: string
@@ -46,23 +46,23 @@ export class OutputLog {
     this.#path = path
     this.#onBytes = onBytes
     this.#keepBytes = keepBytes
-    this.#segmentBytes = Math.max(Math.ceil(keepBytes / SEGMENTS), MIN_SEGMENT_BYTES)
+    const share = Math.ceil(keepBytes / SEGMENTS)
+    this.#segmentBytes = Math.min(Math.max(share, MIN_SEGMENT_BYTES), MAX_SEGMENT_BYTES)
   }
 
   /** Goes on with what an earlier server wrote at this path. */
   static recover(path: string, keepBytes: number, onBytes?: (bytes: number) => void): OutputLog {
     const log = new OutputLog(path, keepBytes, onBytes)
-    const found = openSegments(path)
-    const last = found.at(-1)
+    log.#segments = segmentsOf(path)
+    const last = log.#segments.at(-1)
     if (!last) return log
-    const { end, fileBytes } = endOf(last)
-    for (const { file } of found) closeSync(file)
-    log.#segments = found.map(({ number, start }) => ({ number, start }))
-    log.#end = end
-    log.#fileBytes = fileBytes
+    const found = withFile(path, last.number, (file) => endOf(file, last.start))
+    if (!found) return log
+    log.#end = found.end
+    log.#fileBytes = found.fileBytes
     const lastPath = segmentPath(path, last.number)
-    truncateSync(lastPath, fileBytes)
-    log.#file = openSync(lastPath, 'a', 0o600)
+    truncateSync(lastPath, found.fileBytes)
+    log.#file = openSync(lastPath, 'r+')
     return log
   }
 
@@ -77,18 +77,34 @@ export class OutputLog {
     head.writeUInt32LE(bytes.length, 1)
     const isFull = this.#fileBytes > HEADER_BYTES && this.#fileBytes + bytes.length > this.#segmentBytes
     const isNew = this.#file === undefined || isFull
-    const piece = Buffer.concat(isNew ? [header(this.#end), head, bytes] : [head, bytes])
     if (isNew) this.#begin()
-    writeAll(this.#file!, piece)
+    const piece = Buffer.concat([head, bytes])
+    // Over what a write that failed has left.
+    writeAll(this.#file!, piece, this.#fileBytes)
     this.#fileBytes += piece.length
     this.#end += bytes.length
     if (isNew) this.#trim()
     this.#onBytes(piece.length)
   }
 
+  /** The last `maxBytes` of what is kept; undefined when nothing is. */
+  open(maxBytes: number): OutputReader | undefined {
+    if (this.#segments.length === 0) return undefined
+    return new OutputReader(this.#path, this.#segments, this.#end, Math.min(maxBytes, this.#keepBytes))
+  }
+
   /** At most the last `maxBytes`, by whole pieces cut at the front. */
   read(maxBytes: number): KeptOutput {
-    return readOutput(this.#path, maxBytes) ?? { pieces: [], start: this.#end, end: this.#end }
+    const reader = this.open(maxBytes)
+    return { start: reader?.start ?? this.#end, end: this.#end, pieces: [...(reader ?? [])] }
+  }
+
+  /** Keeps nothing of this segment and those before it. Of the last one, the offset stays: a new one begins there. */
+  drop(number: number): void {
+    const isLast = this.#segments.at(-1)?.number === number
+    if (isLast && this.#file === undefined) return
+    if (isLast) this.#begin()
+    while (this.#segments.length > 1 && this.#segments[0]!.number <= number) this.#removeFirst()
   }
 
   close(): void {
@@ -106,17 +122,27 @@ export class OutputLog {
   #begin(): void {
     const number = (this.#segments.at(-1)?.number ?? -1) + 1
     const file = create(segmentPath(this.#path, number))
+    try {
+      writeAll(file, header(this.#end), 0)
+    } catch (error) {
+      closeSync(file)
+      throw error
+    }
     this.close()
     this.#file = file
-    this.#fileBytes = 0
+    this.#fileBytes = HEADER_BYTES
     this.#segments.push({ number, start: this.#end })
   }
 
   #trim(): void {
-    while (this.#segments.length > 1 && this.#end - this.#segments[1]!.start >= this.#keepBytes) {
-      const { number } = this.#segments.shift()!
-      rmSync(segmentPath(this.#path, number), { force: true })
-    }
+    const first = 1 + SPARE_SEGMENTS
+    while (this.#segments.length > first && this.#end - this.#segments[first]!.start >= this.#keepBytes)
+      this.#removeFirst()
+  }
+
+  #removeFirst(): void {
+    const { number } = this.#segments.shift()!
+    rmSync(segmentPath(this.#path, number), { force: true })
   }
 }
 
@@ -142,6 +168,6 @@ function header(start: number): Buffer {
   return bytes
 }
 
-function writeAll(file: number, bytes: Buffer): void {
-  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at)
+function writeAll(file: number, bytes: Buffer, position: number): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, position + at)
 }

@@ -1,15 +1,26 @@
 // Reads what output-log.ts has written, piece by piece: however much is kept, little of it is in memory.
-import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { OutputChannel } from '../guest/guest.ts'
 
 export const HEADER_BYTES = 8
 export const PIECE_BYTES = 5
 const READ_BYTES = 64 * 1024
+/**
+ * A reader holds its first files open, so many and no more than about so many bytes: a client that does not read keeps no more
+ * than that on the disk. It is what a program may print before it waits for such a client, so an ordinary reader misses nothing.
+ */
+const HELD_BYTES = 1024 * 1024
+const HELD_FILES = 16
 
 export interface OutputPiece {
   channel: OutputChannel
   bytes: Buffer
+}
+
+export interface KeptPiece extends OutputPiece {
+  /** Offset of its first byte. Above the end of the piece before: what is between was removed meanwhile. */
+  at: number
 }
 
 export interface KeptOutput {
@@ -19,41 +30,60 @@ export interface KeptOutput {
   end: number
 }
 
-export interface OpenSegment {
+export interface Segment {
   number: number
   /** Offset of its first byte. */
   start: number
-  file: number
 }
 
 /**
- * What is kept from an offset on, up to what was printed when it was opened. The files are held open: what is removed or
- * appended meanwhile changes nothing. Read once, or closed.
+ * What is kept from an offset on, up to what was printed when it was opened. What is appended meanwhile changes nothing; files that
+ * are removed before they are reached are left out. Read once, or closed.
  */
 export class OutputReader {
   readonly start: number
   readonly end: number
-  #segments: OpenSegment[]
+  readonly #path: string
+  readonly #segments: readonly Segment[]
+  readonly #held = new Map<number, number>()
+  #isClosed = false
 
   /** Undefined when nothing is kept. */
   static open(path: string, maxBytes: number): OutputReader | undefined {
-    const segments = openSegments(path)
-    const last = segments.at(-1)
-    return last && new OutputReader(segments, endOf(last).end, maxBytes)
+    const segments: Segment[] = []
+    let end: number | undefined
+    for (const number of numbersOf(path).reverse()) {
+      const start = withFile(path, number, (file) => {
+        const found = startOf(file)
+        if (found !== undefined) end ??= endOf(file, found).end
+        return found
+      })
+      if (start === undefined) continue
+      segments.unshift({ number, start })
+      if (start <= end! - maxBytes) break
+    }
+    return end === undefined ? undefined : new OutputReader(path, segments, end, maxBytes)
   }
 
-  private constructor(segments: OpenSegment[], end: number, maxBytes: number) {
-    this.#segments = segments
+  /** `segments`: those that are kept, at least one. */
+  constructor(path: string, segments: readonly Segment[], end: number, maxBytes: number) {
+    this.#path = path
     this.end = end
     this.start = Math.max(segments[0]!.start, end - maxBytes)
+    this.#segments = segments.filter((_, index) => (segments[index + 1]?.start ?? end) > this.start)
+    let bytes = 0
+    for (const { number } of this.#segments.slice(0, HELD_FILES)) {
+      const file = openIfThere(segmentPath(path, number))
+      if (file === undefined) continue
+      this.#held.set(number, file)
+      bytes += fstatSync(file).size
+      if (bytes >= HELD_BYTES) break
+    }
   }
 
-  *[Symbol.iterator](): Generator<OutputPiece> {
+  *[Symbol.iterator](): Generator<KeptPiece> {
     try {
-      for (const [index, segment] of this.#segments.entries()) {
-        const next = this.#segments[index + 1]
-        if (!next || next.start > this.start) yield* this.#piecesOf(segment)
-      }
+      for (const segment of this.#segments) yield* this.#piecesOf(segment)
     } finally {
       this.close()
     }
@@ -61,18 +91,26 @@ export class OutputReader {
 
   /** Twice is fine. */
   close(): void {
-    for (const { file } of this.#segments) closeSync(file)
-    this.#segments = []
+    this.#isClosed = true
+    for (const file of this.#held.values()) closeSync(file)
+    this.#held.clear()
   }
 
-  *#piecesOf(segment: OpenSegment): Generator<OutputPiece> {
-    let at = segment.start
-    for (const { channel, bytes } of readPieces(segment.file)) {
+  *#piecesOf({ number, start }: Segment): Generator<KeptPiece> {
+    if (this.#isClosed) return
+    const file = this.#held.get(number) ?? openIfThere(segmentPath(this.#path, number))
+    if (file === undefined) return
+    this.#held.set(number, file)
+    let at = start
+    for (const { channel, bytes } of readPieces(file)) {
       if (at >= this.end) return
       const skip = Math.max(0, this.start - at)
-      if (skip < bytes.length) yield { channel, bytes: bytes.subarray(skip) }
+      if (skip < bytes.length) yield { channel, bytes: bytes.subarray(skip), at: at + skip }
       at += bytes.length
+      if (this.#isClosed) return
     }
+    this.#held.delete(number)
+    closeSync(file)
   }
 }
 
@@ -95,20 +133,15 @@ export function numbersOf(path: string): number[] {
 }
 
 /** Those with a whole header: a crash may have cut off the last one's. The first may just have been removed. */
-export function openSegments(path: string): OpenSegment[] {
-  const segments: OpenSegment[] = []
-  for (const number of numbersOf(path)) {
-    const file = openIfThere(segmentPath(path, number))
-    if (file === undefined) continue
-    const header = Buffer.allocUnsafe(HEADER_BYTES)
-    if (readSync(file, header, 0, HEADER_BYTES, 0) < HEADER_BYTES) closeSync(file)
-    else segments.push({ number, start: Number(header.readBigUInt64LE()), file })
-  }
-  return segments
+export function segmentsOf(path: string): Segment[] {
+  return numbersOf(path).flatMap((number) => {
+    const start = withFile(path, number, startOf)
+    return start === undefined ? [] : [{ number, start }]
+  })
 }
 
 /** Where its last whole piece ends: in all that was printed, and in the file. */
-export function endOf({ file, start }: OpenSegment): { end: number; fileBytes: number } {
+export function endOf(file: number, start: number): { end: number; fileBytes: number } {
   let end = start
   let fileBytes = HEADER_BYTES
   for (const { bytes } of readPieces(file)) {
@@ -118,22 +151,43 @@ export function endOf({ file, start }: OpenSegment): { end: number; fileBytes: n
   return { end, fileBytes }
 }
 
+/** Undefined when it is not there. */
+export function withFile<T>(path: string, number: number, work: (file: number) => T): T | undefined {
+  const file = openIfThere(segmentPath(path, number))
+  if (file === undefined) return undefined
+  try {
+    return work(file)
+  } finally {
+    closeSync(file)
+  }
+}
+
+function startOf(file: number): number | undefined {
+  const header = Buffer.allocUnsafe(HEADER_BYTES)
+  const got = readSync(file, header, 0, HEADER_BYTES, 0)
+  return got < HEADER_BYTES ? undefined : Number(header.readBigUInt64LE())
+}
+
 function* readPieces(file: number): Generator<OutputPiece> {
   let have: Buffer = Buffer.alloc(0)
+  let used = 0
   let at = HEADER_BYTES
   for (;;) {
-    const length = have.length >= PIECE_BYTES ? have.readUInt32LE(1) : undefined
-    if (length !== undefined && have.length >= PIECE_BYTES + length) {
-      const bytes = have.subarray(PIECE_BYTES, PIECE_BYTES + length)
-      yield { channel: have[0] === 2 ? 'stderr' : 'stdout', bytes }
-      have = have.subarray(PIECE_BYTES + length)
+    const left = have.length - used
+    const length = left >= PIECE_BYTES ? have.readUInt32LE(used + 1) : undefined
+    if (length !== undefined && left >= PIECE_BYTES + length) {
+      const begin = used + PIECE_BYTES
+      const channel = have[used] === 2 ? 'stderr' : 'stdout'
+      used = begin + length
+      yield { channel, bytes: have.subarray(begin, used) }
       continue
     }
     const more = Buffer.allocUnsafe(READ_BYTES)
     const got = readSync(file, more, 0, READ_BYTES, at)
     if (got === 0) return
     at += got
-    have = Buffer.concat([have, more.subarray(0, got)])
+    have = Buffer.concat([have.subarray(used), more.subarray(0, got)])
+    used = 0
   }
 }
 

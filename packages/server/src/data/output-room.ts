@@ -2,6 +2,7 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../log.ts'
+import type { OutputLog } from './output-log.ts'
 
 /** The files are looked at whenever this part of the bound was printed. */
 const PART = 16
@@ -9,8 +10,8 @@ const PART = 16
 export interface OutputRoomOptions {
   dir: string
   boundBytes: number
-  /** What it prints now is in its last file, which stays. */
-  isRunning(processId: string): boolean
+  /** Of one that is followed: it removes its files itself, and goes on in a new one. */
+  running(processId: string): Pick<OutputLog, 'drop'> | undefined
   log: Log
 }
 
@@ -25,6 +26,7 @@ interface Found {
 export class OutputRoom {
   readonly #options: OutputRoomOptions
   readonly #printed = new Map<string, number>()
+  readonly #sweeping = new Set<string>()
 
   constructor(options: OutputRoomOptions) {
     this.#options = options
@@ -33,19 +35,22 @@ export class OutputRoom {
   printed(sandboxId: string, bytes: number): void {
     const { boundBytes, log } = this.#options
     const sum = (this.#printed.get(sandboxId) ?? 0) + bytes
-    const isDue = sum >= boundBytes / PART
+    const isDue = sum >= boundBytes / PART && !this.#sweeping.has(sandboxId)
     this.#printed.set(sandboxId, isDue ? 0 : sum)
-    if (isDue)
-      this.sweep(sandboxId).catch((error) => log.warn({ sandbox: sandboxId, error }, 'output not swept'))
+    if (!isDue) return
+    this.#sweeping.add(sandboxId)
+    this.sweep(sandboxId)
+      .catch((error) => log.warn({ sandbox: sandboxId, error }, 'output not swept'))
+      .finally(() => this.#sweeping.delete(sandboxId))
   }
 
   forget(sandboxId: string): void {
     this.#printed.delete(sandboxId)
   }
 
-  /** Removes the oldest files until the rest is within the bound. */
+  /** Removes the oldest files until the rest is within the bound; those that are being written to last. */
   async sweep(sandboxId: string): Promise<void> {
-    const { boundBytes, isRunning } = this.#options
+    const { boundBytes, running } = this.#options
     const found = await this.#files(sandboxId)
     let sum = found.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
     if (sum <= boundBytes) return
@@ -53,10 +58,14 @@ export class OutputRoom {
     for (const { process, number } of found) last.set(process, Math.max(number, last.get(process) ?? 0))
     // Segments of one process in their order, so that what is left of it is its end.
     found.sort((a, b) => a.modifiedMs - b.modifiedMs || a.number - b.number)
-    for (const { path, process, number, sizeBytes } of found) {
+    const isLast = ({ process, number }: Found) =>
+      number === last.get(process) && running(process) !== undefined
+    const isOther = (each: Found) => !isLast(each)
+    for (const { path, process, number, sizeBytes } of [...found.filter(isOther), ...found.filter(isLast)]) {
       if (sum <= boundBytes) return
-      if (number === last.get(process) && isRunning(process)) continue
-      await rm(path, { force: true })
+      const log = running(process)
+      if (log) log.drop(number)
+      else await rm(path, { force: true })
       sum -= sizeBytes
     }
   }

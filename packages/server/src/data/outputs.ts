@@ -16,14 +16,22 @@ export interface OutputOptions {
   sandboxBytes: number
 }
 
+export interface OutputParts {
+  /** The log of a process that is followed. */
+  running(processId: string): OutputLog | undefined
+  log: Log
+}
+
 type Owner = Pick<ProcessRecord, 'sandboxId' | 'id'>
 
 export class Outputs {
   readonly #options: OutputOptions
   readonly #room: OutputRoom
+  readonly #running: OutputParts['running']
 
-  constructor(options: OutputOptions, parts: { isRunning(processId: string): boolean; log: Log }) {
+  constructor(options: OutputOptions, parts: OutputParts) {
     this.#options = options
+    this.#running = parts.running
     this.#room = new OutputRoom({ dir: options.dir, boundBytes: options.sandboxBytes, ...parts })
   }
 
@@ -53,6 +61,8 @@ export class Outputs {
 
   /** The last `maxBytes` of what is kept; undefined when nothing is. */
   open(record: ProcessRecord, maxBytes = record.keepOutputBytes): OutputReader | undefined {
+    const log = this.#running(record.id)
+    if (log) return log.open(maxBytes)
     return OutputReader.open(this.path(record), Math.min(maxBytes, record.keepOutputBytes))
   }
 

@@ -1,6 +1,6 @@
 // The processes of all sandboxes, as callers see them: run, start, list, wait, signal, write to, read from, attach to.
 
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import {
   type CommandResult,
   DEFAULTS,
@@ -17,6 +17,7 @@ import type { RunningSandbox } from '../control/fleet.ts'
 import type { Machine } from '../control/machine.ts'
 import type { GuestProcess, TerminalSize } from '../guest/guest.ts'
 import { attachTo } from './attachment.ts'
+import { ByteBuffer } from './byte-buffer.ts'
 import { type CollectedOutput, collectOutput } from './collect.ts'
 import type { Attachment, ProcessService } from './data.ts'
 import { runOnce } from './run.ts'
@@ -27,6 +28,8 @@ import { ProcessTracker, type TrackerOptions } from './tracker.ts'
 const FOUND_AGAIN_MS = 200
 /** Most commands are short: that one has begun is told together with its end, unless that takes longer. */
 const QUIET_MS = 5
+/** Of kept output that is read for one answer. */
+const PIECES_AT_ONCE = 10_000
 
 export interface ProcessOwner {
   terminalId?: string
@@ -59,14 +62,14 @@ export class Processes implements ProcessService {
   async capture(
     sandboxId: string,
     input: ExecParsed,
-    options: { processId?: string; signal?: AbortSignal } = {},
+    options: { processId?: string; signal?: AbortSignal; together?: boolean } = {},
   ): Promise<{ processId: string; result: ProcessResult; output: CollectedOutput }> {
     const sandbox = await this.#tracker.running(sandboxId)
     options.signal?.throwIfAborted()
     const { processId } = options
     const prepare = { id: processId, terminal: false, foreground: true, keepAwake: true }
     const tracked = this.#tracker.prepare(sandbox, input, prepare)
-    const output = collectOutput(input.maxOutputBytes ?? DEFAULTS.execOutputBytes)
+    const output = collectOutput(input.maxOutputBytes ?? DEFAULTS.execOutputBytes, options)
     tracked.listeners.add(output)
     const timed = withTimeout(input, sandbox)
     const stdin = input.stdin !== undefined
@@ -193,27 +196,31 @@ export class Processes implements ProcessService {
   ): Promise<ProcessOutput> {
     const record = this.#tracker.record(sandboxId, processId)
     const kept = this.#tracker.outputs.open(record, maxBytes)
-    const pieces = [...(kept ?? [])]
-    const droppedBytes = kept?.start ?? record.outputBytes
-    const text = (channel: string) => {
-      const own = pieces.filter((piece) => piece.channel === channel)
-      return Buffer.concat(own.map(({ bytes }) => bytes)).toString(encoding)
+    const found = { stdout: new ByteBuffer(), stderr: new ByteBuffer() }
+    let pieces = 0
+    for (const { channel, bytes } of kept ?? []) {
+      found[channel].append(bytes)
+      // Others are served meanwhile.
+      if (++pieces % PIECES_AT_ONCE === 0) await setImmediate()
     }
+    const outputBytes = kept?.end ?? record.outputBytes
+    const [stdout, stderr] = [found.stdout.bytes, found.stderr.bytes]
+    const droppedBytes = outputBytes - stdout.length - stderr.length
     return {
-      stdout: text('stdout'),
-      stderr: text('stderr'),
+      stdout: stdout.toString(encoding),
+      stderr: stderr.toString(encoding),
       truncated: droppedBytes > 0,
       droppedBytes,
-      outputBytes: kept?.end ?? record.outputBytes,
+      outputBytes,
     }
   }
 
   /** The end of all it has printed, as text. */
   tail(sandboxId: string, processId: string, maxBytes: number): string {
-    const pieces = [
-      ...(this.#tracker.outputs.open(this.#tracker.record(sandboxId, processId), maxBytes) ?? []),
-    ]
-    const bytes = Buffer.concat(pieces.map((piece) => piece.bytes))
+    const all = new ByteBuffer()
+    const record = this.#tracker.record(sandboxId, processId)
+    for (const piece of this.#tracker.outputs.open(record, maxBytes) ?? []) all.append(piece.bytes)
+    const { bytes } = all
     // Not from the midst of a character.
     const start = bytes.subarray(0, 3).findIndex((byte) => (byte & 0xc0) !== 0x80)
     return bytes.subarray(Math.max(start, 0)).toString()

@@ -75,7 +75,7 @@ export class ProcessTracker implements SandboxObserver {
     this.#records = new ProcessRecords(options)
     this.table = this.#records.table
     this.outputs = new Outputs(options.output, {
-      isRunning: (id) => this.#tracked.has(id),
+      running: (id) => this.#tracked.get(id)?.log,
       log: options.log,
     })
     options.sandboxes.observe(this)

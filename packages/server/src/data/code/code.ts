@@ -73,7 +73,7 @@ export class CodeRunner {
     const exec = { command: [program, ...argv], cwd, user, timeout, maxOutputBytes, keepOutput, env }
     const processId = newId('process')
     try {
-      const how = { processId, ...options }
+      const how = { processId, together: true, ...options }
       const { result, output } = await this.#options.processes.capture(sandbox.record.id, exec, how)
       if (isUnable?.({ ...result, ...output.texts('utf8') })) return 'unable'
       const { encoding = 'utf8' } = input

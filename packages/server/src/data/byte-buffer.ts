@@ -1,0 +1,22 @@
+// Bytes that come in pieces, in one buffer that grows: a million pieces of a byte take a megabyte.
+const FIRST_BYTES = 4096
+
+export class ByteBuffer {
+  #bytes = Buffer.alloc(0)
+  #length = 0
+
+  append(bytes: Uint8Array): void {
+    const wanted = this.#length + bytes.length
+    if (wanted > this.#bytes.length) {
+      const larger = Buffer.allocUnsafe(Math.max(wanted, this.#bytes.length * 2, FIRST_BYTES))
+      larger.set(this.bytes)
+      this.#bytes = larger
+    }
+    this.#bytes.set(bytes, this.#length)
+    this.#length = wanted
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#length)
+  }
+}
