@@ -22,6 +22,8 @@ test('terminals and their clients outlive the server', async () => {
     await server.start()
     assert.equal((await waiting).stdout, 'late\n')
     await sandbox.exec.run('true')
+    const [shell] = (await sandbox.exec.list({ status: 'running' })).filter(({ terminal }) => terminal)
+    assert.ok(shell!.outputBytes >= seen.text.length, 'what it printed before counts')
     await typeUntil(pty, 'echo "$name and $((40+2))"\n', () => seen.text.includes('kept and 42'))
     const listed = await sandbox.terminal.list()
     assert.deepEqual(

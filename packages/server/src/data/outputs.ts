@@ -35,11 +35,11 @@ export class Outputs {
     this.#room = new OutputRoom({ dir: options.dir, boundBytes: options.sandboxBytes, ...parts })
   }
 
-  /** How much is kept of a process that is started like this. */
-  keepBytes({ keepOutput }: Pick<ExecParsed, 'keepOutput'>): number {
+  /** How much is kept of a process that is started like this. What a service asked for may be more than this server allows by now. */
+  keepBytes({ keepOutput }: Pick<ExecParsed, 'keepOutput'>, { lower = false } = {}): number {
     const { keepBytes, sandboxBytes } = this.#options
     if (keepOutput === undefined) return keepBytes
-    if (keepOutput <= sandboxBytes) return keepOutput
+    if (keepOutput <= sandboxBytes || lower) return Math.min(keepOutput, sandboxBytes)
     throw new IsletError('bad_request', `keepOutput is at most ${sandboxBytes} bytes on this server.`, {
       hint: 'ISLET_OUTPUT_SANDBOX of the server sets how much.',
     })

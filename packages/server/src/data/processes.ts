@@ -103,6 +103,11 @@ export class Processes implements ProcessService {
     return this.startOwned(sandboxId, input, {})
   }
 
+  /** Refuses what no process may ask for, before it is written down. */
+  assertKeeps(input: Pick<StartProcessParsed, 'keepOutput'>): void {
+    this.#tracker.outputs.keepBytes(input)
+  }
+
   /** For what manages processes of its own: the terminal or service it belongs to is remembered with it. */
   async startOwned(sandboxId: string, input: StartProcessParsed, owner: ProcessOwner): Promise<ProcessInfo> {
     const sandbox = await this.#tracker.running(sandboxId)

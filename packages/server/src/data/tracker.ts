@@ -102,7 +102,7 @@ export class ProcessTracker implements SandboxObserver {
       startedAt: Date.now(),
       endedAt: null,
       outputBytes: 0,
-      keepOutputBytes: this.outputs.keepBytes(input),
+      keepOutputBytes: this.outputs.keepBytes(input, { lower: options.service !== undefined }),
       result: null,
     }
     return this.#track(record, this.outputs.begin(record))
@@ -245,6 +245,7 @@ export class ProcessTracker implements SandboxObserver {
       const state = states.get(record.id)
       states.delete(record.id)
       const tracked = this.#track(record, this.outputs.recover(record))
+      record.outputBytes = tracked.log.end
       this.#tracked.set(record.id, tracked)
       tracked.leave = this.#use(record.sandboxId, record)
       if (!state) {

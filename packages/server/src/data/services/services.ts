@@ -72,6 +72,7 @@ export class Services implements SandboxObserver {
 
   /** Answers before anything of it runs. One of that name that has ended is replaced. */
   async start(sandboxId: string, spec: StartServiceParsed): Promise<ServiceInfo> {
+    this.#options.processes.assertKeeps(spec)
     const { record: sandbox } = await this.#options.sandboxes.running(sandboxId)
     const key = { sandboxId, name: spec.name }
     const path = posix.resolve(sandbox.workdir, spec.path ?? '')
