@@ -121,7 +121,8 @@ test('what a killed run leaves goes by itself', async () => {
   const killed = new AbortController()
   const words = ['run', '--name', 'left', '--idle-timeout', '500ms', '--', 'sleep', '1000']
   const running = assert.rejects(run(words, { url: api.url, signal: killed.signal }), { name: 'AbortError' })
-  await until(async () => (await info('left'))?.status === 'running')
+  // Its command runs, and is followed.
+  await until(async () => (await info('left'))?.awake?.reasons.some(({ kind }) => kind === 'session'))
   killed.abort()
   await running
   await until(async () => (await info('left')).status === 'stopped')

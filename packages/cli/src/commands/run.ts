@@ -65,8 +65,9 @@ async function runIn(sandbox: Sandbox, words: string[], flags: RunFlags, signals
   const chosen = toCommand(words, '')
   const stdin = passesStdin(flags)
   if (!flags.json) {
-    const open = (handlers: AttachOptions) =>
-      sandbox.exec.start(chosen, { ...handlers, timeout, stdin, signal: signals.aborted })
+    // While this program lives it is attached, and the sandbox awake; when it is killed, nobody wants the command any more.
+    const options = { timeout, stdin, keepAwake: false, signal: signals.aborted }
+    const open = (handlers: AttachOptions) => sandbox.exec.start(chosen, { ...handlers, ...options })
     return followPiped(open, { stdin, signals })
   }
   const input = stdin ? await readStdin() : undefined
