@@ -99,7 +99,7 @@ function takesCommand(command: Command): boolean {
   return command.registeredArguments.some((argument) => argument.name() === 'command')
 }
 
-/** Errors in what was typed look like all others. */
+/** Usage errors begin with `islet:` and end with a hint, as all other errors do. */
 function asOurs(text: string): string {
   return text.replace(/^error:/, paint('red', 'islet:', process.stderr))
 }

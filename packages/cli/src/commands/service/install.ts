@@ -79,7 +79,7 @@ async function action(flags: InstallFlags): Promise<void> {
   say(`journalctl -u ${UNIT} shows its log.`)
 }
 
-/** What was asked for now, else in the environment, else at the last install. */
+/** Each setting comes from the flags, else from the environment, else from the unit that is installed. */
 async function chooseSettings(flags: InstallFlags): Promise<Record<string, string>> {
   if (flags.port === 0 || (flags.port ?? 0) > 65_535)
     throw new UsageError(`--port ${flags.port} is not a port for a service.`, 'Choose one from 1 to 65535.')
