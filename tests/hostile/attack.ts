@@ -9,7 +9,7 @@ import { describe } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { probeOci } from '@islet/server/probe'
 import type { Sandbox } from 'islet'
-import { startSuite, type Suite } from '../support/suite.ts'
+import { type Suite, startSuite } from '../support/suite.ts'
 
 export type Isolation = 'namespace' | 'gvisor'
 
