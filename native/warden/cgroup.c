@@ -10,7 +10,7 @@
 
 #include "paths.h"
 
-enum { CPU_PERIOD_US = 100000, CPU_QUOTA_MIN_US = 1000 };
+enum { CPU_PERIOD_US = 100000, CPU_QUOTA_MIN_US = 1000, SOCKETS_BYTES = 64 << 20 };
 
 struct hierarchy cgroup_hierarchies[MAX_HIERARCHIES];
 unsigned cgroup_hierarchy_count;
@@ -62,7 +62,7 @@ int cgroup_open(struct fail *fail) {
 
 int cgroup_dir_in(const struct hierarchy *hierarchy, const char *name) {
   char path[2 * MAX_NAME + 2];
-  snprintf(path, sizeof path, "%s/%s", warden.cgroup, name);
+  snprintf(path, sizeof path, "%s%s%s", warden.cgroup, name[0] ? "/" : "", name);
   return path_open_dir(hierarchy->fd, path);
 }
 
@@ -139,6 +139,22 @@ static int limit_memory(int dir, bool v2, uint64_t bytes, struct fail *fail) {
   return 0;
 }
 
+int cgroup_limit_tcp(int dir, uint64_t bytes, struct fail *fail) {
+  char text[32];
+  snprintf(text, sizeof text, "%" PRIu64, bytes);
+  if (cgroup_write(dir, "memory.kmem.tcp.limit_in_bytes", text) == 0 || errno == ENOENT) return 0;
+  return fail_errno(fail, "limit", "memory.kmem.tcp.limit_in_bytes");
+}
+
+/* v1 counts what sockets hold apart from other memory, and v2 with it: a fourth of the limit, at most SOCKETS_BYTES. */
+static int limit_sockets(const char *name, uint64_t memory_bytes, struct fail *fail) {
+  bool v2;
+  uint64_t bytes = memory_bytes == 0 || memory_bytes / 4 > SOCKETS_BYTES ? SOCKETS_BYTES : memory_bytes / 4;
+  AUTO_CLOSE int dir = cgroup_dir(name, CGROUP_MEMORY, &v2, fail);
+  if (dir < 0) return -1;
+  return v2 ? 0 : cgroup_limit_tcp(dir, bytes, fail);
+}
+
 static int limit_cpu(int dir, bool v2, uint32_t millis, struct fail *fail) {
   char text[48];
   uint64_t quota = (uint64_t)millis * CPU_PERIOD_US / 1000;
@@ -156,6 +172,11 @@ static int limit_cpu(int dir, bool v2, uint32_t millis, struct fail *fail) {
 }
 
 int cgroup_limit(const char *name, const struct limits *limits, struct fail *fail) {
+  if (limits->has_memory && limit_sockets(name, limits->memory_bytes, fail) < 0) return -1;
+  return cgroup_limit_group(name, limits, fail);
+}
+
+int cgroup_limit_group(const char *name, const struct limits *limits, struct fail *fail) {
   bool v2;
   if (limits->has_memory) {
     AUTO_CLOSE int dir = cgroup_dir(name, CGROUP_MEMORY, &v2, fail);

@@ -11,6 +11,8 @@
 int cgroup_open(struct fail *fail);
 
 int cgroup_limit(const char *name, const struct limits *limits, struct fail *fail);
+/* The limits of our parent group, which is made if it is missing. */
+int cgroup_ceiling(const struct limits *limits, struct fail *fail);
 int cgroup_stat(const char *name, struct wire_out *ok, struct fail *fail);
 /* These wait, with a bound, until it is so. */
 int cgroup_freeze(const char *name, bool frozen, struct fail *fail);
@@ -35,6 +37,10 @@ struct hierarchy {
 extern struct hierarchy cgroup_hierarchies[MAX_HIERARCHIES];
 extern unsigned cgroup_hierarchy_count;
 
+/* An empty name is our parent group. */
+int cgroup_limit_group(const char *name, const struct limits *limits, struct fail *fail);
+/* On v1: what sockets of the group may hold. A kernel without that file has no such limit. */
+int cgroup_limit_tcp(int dir, uint64_t bytes, struct fail *fail);
 /* The group's directory in the hierarchy that has `controller`, and whether that one is v2; -1 with fail set. */
 int cgroup_dir(const char *name, enum controller controller, bool *v2, struct fail *fail);
 /* The group's directory in one hierarchy; -1 with errno. */

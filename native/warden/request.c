@@ -238,7 +238,7 @@ static bool plain_field(const struct wire_field *field, struct request *r) {
     return read_flag(field, &r->flag);
   }
   if (IN(SHELL_SETTLE, hostname)) return wire_str(field, r->bind.hostname, sizeof r->bind.hostname) && is_hostname(r->bind.hostname);
-  if (IN(CGROUP_LIMIT, limits) || IN(SHELL_SETTLE, limits)) return decode_limits(field, &r->limits);
+  if (IN(CGROUP_LIMIT, limits) || IN(CGROUP_CEILING, limits) || IN(SHELL_SETTLE, limits)) return decode_limits(field, &r->limits);
   if (IN(BRIDGE_CREATE, address)) return read_address(field, &r->network.address);
   if (IN(BRIDGE_CREATE, prefix)) return wire_u32(field, &r->network.prefix);
   if (IN(VETH_DELETE, veth)) return read_name(field, r->network.veth, sizeof r->network.veth);
@@ -280,6 +280,7 @@ static int check_plain(const struct request *r, struct fail *fail) {
     case MSG_LAYER_LIST:
     case MSG_LAYER_SYNC:
     case MSG_CGROUP_LIST:
+    case MSG_CGROUP_CEILING:
     case MSG_BRIDGE_DELETE:
     case MSG_VETH_LIST:
       return 0;

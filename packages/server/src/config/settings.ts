@@ -171,6 +171,24 @@ export const SETTINGS = {
     default: '1000',
     help: 'How many sandboxes there may be at once; those that are paused or hibernated count.',
   }),
+  memoryCeiling: setting({
+    env: 'ISLET_MEMORY_CEILING',
+    parse: autoOr(integer(1, 100)),
+    default: 'auto',
+    help: 'How much of the memory all sandboxes together may take, in percent. `auto`: all but 10 %, and all but 512 MiB. Engine `oci` only, as the next two.',
+  }),
+  cpuCeiling: setting({
+    env: 'ISLET_CPU_CEILING',
+    parse: autoOr(integer(1, 100)),
+    default: 'auto',
+    help: 'How much of the CPU time, in percent. `auto`: all of it, when nobody else wants some; the server and the machine come first.',
+  }),
+  pidsCeiling: setting({
+    env: 'ISLET_PIDS_CEILING',
+    parse: autoOr(integer(1, 100)),
+    default: 'auto',
+    help: 'How many of the processes and threads that the machine can have, in percent. `auto`: 75.',
+  }),
   warmMin: setting({
     env: 'ISLET_WARM_MIN',
     parse: autoOr(integer(0, 1000)),

@@ -69,6 +69,7 @@ async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Prom
     warden,
     log,
     guest,
+    ceilings: { memory: config.memoryCeiling, cpu: config.cpuCeiling, pids: config.pidsCeiling },
     allowRanges: config.networkAllow,
     nameservers: config.dns.length > 0 ? config.dns.map((address) => ({ address })) : undefined,
   }

@@ -36,6 +36,7 @@ export const MESSAGE = {
   CGROUP_DELETE: 52,
   CGROUP_LIST: 53,
   CGROUP_RECLAIM: 54,
+  CGROUP_CEILING: 55,
   BRIDGE_CREATE: 64,
   BRIDGE_DELETE: 65,
   VETH_DELETE: 66,
@@ -71,6 +72,7 @@ export const SENDER = {
   CGROUP_DELETE: 'server',
   CGROUP_LIST: 'server',
   CGROUP_RECLAIM: 'server',
+  CGROUP_CEILING: 'server',
   BRIDGE_CREATE: 'server',
   BRIDGE_DELETE: 'server',
   VETH_DELETE: 'server',
@@ -287,6 +289,10 @@ export type CgroupReclaimFields = {
   cgroup?: string
 }
 
+export type CgroupCeilingFields = {
+  limits?: LimitsRecord
+}
+
 export type BridgeCreateFields = {
   address?: string
   prefix?: number
@@ -409,6 +415,9 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
   CGROUP_RECLAIM: [
     { tag: 1, name: 'cgroup', kind: 'str' },
   ],
+  CGROUP_CEILING: [
+    { tag: 1, name: 'limits', kind: LIMITS_RECORD },
+  ],
   BRIDGE_CREATE: [
     { tag: 1, name: 'address', kind: 'str' },
     { tag: 2, name: 'prefix', kind: 'u32' },
@@ -446,6 +455,7 @@ export interface FieldsOf {
   CGROUP_DELETE: CgroupDeleteFields
   CGROUP_LIST: CgroupListFields
   CGROUP_RECLAIM: CgroupReclaimFields
+  CGROUP_CEILING: CgroupCeilingFields
   BRIDGE_CREATE: BridgeCreateFields
   BRIDGE_DELETE: BridgeDeleteFields
   VETH_DELETE: VethDeleteFields

@@ -54,7 +54,7 @@ export class GvisorEngine extends WallEngine {
         networkNamespace: join(directory, 'net'),
         cgroupsPath: `/${this.instance.cgroup}/${shell.id}`,
         hostname,
-        limits,
+        limits: this.within(limits),
       })
       await writeFile(join(directory, 'config.json'), config, { mode: 0o600 })
       const plugged = options.network.enabled ? await this.plug(record) : undefined

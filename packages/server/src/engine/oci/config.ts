@@ -60,6 +60,9 @@ const MASKED_PATHS = [
 ]
 const READONLY_PATHS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']
 
+/** Terminals of one sandbox. The machine has kernel.pty.max of them for everybody; see machine-room.ts. */
+export const MAX_PTYS = 256
+
 const MOUNTS = [
   { destination: '/proc', type: 'proc', source: 'proc', options: ['nosuid', 'noexec', 'nodev'] },
   {
@@ -72,7 +75,7 @@ const MOUNTS = [
     destination: '/dev/pts',
     type: 'devpts',
     source: 'devpts',
-    options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5'],
+    options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5', `max=${MAX_PTYS}`],
   },
   // Its pages count against the sandbox's memory limit; without a size it would be half of the machine's memory.
   {

@@ -82,7 +82,8 @@ export class OciEngine extends WallEngine {
       if (options.memory) throw notSupported(this.capabilities.memoryCheckpoint)
       const { enabled } = options.network
       this.#wantNetwork += (Number(enabled) - this.#wantNetwork) / DEMAND_MEMORY
-      const request = bindRequest(record.process.pid, uidBase, shell.id, options)
+      const limits = this.within(options.limits)
+      const request = bindRequest(record.process.pid, uidBase, shell.id, { ...options, limits })
       const plugged = enabled ? await this.plug(record) : undefined
       const etc = etcRecords(options.etc?.(plugged?.bound ?? {}))
       writeView(shell.linkDir, options.limits)

@@ -1,7 +1,8 @@
 // The system calls a sandbox may make. An allow-list in the spirit of what container engines permit by default: enough
 // for shells, compilers, package managers, sudo, debuggers and language runtimes. Everything else is EPERM, and what
 // the runtime does not know at all is ENOSYS, so that programs fall back. What is left out on purpose: mounting,
-// namespaces, modules, kexec, bpf, perf, keyrings, io_uring, userfaultfd, clocks, swap, quota, the kernel log.
+// namespaces, modules, kexec, bpf, perf, keyrings, io_uring, userfaultfd, clocks, swap, quota, the kernel log, and
+// what the kernel counts for the whole machine (ABSENT).
 
 export interface SeccompProfile {
   defaultAction: string
@@ -56,13 +57,17 @@ const ALLOWED: Record<string, string> = {
     timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime
     adjtimex clock_adjtime`,
   waiting: `epoll_create epoll_create1 epoll_ctl epoll_ctl_old epoll_pwait epoll_pwait2 epoll_wait epoll_wait_old
-    eventfd eventfd2 poll ppoll select pselect6 pipe pipe2 io_cancel io_destroy io_getevents io_setup io_submit`,
+    eventfd eventfd2 poll ppoll select pselect6 pipe pipe2`,
   sockets: `accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg recvmsg sendmmsg
     sendmsg sendto setsockopt shutdown socketpair`,
   ipc: `mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink msgctl msgget msgrcv msgsnd semctl semget
     semop semtimedop shmat shmctl shmdt shmget`,
   machine: 'getrandom sysinfo uname seccomp landlock_add_rule landlock_create_ruleset landlock_restrict_self',
 }
+
+// As if the kernel had none of these, so that programs fall back. One sandbox could use up all AIO contexts of the machine
+// (fs.aio-max-nr); databases and web servers then read and write in threads.
+const ABSENT = ['io_cancel', 'io_destroy', 'io_getevents', 'io_pgetevents', 'io_setup', 'io_submit']
 
 // CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET: a clone with any of them is refused.
 const NAMESPACE_FLAGS = 0x7e020000
@@ -91,6 +96,7 @@ export function seccompProfile(
       clone3 === 'allowed'
         ? { names: ['clone3'], action: 'SCMP_ACT_ALLOW' }
         : { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
+      { names: ABSENT, action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
       ...SOCKET_FAMILIES.map((family) => allowWhen('socket', family)),
       ...PERSONALITIES.map((personality) => allowWhen('personality', personality)),
     ],

@@ -19,6 +19,7 @@ import { type ShellRecord, Shells } from '../shells.ts'
 import { killRuntimes, removeCgroups } from '../teardown.ts'
 import { INSIDE_DIR } from './config.ts'
 import type { Upstream } from './dns.ts'
+import { type Ceilings, ceilingOf, raiseMachineLimits } from './machine-room.ts'
 import { Network } from './network.ts'
 import { Ranges } from './ranges.ts'
 import { type NetworkRequest, removeCgroup, usageOf } from './requests.ts'
@@ -30,6 +31,8 @@ export interface WallOptions {
   log: EngineLog
   /** The guest's static binary, from `nativeBinary('guest')`. */
   guest: string
+  /** What all sandboxes together may take; default: `auto` for each. */
+  ceilings?: Ceilings
   /** Private ranges that sandboxes may reach all the same. */
   allowRanges?: readonly string[]
   nameservers?: readonly Upstream[]
@@ -45,6 +48,10 @@ export abstract class WallEngine implements Engine {
   protected readonly instance: Instance
   protected readonly warden: Warden
   protected readonly shells: Shells
+  readonly #log: EngineLog
+  readonly #ceilings: Ceilings
+  /** Of CPU time, in thousandths of a core; 0: none. */
+  #cpuCeiling = 0
   readonly #ranges: Ranges
   readonly #network: Network
   readonly #records = new Map<string, ShellRecord>()
@@ -56,6 +63,8 @@ export abstract class WallEngine implements Engine {
     const { instance, warden, log } = options
     this.instance = instance
     this.warden = warden
+    this.#log = log
+    this.#ceilings = options.ceilings ?? { memory: 'auto', cpu: 'auto', pids: 'auto' }
     this.shells = new Shells(instance.runDir, options.guest, INSIDE_DIR)
     this.#ranges = new Ranges(instance)
     this.#network = new Network({ ...options, plan: instance, warden, log })
@@ -74,6 +83,7 @@ export abstract class WallEngine implements Engine {
 
   async start(keep: ReadonlyMap<string, string>): Promise<Set<string>> {
     await killRuntimes(this.instance.runDir)
+    await this.#makeRoom()
     const alive = new Set<string>()
     for (const id of await this.shells.list()) {
       const record = this.shells.read(id)
@@ -137,7 +147,8 @@ export abstract class WallEngine implements Engine {
     chmodSync(socket, 0o600)
   }
 
-  async limit(shell: Shell, { memoryBytes, cpuMillis, pids }: Limits): Promise<void> {
+  async limit(shell: Shell, limits: Limits): Promise<void> {
+    const { memoryBytes, cpuMillis, pids } = this.within(limits)
     await this.warden.request('CGROUP_LIMIT', { cgroup: shell.id, limits: { memoryBytes, cpuMillis, pids } })
   }
 
@@ -170,6 +181,12 @@ export abstract class WallEngine implements Engine {
     if (!options.all) return
     for (const id of this.#records.keys()) await this.destroy(this.shells.shell(id))
     await removeCgroups(this.instance.cgroup)
+  }
+
+  /** On cgroup v1 a group may not have more CPU time than the one above it. */
+  protected within(limits: Limits): Limits {
+    const cpuMillis = this.#cpuCeiling && Math.min(limits.cpuMillis || this.#cpuCeiling, this.#cpuCeiling)
+    return { ...limits, cpuMillis: cpuMillis || limits.cpuMillis }
   }
 
   /** Runs something that destroy waits for. */
@@ -206,6 +223,15 @@ export abstract class WallEngine implements Engine {
     if (!record.network) return
     delete record.network
     this.shells.write(record)
+  }
+
+  async #makeRoom(): Promise<void> {
+    await raiseMachineLimits(this.#log)
+    const limits = ceilingOf(this.#ceilings)
+    this.#cpuCeiling = limits.cpuMillis
+    await this.warden.request('CGROUP_CEILING', { limits }).catch((error) => {
+      this.#log.warn({ error }, 'Nothing bounds what all sandboxes together take of this machine.')
+    })
   }
 
   async #destroy(shell: Shell): Promise<void> {

@@ -29,6 +29,7 @@ export const FORBIDDEN: Record<string, readonly number[]> = {
   keyctl: [250, -1, 0, 0, 0, 0],
   syslog: [103, -1, 0, 0],
   io_uring_setup: [425, 0, 0],
+  io_setup: [206, 0, 0],
   userfaultfd: [323, -1],
   swapon: [167, 0, 0],
   swapoff: [168, 0],
