@@ -78,7 +78,7 @@ int dispatch(const struct request *r, struct wire_out *ok, struct fail *fail) {
     case MSG_CGROUP_LIST: return cgroup_list(ok, fail);
     case MSG_BRIDGE_CREATE: return net_bridge_create(r->network.address, r->network.prefix, fail);
     case MSG_BRIDGE_DELETE: return net_bridge_delete(fail);
-    case MSG_VETH_DELETE: return net_veth_delete(r->network.veth, fail);
+    case MSG_VETH_DELETE: return net_veth_delete(r->network.veth, r->network.address, fail);
     case MSG_VETH_LIST: return net_veth_list(ok, fail);
     default: return fail_kind(fail, KIND_BAD_REQUEST, "request", "there is no such request");
   }

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "conntrack.h"
 #include "netlink.h"
 #include "shell.h"
 #include "sockets.h"
@@ -302,13 +303,19 @@ int net_bridge_delete(struct fail *fail) {
   return 0;
 }
 
-int net_veth_delete(const char *veth, struct fail *fail) {
-  if (!find_link(veth).found) return 0;
+/* Once nothing can be sent any more. */
+static int forget(uint32_t address) {
+  if (address) conntrack_forget(address);
+  return 0;
+}
+
+int net_veth_delete(const char *veth, uint32_t address, struct fail *fail) {
+  if (!find_link(veth).found) return forget(address);
   if (!is_our_port(veth)) return fail_kind(fail, KIND_DENIED, "veth", "%s is not a port of %s", veth, warden.bridge);
   AUTO_CLOSE int fd = nl_open();
   if (fd < 0) return fail_errno(fail, "veth", "netlink");
   if (delete_link(fd, veth) < 0 && errno != ENODEV) return fail_errno(fail, "veth", "delete %s", veth);
-  return 0;
+  return forget(address);
 }
 
 struct ports {

@@ -18,7 +18,8 @@ int net_switch(const struct request *request, struct fail *fail);
 int net_bridge_create(uint32_t address, uint32_t prefix, struct fail *fail);
 int net_bridge_delete(struct fail *fail);
 /* Refuses what is not a port of our bridge; fine when there is no such interface. */
-int net_veth_delete(const char *veth, struct fail *fail);
+/* With `address` (0: none), its connections are forgotten. */
+int net_veth_delete(const char *veth, uint32_t address, struct fail *fail);
 int net_veth_list(struct wire_out *ok, struct fail *fail);
 
 #endif

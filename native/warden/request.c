@@ -239,7 +239,7 @@ static bool plain_field(const struct wire_field *field, struct request *r) {
   }
   if (IN(SHELL_SETTLE, hostname)) return wire_str(field, r->bind.hostname, sizeof r->bind.hostname) && is_hostname(r->bind.hostname);
   if (IN(CGROUP_LIMIT, limits) || IN(CGROUP_CEILING, limits) || IN(SHELL_SETTLE, limits)) return decode_limits(field, &r->limits);
-  if (IN(BRIDGE_CREATE, address)) return read_address(field, &r->network.address);
+  if (IN(BRIDGE_CREATE, address) || IN(VETH_DELETE, address)) return read_address(field, &r->network.address);
   if (IN(BRIDGE_CREATE, prefix)) return wire_u32(field, &r->network.prefix);
   if (IN(VETH_DELETE, veth)) return read_name(field, r->network.veth, sizeof r->network.veth);
 #undef IN

@@ -59,6 +59,7 @@ const BY_KIND: Record<ErrorKind, (about: About) => [ErrorCode, string]> = {
 const BY_SPAWN_STAGE: Record<string, Partial<Record<ErrorKind, ErrorCode>>> = {
   user: { NO_USER: 'user_not_found', NOT_FOUND: 'user_not_found', DENIED: 'access_denied' },
   cwd: { NOT_FOUND: 'cwd_not_found', NOT_DIRECTORY: 'not_a_directory', DENIED: 'access_denied' },
+  pty: { NO_SPACE: 'limit_exceeded' },
   exec: {
     NOT_FOUND: 'command_not_found',
     NOT_DIRECTORY: 'command_not_found',
@@ -117,6 +118,7 @@ function isWithin(path: string, directory: string): boolean {
 function spawnSentence(stage: string, code: ErrorCode, { command, cwd, user }: About): string {
   if (stage === 'user' && code === 'access_denied')
     return `The sandbox may not run programs as ${quote(user)}`
+  if (stage === 'pty') return 'The sandbox has no terminal left'
   if (stage === 'user') return `There is no user ${quote(user, 'of that name')} in the sandbox`
   if (code === 'command_not_found') return `The command ${quote(command)} was not found in the sandbox`
   if (code === 'command_not_executable') return `The command ${quote(command)} cannot be executed`

@@ -302,6 +302,7 @@ export type BridgeDeleteFields = Record<never, never>
 
 export type VethDeleteFields = {
   veth?: string
+  address?: string
 }
 
 export type VethListFields = Record<never, never>
@@ -425,6 +426,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
   BRIDGE_DELETE: [],
   VETH_DELETE: [
     { tag: 1, name: 'veth', kind: 'str' },
+    { tag: 2, name: 'address', kind: 'str' },
   ],
   VETH_LIST: [],
 }

@@ -36,6 +36,9 @@ const DENIED = [
   '240.0.0.0/4',
 ]
 
+/** Of one sandbox at once. The machine remembers nf_conntrack_max of all: 65,536 on a small one, else 262,144. */
+export const MAX_CONNECTIONS = 4096
+
 /** Made when the first sandbox with a network needs it. */
 export class Network {
   readonly #options: NetworkOptions
@@ -88,6 +91,11 @@ export function firewallRules(plan: NetworkPlan, allowRanges: readonly string[])
   return `table inet ${table} {}
 delete table inet ${table}
 table inet ${table} {
+  set connections {
+    type ipv4_addr
+    size 65535
+    flags dynamic
+  }
   chain forward {
     type filter hook forward priority filter - 1; policy accept;
     iifname "${bridge}" goto out
@@ -98,6 +106,7 @@ table inet ${table} {
     meta nfproto ipv6 drop
     ip saddr != ${subnet}/${prefix} drop
     ct state established,related accept
+    ct state new add @connections { ip saddr ct count over ${MAX_CONNECTIONS} } goto refuse
     ${allowed}
     ip daddr { ${DENIED.join(', ')} } goto refuse
     accept
@@ -112,6 +121,7 @@ table inet ${table} {
   }
   chain local {
     ip saddr != ${subnet}/${prefix} drop
+    ct state new add @connections { ip saddr ct count over ${MAX_CONNECTIONS} } goto refuse
     ip daddr ${gateway} udp dport 53 accept
     ip daddr ${gateway} tcp dport 53 accept
     goto refuse

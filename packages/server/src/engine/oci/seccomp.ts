@@ -2,7 +2,7 @@
 // for shells, compilers, package managers, sudo, debuggers and language runtimes. Everything else is EPERM, and what
 // the runtime does not know at all is ENOSYS, so that programs fall back. What is left out on purpose: mounting,
 // namespaces, modules, kexec, bpf, perf, keyrings, io_uring, userfaultfd, clocks, swap, quota, the kernel log, and
-// what the kernel counts for the whole machine (ABSENT).
+// what the kernel counts for the whole machine (AIO contexts).
 
 export interface SeccompProfile {
   defaultAction: string
@@ -65,20 +65,33 @@ const ALLOWED: Record<string, string> = {
   machine: 'getrandom sysinfo uname seccomp landlock_add_rule landlock_create_ruleset landlock_restrict_self',
 }
 
-// As if the kernel had none of these, so that programs fall back. One sandbox could use up all AIO contexts of the machine
-// (fs.aio-max-nr); databases and web servers then read and write in threads.
-const ABSENT = ['io_cancel', 'io_destroy', 'io_getevents', 'io_pgetevents', 'io_setup', 'io_submit']
+// As if the kernel had none of these (ENOSYS), so that programs fall back. The flags of clone3 are behind a pointer that a filter cannot
+// read; libc then uses clone. AIO contexts are counted for the machine (fs.aio-max-nr), and one sandbox could use them up; databases and
+// web servers then read and write in threads.
+const HIDEABLE = [
+  'clone3',
+  'io_cancel',
+  'io_destroy',
+  'io_getevents',
+  'io_pgetevents',
+  'io_setup',
+  'io_submit',
+]
 
 // CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET: a clone with any of them is refused.
 const NAMESPACE_FLAGS = 0x7e020000
-// AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Not vsock (it reaches the hypervisor), not AF_ALG, packet, bluetooth ...
-const SOCKET_FAMILIES = [1, 2, 10, 16]
+// AF_UNIX, AF_INET, AF_INET6. Not vsock (it reaches the hypervisor), not AF_ALG, packet, bluetooth ...
+const SOCKET_FAMILIES = [1, 2, 10]
+const AF_NETLINK = 16
+// ROUTE, SOCK_DIAG, AUDIT (PAM), NETFILTER, KOBJECT_UEVENT, GENERIC: to ask the kernel. Not USERSOCK, by which programs send to each
+// other: what waits in such a socket is memory that the kernel counts nowhere.
+const NETLINK_PROTOCOLS = [0, 4, 9, 12, 15, 16]
 // PER_LINUX, PER_LINUX32, ADDR_NO_RANDOMIZE (debuggers), and "what is it now?".
 const PERSONALITIES = [0x0, 0x8, 0x40000, 0x20000, 0x20008, 0xffffffff]
 
-/** `clone3`: what becomes of it. Its flags are behind a pointer that a filter cannot read; ENOSYS makes libc use clone. */
+/** `hideable`: what becomes of calls that are as if the kernel did not have them. */
 export function seccompProfile(
-  clone3: 'hidden' | 'allowed' = 'hidden',
+  hideable: 'hidden' | 'allowed' = 'hidden',
   arch: NodeJS.Architecture = process.arch,
 ): SeccompProfile {
   const architecture = ARCHITECTURES[arch]
@@ -93,16 +106,18 @@ export function seccompProfile(
         action: 'SCMP_ACT_ALLOW',
         args: [{ index: 0, value: NAMESPACE_FLAGS, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }],
       },
-      clone3 === 'allowed'
-        ? { names: ['clone3'], action: 'SCMP_ACT_ALLOW' }
-        : { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
-      { names: ABSENT, action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
+      hideable === 'allowed'
+        ? { names: HIDEABLE, action: 'SCMP_ACT_ALLOW' }
+        : { names: HIDEABLE, action: 'SCMP_ACT_ERRNO', errnoRet: ENOSYS },
       ...SOCKET_FAMILIES.map((family) => allowWhen('socket', family)),
+      ...NETLINK_PROTOCOLS.map((protocol) => allowWhen('socket', AF_NETLINK, { index: 2, value: protocol })),
       ...PERSONALITIES.map((personality) => allowWhen('personality', personality)),
     ],
   }
 }
 
-function allowWhen(name: string, value: number): SeccompRule {
-  return { names: [name], action: 'SCMP_ACT_ALLOW', args: [{ index: 0, value, op: 'SCMP_CMP_EQ' }] }
+/** Other than "not equal", "equal" holds for what the kernel cuts off too: the upper half of an argument that is an int. */
+function allowWhen(name: string, value: number, ...more: { index: number; value: number }[]): SeccompRule {
+  const args = [{ index: 0, value }, ...more].map((arg) => ({ ...arg, op: 'SCMP_CMP_EQ' }))
+  return { names: [name], action: 'SCMP_ACT_ALLOW', args }
 }

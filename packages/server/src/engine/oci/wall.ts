@@ -240,7 +240,10 @@ export abstract class WallEngine implements Engine {
     if (!record) return
     await removeCgroup(this.warden, shell.id)
     // The namespace takes it along, but some time later.
-    if (record.network) await this.warden.request('VETH_DELETE', { veth: this.#veth(record) })
+    if (record.network) {
+      const address = this.#ranges.address(record.index!)
+      await this.warden.request('VETH_DELETE', { veth: this.#veth(record), address })
+    }
     await this.forget(shell.id)
     this.shells.remove(shell.id)
     this.#records.delete(shell.id)

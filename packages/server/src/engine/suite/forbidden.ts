@@ -48,6 +48,7 @@ export const FORBIDDEN: Record<string, readonly number[]> = {
   socket_packet: [41, 17, 3, 0],
   socket_alg: [41, 38, 5, 0],
   socket_vsock: [41, 40, 1, 0],
+  socket_netlink_user: [41, 16, 3, 2],
   socket_raw: [41, 2, 3, 1],
 }
 
