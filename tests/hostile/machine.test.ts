@@ -2,7 +2,9 @@
 // still gets its own.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
+import { availableParallelism, totalmem } from 'node:os'
 import { after, before, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sandbox } from 'islet'
 import { Internet } from '../support/internet.ts'
 import { needs } from '../support/programs.ts'
@@ -15,6 +17,10 @@ const MIB = 1024 ** 2
 const MAX_SOCKET_BYTES = 128 * MIB
 const MAX_PTYS = 256
 const MAX_CONNECTIONS = 4096
+/** Of some kernels only. */
+const TRACKED = '/proc/net/nf_conntrack'
+/** As many percent of the memory as are half a GiB. */
+const CEILING = Math.ceil((512 * MIB * 100) / totalmem())
 
 /** Each takes until it is refused, says how many it got and by which error it ended, and waits to be killed. */
 const TAKE = `
@@ -157,8 +163,36 @@ await eachIsolation({ area: 'machine', env: { ISLET_WARM_MAX: '0' } }, (target) 
     })
   })
 
+  it('CPU time', async () => {
+    await using attacker = await suite.create()
+    await using second = await suite.create()
+    const loops = `for i in $(seq ${2 * availableParallelism()}); do while :; do :; done & done; wait`
+    await target.attack('all CPU time, from two sandboxes', 2, async () => {
+      for (const box of [attacker, second]) await box.exec.spawn(loops)
+      await sleep(4000)
+    })
+  })
+
   connections(target)
 })
+
+await eachIsolation(
+  { area: 'ceiling', env: { ISLET_MEMORY_CEILING: String(CEILING) } },
+  ({ suite, attack }) => {
+    it('memory of all sandboxes together', async () => {
+      await using attacker = await suite.create()
+      await attack('more memory than all sandboxes together may have', 1, async () => {
+        for (let n = 0; n < 3; n++) {
+          const hog = attacker.exec.run(['/usr/bin/python3', '-c', `x = b'x' * ${2 * 512 * MIB}`])
+          // Where that ends the whole sandbox, nobody is left to answer.
+          const result = await hog.catch(() => undefined)
+          if (!result) break
+          assert.equal(result.signal, 'SIGKILL')
+        }
+      })
+    })
+  },
+)
 
 /** Of the machine's connection tracking. */
 function connections({ suite, attack }: Target): void {
@@ -183,9 +217,6 @@ function connections({ suite, attack }: Target): void {
     if (isSeen) assert.equal(trackedOf(address), 0)
   })
 }
-
-/** Of some kernels only. */
-const TRACKED = '/proc/net/nf_conntrack'
 
 function trackedOf(address: string): number {
   return readFileSync(TRACKED, 'utf8').split(`src=${address} `).length - 1

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { availableParallelism } from 'node:os'
+import { readFile } from 'node:fs/promises'
+import { availableParallelism, totalmem } from 'node:os'
+import { join } from 'node:path'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Gaps } from './gaps.ts'
@@ -125,6 +127,23 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     assert.equal((await box.run('rm /tmp/full')).code, 0)
     await hogging
   })
+
+  it(
+    'bounds what all sandboxes together take, so that the machine has room',
+    gaps.unless('wall'),
+    async () => {
+      const { cgroup } = harness().instance
+      const read = async (...names: string[]) => {
+        const texts = names.map((name) => readFile(join('/sys/fs/cgroup', name), 'utf8').catch(() => ''))
+        return (await Promise.all(texts)).join('').trim()
+      }
+      const memory = Number(await read(`${cgroup}/memory.max`, `memory/${cgroup}/memory.limit_in_bytes`))
+      assert.ok(memory > 0 && memory < totalmem(), String(memory))
+      const pids = Number(await read(`${cgroup}/pids.max`, `pids/${cgroup}/pids.max`))
+      assert.ok(pids > 0 && pids < Number(await readFile('/proc/sys/kernel/pid_max', 'utf8')), String(pids))
+      assert.match(await read(`${cgroup}/cpu.weight`, `cpu/${cgroup}/cpu.shares`), /^(50|512)$/)
+    },
+  )
 
   it('bounds the CPU time a sandbox gets', gaps.unless('cpuLimit'), async () => {
     const { engine } = harness()
