@@ -37,8 +37,8 @@ const SETTLE_MS = 15_000
 export interface Target {
   suite: Suite
   isolation: Isolation
-  /** Runs `attack` beside a neighbour. `tries`: how often the attack does what its name says. */
-  attack(name: string, tries: number, attack: () => Promise<void>): Promise<void>
+  /** Runs `work` beside a neighbour. `tries`: how often it does what its name says; it may know better when it is done. */
+  attack(name: string, tries: number, work: () => Promise<number | void>): Promise<void>
 }
 
 export interface TargetOptions {
@@ -53,16 +53,16 @@ export interface TargetOptions {
 export async function eachIsolation(options: TargetOptions, body: (target: Target) => void): Promise<void> {
   const lacking = await lackingOf()
   for (const isolation of options.isolations ?? (['namespace', 'gvisor'] as const)) {
-    const skip = lacking[isolation] === '' ? false : lacking[isolation]
-    await describe(`${options.area}, isolation ${isolation}`, { skip }, async () => {
-      const suite = await startSuite({ env: { ...options.env, ISLET_ISOLATION: isolation } })
-      const neighbour = await suite.create()
-      body({
-        suite,
-        isolation,
-        attack: (name, tries, attack) => run({ options, suite, neighbour, isolation, name, tries, attack }),
-      })
-    })
+    const title = `${options.area}, isolation ${isolation}`
+    if (lacking[isolation] !== '') {
+      describe(title, { skip: lacking[isolation] }, () => {})
+      continue
+    }
+    const suite = await startSuite({ env: { ...options.env, ISLET_ISOLATION: isolation } })
+    const neighbour = await suite.create()
+    const attack: Target['attack'] = (name, tries, work) =>
+      run({ options, suite, neighbour, isolation, name, tries, work })
+    describe(title, () => body({ suite, isolation, attack }))
   }
 }
 
@@ -79,15 +79,16 @@ interface Run {
   isolation: Isolation
   name: string
   tries: number
-  attack(): Promise<void>
+  work(): Promise<number | void>
 }
 
-async function run({ options, suite, neighbour, isolation, name, tries, attack }: Run): Promise<void> {
+async function run({ options, suite, neighbour, isolation, name, tries, work }: Run): Promise<void> {
   await warmUp(neighbour)
   const before = serverBytes(suite)
   const watch = watchNeighbour(suite, neighbour)
+  let counted: number | void
   try {
-    await attack()
+    counted = await work()
   } finally {
     await watch.stop()
   }
@@ -96,7 +97,7 @@ async function run({ options, suite, neighbour, isolation, name, tries, attack }
     area: options.area,
     attack: name,
     isolation,
-    tries,
+    tries: counted ?? tries,
     neighbourCalls: watch.times.length,
     neighbourP50Ms: percentile(watch.times, 50),
     neighbourP99Ms: percentile(watch.times, 99),
