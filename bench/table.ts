@@ -80,7 +80,7 @@ function verdict({ budgets = [] }: Row): string[] {
   return [budgets.map(({ budget }) => budget).join(', '), budgets.length === 0 ? '' : held]
 }
 
-function table(head: readonly string[], rows: readonly string[][]): string {
+export function table(head: readonly string[], rows: readonly string[][]): string {
   const widths = head.map((title, column) =>
     Math.max(title.length, ...rows.map((row) => row[column]!.length)),
   )

@@ -52,7 +52,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, () => void interrupt(signal))
 
 const paths = process.argv.slice(2)
-const passes = paths.length > 0 ? [{ paths, concurrency: 2 }] : ALL
+const concurrency = Number(process.env.ISLET_TEST_CONCURRENCY ?? 2)
+const passes = paths.length > 0 ? [{ paths, concurrency }] : ALL
 const notes: string[] = []
 const total = { passed: 0, failed: 0, skipped: 0 }
 for (const pass of passes) for (const result of await runPass(pass)) add(result)

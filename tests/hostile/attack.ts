@@ -38,7 +38,7 @@ export interface Target {
   suite: Suite
   isolation: Isolation
   /** Runs `work` beside a neighbour. `tries`: how often it does what its name says; it may know better when it is done. */
-  attack(name: string, tries: number, work: () => Promise<number | void>): Promise<void>
+  attack(name: string, tries: number, work: () => Promise<unknown>): Promise<void>
 }
 
 export interface TargetOptions {
@@ -79,14 +79,14 @@ interface Run {
   isolation: Isolation
   name: string
   tries: number
-  work(): Promise<number | void>
+  work(): Promise<unknown>
 }
 
 async function run({ options, suite, neighbour, isolation, name, tries, work }: Run): Promise<void> {
   await warmUp(neighbour)
   const before = serverBytes(suite)
   const watch = watchNeighbour(suite, neighbour)
-  let counted: number | void
+  let counted: unknown
   try {
     counted = await work()
   } finally {
@@ -97,7 +97,7 @@ async function run({ options, suite, neighbour, isolation, name, tries, work }: 
     area: options.area,
     attack: name,
     isolation,
-    tries: counted ?? tries,
+    tries: typeof counted === 'number' ? counted : tries,
     neighbourCalls: watch.times.length,
     neighbourP50Ms: percentile(watch.times, 50),
     neighbourP99Ms: percentile(watch.times, 99),
