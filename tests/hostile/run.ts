@@ -51,7 +51,7 @@ function pageOf(rows: readonly Row[]): string {
 function writeSection(section: string): void {
   const path = join(root, 'docs/reliability.md')
   const page = readFileSync(path, 'utf8')
-  const marks = /(<!-- campaign -->\n)[^]*(<!-- \/campaign -->)/
+  const marks = /(<!-- campaign -->\n)[\s\S]*(<!-- \/campaign -->)/
   if (!marks.test(page)) throw new Error('docs/reliability.md has no place for the campaign')
   writeFileSync(
     path,
