@@ -76,7 +76,7 @@ function check(server: TestServer): void {
 }
 
 /** From copies: the server has the database for itself. The log first, so that folding it meanwhile changes nothing. */
-function readRecords(dataDir: string): Records {
+export function readRecords(dataDir: string): Records {
   const directory = mkdtempSync(join(tmpdir(), 'islet-audit-'))
   try {
     for (const name of ['islet.db-wal', 'islet.db'])

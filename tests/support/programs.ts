@@ -7,7 +7,7 @@ import { delimiter, dirname, join } from 'node:path'
 /** On every Debian and Ubuntu, however small: programs of packages that are essential or required. */
 export const MINIMAL = new Set(
   [
-    'bash cat chmod cp date diff dpkg-deb dpkg-query env find flock getent grep groupadd groupdel gzip ldd losetup ls mkfifo mount mv',
+    'bash cat chmod cp date diff dpkg-deb dpkg-query env fallocate find flock getent grep groupadd groupdel gzip ldd losetup ls mkfifo mount mv',
     'nsenter printf prlimit rm script sed seq setpriv sh sha256sum sleep stat sync tar timeout true truncate umount unshare which',
   ].flatMap((line) => line.split(' ')),
 )
@@ -29,6 +29,7 @@ export const PACKAGES = {
   less: 'less',
   make: 'make',
   'mkfs.btrfs': 'btrfs-progs',
+  'mkfs.ext4': 'e2fsprogs',
   'mkfs.xfs': 'xfsprogs',
   nft: 'nftables',
   pgrep: 'procps',

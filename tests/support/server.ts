@@ -20,11 +20,14 @@ const FEW_WARM = { ISLET_WARM_MIN: '1' }
 export const WITHOUT_WARM = { ISLET_WARM_MAX: '0' }
 
 export interface TestServerOptions {
+  /** Read at every start. */
   env?: Record<string, string>
+  /** Where its data directory is made. */
+  parent?: string
 }
 
 export class TestServer {
-  readonly dataDir = mkdtempSync(join(tmpdir(), 'islet-test-'))
+  readonly dataDir: string
   readonly #env: Record<string, string>
   #child: ChildProcess | undefined
   url = ''
@@ -32,6 +35,7 @@ export class TestServer {
 
   constructor(options: TestServerOptions = {}) {
     this.#env = options.env ?? {}
+    this.dataDir = mkdtempSync(join(options.parent ?? tmpdir(), 'islet-test-'))
   }
 
   static async start(options: TestServerOptions = {}): Promise<TestServer> {
@@ -84,7 +88,7 @@ export class TestServer {
     child.stdout!.on('data', (chunk: Buffer) => this.#keep(chunk))
     child.stderr!.on('data', (chunk: Buffer) => this.#keep(chunk))
     const deadline = Date.now() + START_TIMEOUT_MS
-    while (Date.now() < deadline && child.exitCode === null) {
+    while (Date.now() < deadline && child.exitCode === null && child.signalCode === null) {
       const match = /http:\/\/127\.0\.0\.1:(\d+)/.exec(this.output)
       if (match) {
         this.url = match[0]
