@@ -147,6 +147,7 @@ test('the processes of a sandbox together keep no more than the bound: the oldes
     dir: directory,
     boundBytes: 100_000,
     running: (id) => logs.get(id),
+    unended: () => new Set(),
     log: createLog({ level: 'silent' }),
   })
   const at = (id: string) => join(directory, 'sandbox', `${id}.log`)
@@ -173,7 +174,8 @@ test('also what many processes print now is bounded, and each goes on where it w
   const logs = new Map<string, OutputLog>()
   const boundBytes = 100_000
   const log = createLog({ level: 'silent' })
-  const room = new OutputRoom({ dir: directory, boundBytes, running: (id) => logs.get(id), log })
+  const running = (id: string) => logs.get(id)
+  const room = new OutputRoom({ dir: directory, boundBytes, running, unended: () => new Set(), log })
   const at = (id: string) => join(directory, 'many', `${id}.log`)
   for (let index = 0; index < 50; index++) {
     const id = `p${index}`

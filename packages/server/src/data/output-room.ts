@@ -12,6 +12,8 @@ export interface OutputRoomOptions {
   boundBytes: number
   /** Of one that is followed: it removes its files itself, and goes on in a new one. */
   running(processId: string): Pick<OutputLog, 'drop'> | undefined
+  /** Of those that have not ended, followed or not. After a restart of the server it takes a while until all are followed. */
+  unended(sandboxId: string): ReadonlySet<string>
   log: Log
 }
 
@@ -51,19 +53,19 @@ export class OutputRoom {
   /** Removes the oldest files until the rest is within the bound; those that are being written to last. */
   async sweep(sandboxId: string): Promise<void> {
     const { boundBytes, running } = this.#options
-    const found = await this.#files(sandboxId)
+    const found = inOrder(await this.#files(sandboxId))
     let sum = found.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
     if (sum <= boundBytes) return
-    const last = new Map<string, number>()
-    for (const { process, number } of found) last.set(process, Math.max(number, last.get(process) ?? 0))
-    // Segments of one process in their order, so that what is left of it is its end.
-    found.sort((a, b) => a.modifiedMs - b.modifiedMs || a.number - b.number)
+    const last = new Map(found.map(({ process, number }) => [process, number]))
+    const unended = this.#options.unended(sandboxId)
     const isLast = ({ process, number }: Found) =>
       number === last.get(process) && running(process) !== undefined
     const isOther = (each: Found) => !isLast(each)
     for (const { path, process, number, sizeBytes } of [...found.filter(isOther), ...found.filter(isLast)]) {
       if (sum <= boundBytes) return
       const log = running(process)
+      // Whoever is going to follow it takes the offset from its files.
+      if (!log && unended.has(process)) continue
       if (log) log.drop(number)
       else await rm(path, { force: true })
       sum -= sizeBytes
@@ -89,4 +91,17 @@ export class OutputRoom {
     }
     return found
   }
+}
+
+/** Oldest first, those of one process in their order, so that what is left of it is its end: also when the clock was set back meanwhile. */
+function inOrder(found: Found[]): Found[] {
+  const newest = new Map<string, number>()
+  const aged = found
+    .toSorted((a, b) => a.number - b.number)
+    .map((each) => {
+      const modifiedMs = Math.max(each.modifiedMs, newest.get(each.process) ?? 0)
+      newest.set(each.process, modifiedMs)
+      return { ...each, modifiedMs }
+    })
+  return aged.sort((a, b) => a.modifiedMs - b.modifiedMs || a.number - b.number)
 }

@@ -19,6 +19,8 @@ export interface OutputOptions {
 export interface OutputParts {
   /** The log of a process that is followed. */
   running(processId: string): OutputLog | undefined
+  /** Ids of those of a sandbox that have not ended. */
+  unended(sandboxId: string): ReadonlySet<string>
   log: Log
 }
 

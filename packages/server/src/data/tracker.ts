@@ -76,6 +76,7 @@ export class ProcessTracker implements SandboxObserver {
     this.table = this.#records.table
     this.outputs = new Outputs(options.output, {
       running: (id) => this.#tracked.get(id)?.log,
+      unended: (sandboxId) => new Set(this.table.running(sandboxId).map(({ id }) => id)),
       log: options.log,
     })
     options.sandboxes.observe(this)
