@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CheckpointInfo, ExecResult, Sandbox } from '@islet/contract'
 import { Refused, unless } from '../faults/state-world.ts'
+import { Follower } from './follower.ts'
 import type { Known, Saved, SavedOf } from './model.ts'
 import type { Random } from './random.ts'
 import { type CallOptions, FULL, LOST, type World } from './world.ts'
@@ -15,10 +16,8 @@ const OVER_MS = 10_000
 const AGAIN_MS = 250
 const DONE_BY_MS = 180_000
 const LINES = 40
-
-export interface Outcome<T> {
-  value: T
-}
+/** Of the sandboxes: their events are read as a stream too. */
+const FOLLOWED = 0.3
 
 export class Client {
   readonly world: World
@@ -51,6 +50,7 @@ export class Client {
 
   know(sandbox: Known): void {
     this.sandboxes.push(sandbox)
+    if (this.random.chance(FOLLOWED)) sandbox.follower = new Follower(this.world, sandbox.id)
     this.world.sandboxes.add(sandbox)
   }
 

@@ -1,5 +1,6 @@
 // The history of a sandbox only grows: what was read once is there again, in the same order, and nothing comes before it later.
 import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { EventPage, SandboxEvent } from '@islet/contract'
 import type { Client } from './client.ts'
 import type { Known } from './model.ts'
@@ -7,6 +8,7 @@ import type { Known } from './model.ts'
 const PAGE = 1000
 /** Beyond that the oldest are forgotten. */
 const KEPT = 9000
+const TOLD_BY_MS = 120_000
 
 export async function readEvents(client: Client, sandbox: Known): Promise<SandboxEvent[]> {
   const events: SandboxEvent[] = []
@@ -29,9 +31,19 @@ export async function readEvents(client: Client, sandbox: Known): Promise<Sandbo
   return events
 }
 
-/** The last thing that is told is that it is gone. */
+/** That it is gone is told once, and whoever followed its history was told of all of it. */
 export async function assertToldOfEnd(client: Client, sandbox: Known): Promise<void> {
+  const follower = sandbox.follower
+  if (follower) {
+    const late = sleep(TOLD_BY_MS, undefined, { ref: false }).then(() => {
+      throw new Error(`The events of ${sandbox.id}, which is gone, do not end`)
+    })
+    await Promise.race([follower.over, late])
+  }
   const events = await readEvents(client, sandbox)
   const ends = events.filter(({ type }) => type === 'stopped')
   assert.equal(ends.length, 1, `${sandbox.id} stopped once`)
+  if (follower && events.length <= KEPT)
+    assert.deepEqual(follower.ids, sandbox.events.slice(0, follower.ids.length), `followed ${sandbox.id}`)
+  if (follower) assert.ok(follower.ids.includes(ends[0]!.id), `the end of ${sandbox.id} was told`)
 }

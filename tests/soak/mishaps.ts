@@ -158,7 +158,9 @@ export class Mishaps {
   #nextLife(): number {
     this.#isLongLife = Date.now() - this.#lastLongLife > LONG_LIFE_EVERY_MS
     if (this.#isLongLife) this.#lastLongLife = Date.now()
-    return this.#isLongLife ? LONG_LIFE_MS : this.#random.between(...LIFE)
+    // On a busy machine everything takes longer, also what clients want to get done between two kills.
+    const startMs = this.#world.tally.recovery.execMs.at(-1) ?? 0
+    return this.#isLongLife ? LONG_LIFE_MS : this.#random.between(...LIFE) + startMs / 2
   }
 
   /** The next server has shells that wait, or has not. */

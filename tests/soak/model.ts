@@ -2,6 +2,7 @@
 // be in, until a look says which.
 import { createHash } from 'node:crypto'
 import type { Clock, Expiring } from './clock.ts'
+import type { Follower } from './follower.ts'
 
 export interface State {
   /** Path → hash of the content. */
@@ -39,6 +40,7 @@ export interface Known {
   jobs: Job[]
   /** Ids of events, as they were read last. */
   events: string[]
+  follower: Follower | undefined
   /** Events that must be there, once: `type id`. */
   expected: Set<string>
   /** How often what runs in it may have ended: its first process was killed, or it was taken back. */
@@ -64,6 +66,7 @@ export function newKnown(id: string, states: State[]): Known {
     states,
     jobs: [],
     events: [],
+    follower: undefined,
     expected: new Set(),
     losses: 0,
     wound: undefined,

@@ -16,6 +16,8 @@ export const FULL = Symbol('full')
 const FULL_CODES = new Set(['disk_low', 'server_disk_full', 'sandbox_disk_full'])
 /** While the warden is dead and the server about to end. */
 const LEAVING_CODES = new Set(['draining', 'engine_unavailable'])
+/** That something is not there, or is there already, is an answer. */
+const ANSWERS = /_not_found$|^conflict$/
 /** A connection of before a kill may break when it is used after it. */
 const STALE_MS = 2000
 /** A call that takes longer hangs. */
@@ -104,8 +106,9 @@ export class World {
       counts.acknowledged++
       return answer
     } catch (error) {
+      if (error instanceof Refused && ANSWERS.test(error.code)) counts.acknowledged++
+      else if (error instanceof Refused) this.tally.refused(kind, error.code)
       if (error instanceof Refused) {
-        this.tally.refused(kind, error.code)
         const excuse = this.excuse(error.code, since)
         if (excuse === undefined) throw error
         if (excuse === LOST) await this.up()
