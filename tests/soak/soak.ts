@@ -77,12 +77,12 @@ async function work(world: World, env: Record<string, string>, options: SoakOpti
     (_, index) => new Client(world, `c${index}`, new Random(options.seed + index + 1)),
   )
   const all = (doing: (client: Client) => Promise<void>) =>
-    clients.map((client) => client.explained(doing(client)).catch(world.abort))
+    clients.map((client) => client.explained(doing(client)))
   const canary = new Canary(world)
   await canary.start()
   const mishaps = new Mishaps({ world, canary, random, env, deadline })
-  const results = await Promise.allSettled([
-    mishaps.run().catch(world.abort),
+  await together(world, [
+    mishaps.run(),
     ...all(async (client) => {
       while (Date.now() < deadline || tally.steps < LEAST_STEPS) {
         world.signal.throwIfAborted()
@@ -91,25 +91,23 @@ async function work(world: World, env: Record<string, string>, options: SoakOpti
       }
     }),
   ])
-  rethrow(results)
   // What the server holds on the machine is from now on what its sandboxes need.
   env.ISLET_WARM_MAX = '0'
   world.isDown()
   await server.stop()
   await mishaps.start()
-  rethrow(await Promise.allSettled(all(finish)))
+  await together(world, all(finish))
   await canary.finish()
   await audit(server)
-  rethrow(await Promise.allSettled(all(clear)))
+  await together(world, all(clear))
   await audit(server)
   assert.deepEqual(layersOf(server), [])
 }
 
-/** The first failure, not what the others say because of it. */
-function rethrow(results: PromiseSettledResult<unknown>[]): void {
-  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
-  const first = failures.find((error) => (error as Error).name !== 'AbortError') ?? failures[0]
-  if (first !== undefined) throw first
+/** Waits for all of them, also when one fails: nothing is going on afterwards. */
+async function together(world: World, works: Promise<void>[]): Promise<void> {
+  await Promise.allSettled(works.map((work) => work.catch(world.abort)))
+  if (world.signal.aborted) throw world.failure
 }
 
 /** Ends all that runs; the data directory is kept. */

@@ -56,8 +56,12 @@ export class World {
     this.tally = tally
   }
 
-  /** For the first failure: the others end. */
+  /** The first failure; the others are because of it. */
+  failure: unknown
+
+  /** The others end too. */
   abort = (error: unknown): never => {
+    if (!this.signal.aborted) this.failure = error
     this.#abort.abort()
     this.isUp()
     throw error
