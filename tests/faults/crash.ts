@@ -57,8 +57,12 @@ export async function withServer(
  * cut off while it was being made has no record of a process yet.
  */
 export function killShells(slot: string, count = Number.POSITIVE_INFINITY): void {
+  signalShells(slot, 'SIGKILL', count)
+}
+
+export function signalShells(slot: string, signal: NodeJS.Signals, count = Number.POSITIVE_INFINITY): void {
   const records = globSync(`/run/islet/${slot}/s/*/shell.json`)
     .map((file) => JSON.parse(readFileSync(file, 'utf8')) as { process?: { pid: number }; createdAt: string })
     .toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
-  for (const { process: first } of records.slice(0, count)) if (first) process.kill(first.pid, 'SIGKILL')
+  for (const { process: first } of records.slice(0, count)) if (first) process.kill(first.pid, signal)
 }

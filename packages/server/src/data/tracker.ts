@@ -240,7 +240,8 @@ export class ProcessTracker implements SandboxObserver {
   async #adopt(sandbox: RunningSandbox): Promise<void> {
     const { guest } = sandbox.machine
     const known = this.table.running(sandbox.record.id)
-    await guest.ready({ timeoutMs: GUEST_WAIT_MS })
+    // However late it dials again on a busy machine: if it is dead, the fleet finds out, and this rejects.
+    await guest.ready()
     const states = new Map((await guest.processes()).map((state) => [state.id, state]))
     for (const record of known) {
       const state = states.get(record.id)

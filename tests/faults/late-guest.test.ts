@@ -1,0 +1,39 @@
+// A guest that a new server has to wait for: on a busy machine it takes its time to dial again.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../coming-from/until.ts'
+import { slotOf } from '../support/leftovers.ts'
+import { signalShells, withServer } from './crash.ts'
+
+/** Longer than any one attempt to reach it. */
+const LATE_MS = 12_000
+
+test('services and jobs are found again however late their guest comes back', async () => {
+  await withServer(
+    async (server) => {
+      const sandbox = await server.islet().sandboxes.create()
+      await sandbox.service.start({ name: 'beat', start: 'exec sleep 100000' })
+      const { pid } = await sandbox.service.waitFor('beat', 'running')
+      const job = await sandbox.exec.spawn('until [ -e go ]; do sleep 0.05; done; echo done; exit 7')
+      const slot = slotOf(server.dataDir)!
+      await server.kill()
+      signalShells(slot, 'SIGSTOP')
+      try {
+        await server.start()
+        await sleep(LATE_MS)
+      } finally {
+        signalShells(slot, 'SIGCONT')
+      }
+      const again = await server.islet().sandboxes.connect(sandbox.id)
+      await until(async () => (await again.exec.run('true').catch(() => undefined)) !== undefined)
+      const { status, pid: pidNow } = await again.service.retrieve('beat')
+      assert.deepEqual([status, pidNow], ['running', pid])
+      await again.files.write('go', '')
+      await until(async () => (await again.exec.get(job.id)).status !== 'running')
+      const { result } = await again.exec.get(job.id)
+      assert.equal(result?.exitCode, 7)
+    },
+    { env: { ISLET_DEFAULT_RUNTIME: 'host' } },
+  )
+})
