@@ -1,6 +1,7 @@
 // What a soak found, as Markdown and as JSON.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
+import { table } from '../../bench/table.ts'
 import type { Soaked } from './soak.ts'
 import { quantile } from './tally.ts'
 
@@ -38,22 +39,18 @@ export function writeReport(file: string, soaked: Soaked): void {
 
 export function markdownOf(soaked: Soaked): string {
   const { figures, operations, refused } = dataOf(soaked)
+  const strings = (rows: (string | number)[][]) => rows.map((row) => row.map(String))
+  const rows = operations.map(({ kind, ...counts }) => [
+    kind,
+    counts.acknowledged,
+    counts.cutOff,
+    counts.refused,
+  ])
   return [
-    '',
-    '| | |',
-    '|---|---|',
-    ...Object.entries(figures).map(([name, value]) => `| ${name} | ${value} |`),
-    '',
-    '| operation | acknowledged | cut off | refused |',
-    '|---|---|---|---|',
-    ...operations.map(
-      ({ kind, acknowledged, cutOff, refused: not }) => `| ${kind} | ${acknowledged} | ${cutOff} | ${not} |`,
-    ),
-    '',
-    `Refused, by code: ${refused || 'nothing'}.`,
-    '',
-    '',
-  ].join('\n')
+    table(['figure', 'value'], strings(Object.entries(figures))),
+    table(['operation', 'acknowledged', 'cut off', 'refused'], strings(rows)),
+    `Refused, by code: ${refused || 'nothing'}.\n`,
+  ].join('\n\n')
 }
 
 /** A run that reaches its end has lost nothing and found no difference: the first one ends it with an error. */

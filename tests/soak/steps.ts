@@ -46,7 +46,7 @@ const STEPS: readonly (readonly [weight: number, step: Step])[] = [
   [2, readEvents],
   [2, deleteCheckpoint],
   [1, deleteSnapshot],
-  [1, deleteSandbox],
+  [2, deleteSandbox],
   [4, verify],
 ]
 const MAKING: readonly (readonly [weight: number, step: (client: Client) => Promise<void>])[] = [

@@ -14,8 +14,10 @@ export const LOST = Symbol('lost')
 export const FULL = Symbol('full')
 
 const FULL_CODES = new Set(['disk_low', 'server_disk_full', 'sandbox_disk_full'])
-/** While the warden is dead and the server about to end. */
-const LEAVING_CODES = new Set(['draining', 'engine_unavailable'])
+/** While the warden is dead and the server about to end, or a new server waits for a guest on a busy machine. */
+const AWAY_CODES = new Set(['draining', 'engine_unavailable', 'timeout'])
+/** Deleting makes room: it works on a full disk too. */
+const MAKES_ROOM = new Set(['delete', 'delete a checkpoint', 'delete a snapshot'])
 /** That something is not there, or is there already, is an answer. */
 const ANSWERS = /_not_found$|^conflict$/
 /** A connection of before a kill may break when it is used after it. */
@@ -92,7 +94,7 @@ export class World {
   /** What a refusal with this code means for a call that began then; undefined: there is no excuse for it. */
   excuse(code: string, since: number): typeof LOST | typeof FULL | undefined {
     if (FULL_CODES.has(code) && this.disk?.wasFull(since)) return FULL
-    return LEAVING_CODES.has(code) && this.wasDown(since) ? LOST : undefined
+    return AWAY_CODES.has(code) && this.wasDown(since) ? LOST : undefined
   }
 
   /** One attempt. */
@@ -114,7 +116,7 @@ export class World {
       else if (error instanceof Refused) this.tally.refused(kind, error.code)
       if (error instanceof Refused) {
         const excuse = this.excuse(error.code, since)
-        if (excuse === undefined) throw error
+        if (excuse === undefined || (excuse === FULL && MAKES_ROOM.has(kind))) throw error
         if (excuse === LOST) await this.up()
         return excuse
       }
