@@ -14,8 +14,9 @@ import {
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
+import { asUser } from '../support/as-user.ts'
 import { slotOf, tracesOf } from '../support/leftovers.ts'
-import { cleanEnv, ISLET, root, TestServer } from '../support/server.ts'
+import { cleanEnv, ISLET, TestServer } from '../support/server.ts'
 
 const run = promisify(execFile)
 const GROUP = `islet-test-${process.pid}`
@@ -41,7 +42,7 @@ after(async () => {
   if (existsSync(server.dataDir)) await server[Symbol.asyncDispose]()
 })
 
-test('a member of the group uses the server with nothing set but where it and its data are', async () => {
+test('a member of the group uses the server by its address, with nothing set but that and where its data are', async () => {
   const sandbox = JSON.parse((await islet([gid], 'create', '--name', 'shared', '--network', '--json')).stdout)
   const { stdout } = await islet([gid], 'exec', sandbox.id, '--', 'id', '-un')
   assert.equal(stdout, 'user\n')
@@ -80,7 +81,7 @@ test('a member reaches nothing of the data directory but the key, least of all s
   const names = readdirSync(server.dataDir)
   for (const name of ['config.json', 'images', 'islet.db', 'output', 'pool', 'pool.img', 'token-key'])
     assert.ok(names.includes(name), name)
-  for (const name of names.filter((name) => name !== 'key'))
+  for (const name of names.filter((name) => name !== 'key' && name !== 'islet.sock'))
     assert.equal(lstatSync(join(server.dataDir, name)).mode & 0o077, 0, name)
 
   const paths = names.map((name) => join(server.dataDir, name))
@@ -143,26 +144,10 @@ test('uninstall --purge asks, refuses while the server runs, and then leaves not
 
 /** The command as another user, who finds the server's data directory where that of root's server is. */
 function islet(groups: number[], ...words: string[]): Promise<{ stdout: string; stderr: string }> {
-  return as(groups, [process.execPath, join(root, 'packages/cli/bin/islet.js'), ...words])
+  return as(groups, [process.execPath, ISLET, ...words])
 }
 
-/** In a mount namespace of its own: the tree may lie where that user cannot go. */
-function as(
-  groups: number[],
-  [program = '', ...args]: string[],
-): Promise<{ stdout: string; stderr: string }> {
-  const tree = '/var/lib/tree'
-  const moved = (path: string) => (path.startsWith(root) ? join(tree, path.slice(root.length)) : path)
-  const script = `set -e
-    mount -t tmpfs -o mode=755 none /var/lib
-    mkdir /var/lib/islet ${tree}
-    mount --rbind "$DATA" /var/lib/islet
-    mount --rbind "$TREE" ${tree}
-    exec setpriv --reuid ${STRANGER} --regid ${STRANGER} ${groups.length ? `--groups ${groups}` : '--clear-groups'} "$@"`
-  const where = { ISLET_URL: server.url, ISLET_DATA_DIR: '/var/lib/islet' }
-  const env = { ...cleanEnv(), HOME: '/nowhere', USER: 'somebody', ...where }
-  return run('unshare', ['--mount', 'sh', '-c', script, 'sh', moved(program), ...args.map(moved)], {
-    cwd: '/',
-    env: { ...env, DATA: server.dataDir, TREE: root },
-  })
+function as(groups: number[], argv: string[]): Promise<{ stdout: string; stderr: string }> {
+  const env = { ISLET_URL: server.url, ISLET_DATA_DIR: '/var/lib/islet' }
+  return asUser(argv, { uid: STRANGER, groups, dataDir: server.dataDir, env })
 }

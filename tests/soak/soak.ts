@@ -50,7 +50,7 @@ export async function soak(options: SoakOptions): Promise<Soaked> {
     ISLET_TEST_CLOCK: join(scratch, 'offset'),
     NODE_OPTIONS: `--import=${SHIFTED_CLOCK}`,
   }
-  const server = new TestServer({ env, parent: disk?.path })
+  const server = new TestServer({ env, dataDir: disk && mkdtempSync(join(disk.path, 'islet-test-')) })
   const world = new World({ server, clock, disk, tally: new Tally() })
   try {
     await server.start()

@@ -22,8 +22,8 @@ export const WITHOUT_WARM = { ISLET_WARM_MAX: '0' }
 export interface TestServerOptions {
   /** Read at every start. */
   env?: Record<string, string>
-  /** Where its data directory is made. */
-  parent?: string
+  /** Default: a new one. */
+  dataDir?: string
 }
 
 export class TestServer {
@@ -35,7 +35,7 @@ export class TestServer {
 
   constructor(options: TestServerOptions = {}) {
     this.#env = options.env ?? {}
-    this.dataDir = mkdtempSync(join(options.parent ?? tmpdir(), 'islet-test-'))
+    this.dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'islet-test-'))
   }
 
   static async start(options: TestServerOptions = {}): Promise<TestServer> {

@@ -62,7 +62,7 @@ const GROUPS: Record<string, readonly (() => Command)[]> = {
 
 const VARIABLES = `
 Environment:
-  ISLET_URL       where the server is; default http://127.0.0.1:7400
+  ISLET_URL       where the server is; default: its socket in the data directory, else http://127.0.0.1:7400
   ISLET_API_KEY   its key; default: the file key in the data directory, for a server on this machine
   ISLET_DATA_DIR  the data directory; default /var/lib/islet for root, else ~/.local/share/islet
   NO_COLOR        no colours

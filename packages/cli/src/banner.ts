@@ -5,6 +5,8 @@ import { quote } from './args/words.ts'
 
 export interface BannerOptions {
   url: string
+  /** Where clients of this machine reach it, if it could be made. */
+  socketPath: string | undefined
   dataDir: string
   /** The key is in ISLET_API_KEY, not in the file. */
   isKeyGiven: boolean
@@ -13,18 +15,18 @@ export interface BannerOptions {
 }
 
 export function bannerLines(options: BannerOptions): [name: string, text: string][] {
-  const { dataDir, isKeyGiven, isDefault } = options
+  const { socketPath, dataDir, isKeyGiven, isDefault } = options
   const url = reachable(options.url)
   const file = quote(join(dataDir, 'key'))
   const key = isKeyGiven ? '$ISLET_API_KEY' : `$(cat ${file})`
   const lines: [string, string][] = [
     ['islet is up', url],
+    ...(socketPath ? [['socket', socketPath] as [string, string]] : []),
     ['key', isKeyGiven ? 'the one in ISLET_API_KEY' : join(dataDir, 'key')],
   ]
   if (!isDefault) {
-    // The key of this machine is never sent to what looks like another one.
-    const found = isLoopback(url) ? ` ISLET_DATA_DIR=${quote(dataDir)}` : ` ISLET_API_KEY="${key}"`
-    lines.push(['first', `export ISLET_URL=${url}${isKeyGiven ? '' : found}`])
+    const address = `ISLET_URL=${url}${isKeyGiven ? '' : ` ISLET_API_KEY="${key}"`}`
+    lines.push(['first', `export ${socketPath ? `ISLET_DATA_DIR=${quote(dataDir)}` : address}`])
   }
   return [
     ...lines,
@@ -38,10 +40,6 @@ export function bannerLines(options: BannerOptions): [name: string, text: string
 /** Nobody calls the address that means all of this machine's. */
 function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
-}
-
-function isLoopback(url: string): boolean {
-  return /^http:\/\/(127\.|\[::1\]|localhost:)/.test(url)
 }
 
 /** `islet` if that is this program wherever commands are typed, else its path. npm adds directories to PATH that a shell lacks. */

@@ -1,11 +1,9 @@
 // The server that commands speak to, and the one that `run` makes for itself when there is none.
-import { type ClientOptions, hasCode, Islet, type SocketConstructor } from '@islet/sdk'
-import { WebSocket } from 'ws'
+import { type ClientOptions, hasCode, Islet } from '@islet/sdk'
 import { ensureSetup } from './setup.ts'
 
-/** `ws` can be paused: a slow reader of our output slows the program in the sandbox instead of filling memory. */
 export function connect(options: ClientOptions = {}): Islet {
-  return new Islet({ WebSocket: WebSocket as unknown as SocketConstructor, ...options })
+  return new Islet(options)
 }
 
 export interface Host extends AsyncDisposable {

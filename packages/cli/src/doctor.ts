@@ -29,9 +29,13 @@ function node(): Finding {
 async function server(): Promise<Finding> {
   const name = 'server'
   try {
-    const { url } = resolveSettings()
-    const { version, engine, isolation } = await connect({ retries: 0 }).info()
-    return { name, ok: true, detail: `${url} answers: version ${version}, engine ${engine}, ${isolation}.` }
+    const islet = connect({ retries: 0 })
+    const { version, engine, isolation } = await islet.info()
+    return {
+      name,
+      ok: true,
+      detail: `${islet.url} answers: version ${version}, engine ${engine}, ${isolation}.`,
+    }
   } catch (error) {
     if (hasCode(error, 'unauthorized')) {
       const { url, apiKey } = resolveSettings()
@@ -40,7 +44,7 @@ async function server(): Promise<Finding> {
       return { name, ok: false, detail: `${url} answers, but does not let us in. ${key}.`, mend }
     }
     const optional = process.env.ISLET_URL ? undefined : true
-    const mend = hasCode(error, 'invalid_url') ? error.hint : 'islet serve'
+    const mend = hasCode(error, 'invalid_url', 'untrusted_server') ? error.hint : 'islet serve'
     return { name, ok: false, optional, detail: (error as Error).message, mend }
   }
 }

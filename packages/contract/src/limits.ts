@@ -59,6 +59,8 @@ export const LIMITS = {
   signalBytes: 64 * 1024,
   /** The body that holds it: escapes and spaces make it longer. */
   signalBodyBytes: 512 * 1024,
+  /** What the kernel takes as the path of a unix socket. */
+  socketPathBytes: 107,
   batchFiles: 1000,
   storeKeyBytes: 512,
   storeValueBytes: 1024 * 1024,
@@ -84,4 +86,6 @@ export const DEFAULTS = {
   tokenMs: 3_600_000,
   port: 7400,
   host: '127.0.0.1',
+  /** In the data directory of a server: the socket by which clients of the same machine reach it. */
+  socketName: 'islet.sock',
 } as const

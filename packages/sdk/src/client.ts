@@ -14,6 +14,7 @@ import {
 import { checked } from './checked.ts'
 import { type Claims, Credential, claimsOf } from './credential.ts'
 import { abortError, ClientError, errorFromBody, hasCode, type WireError } from './errors.ts'
+import { ownerCheck } from './listener-owner.ts'
 import { type ClientOptions, keyHint, resolveSettings } from './settings.ts'
 import { type Content, isReplayable, relay, toBody } from './transport/body.ts'
 import { readLines } from './transport/lines.ts'
@@ -41,19 +42,24 @@ export class Client {
   readonly #keyHint: () => string | undefined
   readonly #credential: Credential
   readonly #transport: Transport
+  readonly #socketPath: string | undefined
+  /** Before a key from a file goes to an address of this machine. */
+  readonly #assertOwner: (() => void) | undefined
   #WebSocket: SocketConstructor | undefined
   readonly #retries: number
 
   constructor(options: ClientOptions = {}) {
-    const { url, apiKey } = resolveSettings(options)
+    const { url, socketPath, apiKey, keyPath } = resolveSettings(options)
     this.url = url
+    this.#socketPath = socketPath
+    this.#assertOwner = keyPath && !socketPath ? ownerCheck(url, keyPath) : undefined
     this.#keyHint = () => keyHint(options)
     this.#credential = new Credential({
       apiKey,
       token: options.token,
       renew: (...args) => this.#renew(...args),
     })
-    this.#transport = transportTo(url, options.fetch)
+    this.#transport = transportTo(url, { socketPath, fetch: options.fetch })
     this.#WebSocket = options.WebSocket
     this.#retries = options.retries ?? DEFAULT_RETRIES
   }
@@ -103,12 +109,14 @@ export class Client {
 
   /** To be awaited before `socket`: finds the platform's WebSocket, and renews a token that is about to expire. */
   async ready(): Promise<void> {
-    this.#WebSocket ??= await platformSocket()
+    this.#WebSocket ??= await platformSocket(this.#socketPath)
     await this.#credential.fresh()
+    this.#assertOwner?.()
   }
 
   socket(name: RouteName, options: Pick<CallOptions, 'params' | 'query'> = {}): Socket {
-    return openSocket(this.#WebSocket!, this.url + pathOf(name, options), this.#credential.latest)
+    const base = this.#socketPath === undefined ? this.url : 'http://localhost'
+    return openSocket(this.#WebSocket!, base + pathOf(name, options), this.#credential.latest)
   }
 
   /**
@@ -167,7 +175,10 @@ export class Client {
   ): Promise<Answer> {
     options.signal?.throwIfAborted()
     const headers: Record<string, string> = { ...options.headers }
-    if (bearer !== undefined) headers.Authorization = `Bearer ${bearer}`
+    if (bearer !== undefined) {
+      this.#assertOwner?.()
+      headers.Authorization = `Bearer ${bearer}`
+    }
     if (options.idempotencyKey !== undefined) headers['Idempotency-Key'] = options.idempotencyKey
     const ask: Ask = { method: ROUTES[name].method, headers }
     if (options.signal) ask.signal = options.signal

@@ -14,6 +14,12 @@ export const CLIENT_ERRORS = {
     message: 'The answer is not one of an Islet server.',
     hint: 'Check ISLET_URL, and that client and server have the same version.',
   },
+  untrusted_server: {
+    status: 0,
+    retryable: false,
+    message: 'The program at that address is not known to be your server, so the key was not sent.',
+    hint: 'islet serve starts a server, whose socket clients use when ISLET_URL is not set. A key in ISLET_API_KEY is sent to whoever listens.',
+  },
   invalid_url: {
     status: 0,
     retryable: false,

@@ -77,6 +77,7 @@ export type { FileOperation, Files, ReadOptions, UrlOptions, WriteOptions } from
 export type { ImageStep, ImageWorkOptions } from './images.ts'
 export { Islet, type OneShotOptions } from './islet.ts'
 export type { WakeOptions } from './life.ts'
+export { dataDirectory } from './local.ts'
 export type { OverlayOptions, WaitOptions } from './overlays.ts'
 export type { UrlOfPort } from './previews.ts'
 export type { PtyOptions, PtySession } from './pty.ts'
@@ -84,7 +85,7 @@ export { type RunCommandOptions, Sandbox } from './sandbox.ts'
 export type { CreateOptions, GetOrCreateOptions, ListOptions } from './sandboxes.ts'
 export type { ServiceStatus, Services, WaitForOptions } from './services.ts'
 export type { ProcessResult } from './session.ts'
-export { type ClientOptions, DEFAULT_URL, dataDirectory, resolveSettings } from './settings.ts'
+export { type ClientOptions, DEFAULT_URL, resolveSettings } from './settings.ts'
 export type {
   CustomSignalEvent,
   ErrorSignalEvent,

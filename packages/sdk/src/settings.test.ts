@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
@@ -26,7 +28,8 @@ afterEach(() => {
 
 test('the key of this machine is read from its data directory', () => {
   writeFileSync(join(directory, 'key'), 'local-key\n')
-  assert.deepEqual(resolveSettings(), { url: DEFAULT_URL, apiKey: 'local-key' })
+  const keyPath = join(directory, 'key')
+  assert.deepEqual(resolveSettings(), { url: DEFAULT_URL, apiKey: 'local-key', keyPath })
 })
 
 test('the key of this machine is not shown to another machine', () => {
@@ -41,6 +44,28 @@ test('the caller comes before the environment, and the environment before the fi
   process.env.ISLET_API_KEY = 'env-key'
   assert.deepEqual(resolveSettings(), { url: 'http://127.0.0.1:9', apiKey: 'env-key' })
   assert.deepEqual(resolveSettings({ url: 'http://a', apiKey: 'b' }), { url: 'http://a', apiKey: 'b' })
+})
+
+test('the socket of this machine is used unless an address, or a way to reach one, is given', async () => {
+  writeFileSync(join(directory, 'key'), 'local-key\n')
+  const socketPath = join(directory, 'islet.sock')
+  const server = createServer().listen(socketPath)
+  await once(server, 'listening')
+  const local = {
+    url: `unix:${socketPath}`,
+    socketPath,
+    apiKey: 'local-key',
+    keyPath: join(directory, 'key'),
+  }
+  assert.deepEqual(resolveSettings(), local)
+  assert.deepEqual(resolveSettings({ token: 't' }), { url: local.url, socketPath, apiKey: undefined })
+  assert.equal(resolveSettings({ apiKey: 'given' }).url, local.url)
+  assert.equal(resolveSettings({ url: DEFAULT_URL }).url, DEFAULT_URL)
+  assert.equal(resolveSettings({ fetch }).url, DEFAULT_URL)
+  assert.match(keyHint({})!, /key in .*\/key is another server's/)
+  process.env.ISLET_URL = 'http://127.0.0.1:9'
+  assert.equal(resolveSettings().socketPath, undefined)
+  await new Promise((resolve) => server.close(resolve))
 })
 
 test('without any key there is none', () => {

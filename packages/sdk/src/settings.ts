@@ -1,14 +1,15 @@
-// Where the server is and which key to show it: what the caller says, else ISLET_URL and ISLET_API_KEY, else the key
-// file that a server on this machine wrote: our own, or at the default address that of root's server if we are in its group.
+// Where the server is and which key to show it: what the caller says, else ISLET_URL and ISLET_API_KEY, else the socket and the key
+// file that a server on this machine made: our own, or root's if we are in its group. Without a socket it is the default address.
 // Browsers have neither environment nor files: there the caller must say.
 import { DEFAULTS } from '@islet/contract/client'
 import type { TokenSource } from './credential.ts'
 import { ClientError } from './errors.ts'
+import { dataDirectories, dataDirectory, environment, findKey, findSocket, ROOTS_DIRECTORY } from './local.ts'
 import type { Names } from './options.ts'
 import type { SocketConstructor } from './transport/socket.ts'
 
 export interface ClientOptions {
-  /** Default: ISLET_URL, else http://127.0.0.1:7400. */
+  /** Default: ISLET_URL, else the socket of a server on this machine (Node only), else http://127.0.0.1:7400. */
   url?: string
   /** Default: ISLET_API_KEY, else a key file of this machine (only for a loopback address; root's only for the default one). */
   apiKey?: string
@@ -17,6 +18,7 @@ export interface ClientOptions {
    * it, or as a function that gets one, it is renewed after it expired too.
    */
   token?: TokenSource
+  /** Whoever gives this or `WebSocket` reaches the server by address, not by its socket. */
   fetch?: typeof globalThis.fetch
   WebSocket?: SocketConstructor
   /** How often a safe call is tried again. Default: 3. */
@@ -32,26 +34,55 @@ export const CLIENT: Names<ClientOptions> = {
   retries: 1,
 }
 
-export interface Settings {
-  url: string
-  apiKey: string | undefined
-}
+type Given = Pick<ClientOptions, 'url' | 'apiKey' | 'token' | 'fetch' | 'WebSocket'>
 
-const ROOTS_DIRECTORY = '/var/lib/islet'
+export interface Settings {
+  /** `unix:<path>` when it is a socket. */
+  url: string
+  socketPath?: string
+  apiKey: string | undefined
+  /** The file that the key is from. */
+  keyPath?: string
+}
 
 export const DEFAULT_URL = `http://${DEFAULTS.host}:${DEFAULTS.port}`
 
-export function resolveSettings(options: Pick<ClientOptions, 'url' | 'apiKey' | 'token'> = {}): Settings {
-  const env = environment()
-  const url =
-    options.url === undefined
-      ? checkedUrl(env.ISLET_URL || DEFAULT_URL, 'ISLET_URL')
-      : checkedUrl(options.url, 'url')
+export function resolveSettings(options: Given = {}): Settings {
+  const { directories, ...place } = placeOf(options)
   // Whoever hands over a token wants that much reach and no more.
-  if (options.token !== undefined) return { url, apiKey: options.apiKey }
-  const apiKey = options.apiKey ?? (env.ISLET_API_KEY || undefined)
-  // A key file is for an address of this machine.
-  return { url, apiKey: apiKey ?? (isLoopback(url) ? findKey(url).key : undefined) }
+  if (options.token !== undefined) return { ...place, apiKey: options.apiKey }
+  const apiKey = options.apiKey ?? (environment().ISLET_API_KEY || undefined)
+  if (apiKey !== undefined) return { ...place, apiKey }
+  const { key, path } = findKey(directories)
+  return { ...place, apiKey: key, ...(path && { keyPath: path }) }
+}
+
+interface Place {
+  url: string
+  socketPath?: string
+  /** Whose key may go there: none but to this machine. */
+  directories: string[]
+}
+
+function placeOf(options: Given): Place {
+  const named = environment().ISLET_URL
+  const url = options.url ?? (named || undefined)
+  if (url === undefined) {
+    const isPlain = options.fetch === undefined && options.WebSocket === undefined
+    const socket = isPlain ? findSocket() : undefined
+    if (socket)
+      return { url: `unix:${socket.path}`, socketPath: socket.path, directories: [socket.directory] }
+    return { url: DEFAULT_URL, directories: dataDirectories() }
+  }
+  const checked = checkedUrl(url, options.url === undefined ? 'ISLET_URL' : 'url')
+  return { url: checked, directories: isLoopback(checked) ? directoriesFor(checked) : [] }
+}
+
+/** Another port or loopback address than the default one may lead to another machine: root's key goes there only if its directory was named. */
+function directoriesFor(url: string): string[] {
+  if (new URL(url).origin === DEFAULT_URL) return dataDirectories()
+  const own = dataDirectory()
+  return own === undefined ? [] : [own]
 }
 
 /** Without the slash at its end. `name` is what the caller set, for the error. */
@@ -71,29 +102,20 @@ function checkedUrl(given: string, name: string): string {
   )
 }
 
-/** ISLET_DATA_DIR, else /var/lib/islet as root, else the user's data directory. Undefined where there are no files. */
-export function dataDirectory(): string | undefined {
-  const env = environment()
-  if (env.ISLET_DATA_DIR) return env.ISLET_DATA_DIR
-  if (nodeProcess()?.getuid?.() === 0) return ROOTS_DIRECTORY
-  if (env.XDG_DATA_HOME?.startsWith('/')) return `${env.XDG_DATA_HOME}/islet`
-  return env.HOME ? `${env.HOME}/.local/share/islet` : undefined
-}
-
 /** What to do when the server does not take the key, or the lack of one, that `resolveSettings` gave. */
-export function keyHint(options: Pick<ClientOptions, 'url' | 'apiKey' | 'token'>): string | undefined {
+export function keyHint(options: Given): string | undefined {
   if (options.token !== undefined || options.apiKey !== undefined) return undefined
-  const { url } = resolveSettings(options)
+  const { url, directories } = placeOf(options)
   const env = environment()
   const group = `as root: usermod -aG islet ${env.USER || 'NAME'}; then log in again`
   if (env.ISLET_API_KEY) {
     const wrong = `ISLET_API_KEY is not the key of the server at ${url}.`
-    if (!isLoopback(url)) return wrong
+    if (directories.length === 0) return wrong
     return `${wrong} Without it the key is read in ISLET_DATA_DIR, which members of the group islet may do too (${group}).`
   }
-  if (!isLoopback(url))
+  if (directories.length === 0)
     return `Set ISLET_API_KEY to the key of ${url}; the key of this machine is not sent there.`
-  const { path, closed, tried } = findKey(url)
+  const { path, closed, tried } = findKey(directories)
   if (path)
     return `The key in ${path} is another server's: set ISLET_DATA_DIR to the data directory of the one at ${url}, or ISLET_API_KEY.`
   if (closed)
@@ -104,49 +126,7 @@ export function keyHint(options: Pick<ClientOptions, 'url' | 'apiKey' | 'token'>
   return `There is no key in ${tried.join(' or ')}: set ISLET_API_KEY, or ISLET_DATA_DIR to the data directory of the server; ${rest}`
 }
 
-interface FoundKey {
-  key?: string
-  /** Where the key was. */
-  path?: string
-  /** A file that is there, as far as can be told, and not ours to read. */
-  closed?: string
-  tried: string[]
-}
-
-function findKey(url: string): FoundKey {
-  const own = dataDirectory()
-  const fs = nodeProcess()?.getBuiltinModule?.('node:fs')
-  // Whoever names a data directory means that server and no other. Any user may listen at another port or loopback address, or have a
-  // tunnel there that leads to another machine: root's key goes there only when its directory was named.
-  const isRoots = !environment().ISLET_DATA_DIR && new URL(url).origin === DEFAULT_URL
-  const directories = isRoots ? [own, ROOTS_DIRECTORY] : [own]
-  const tried = directories.flatMap((directory) => (directory ? [`${directory}/key`] : []))
-  const found: FoundKey = { tried: [...new Set(tried)] }
-  for (const path of fs ? found.tried : []) {
-    try {
-      const key = fs!.readFileSync(path, 'utf8').trim()
-      if (key) return { ...found, key, path }
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EACCES') found.closed = path
-    }
-  }
-  return found
-}
-
 function isLoopback(url: string): boolean {
   const { hostname } = new URL(url)
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname)
-}
-
-/** Node, Bun and Deno have it; a bundler's shim in a browser lacks getBuiltinModule. */
-function nodeProcess(): Partial<NodeJS.Process> | undefined {
-  return (globalThis as { process?: Partial<NodeJS.Process> }).process
-}
-
-function environment(): Record<string, string | undefined> {
-  try {
-    return nodeProcess()?.env ?? {}
-  } catch {
-    return {} // Deno without --allow-env
-  }
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createApi } from './api/api.ts'
 import { InsideSockets } from './api/inside.ts'
+import { serveLocally } from './api/local-socket.ts'
 import { serveApi } from './api/serve.ts'
 import { type Config, loadConfig } from './config.ts'
 import { Checkpoints } from './control/checkpoints.ts'
@@ -49,6 +50,8 @@ export interface Server {
   /** Where clients of this machine find the key; undefined when it was configured. */
   keyPath: string | undefined
   dataDir: string
+  /** Where clients of this machine reach it; undefined where the data directory can hold no socket. */
+  socketPath: string | undefined
   /** Resolves with a sentence if the server cannot go on: then end the process and start another; sandboxes go on. */
   failed: Promise<string>
   /**
@@ -125,7 +128,8 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   cleanup.add(() => db[Symbol.dispose]())
   const gid = options.ephemeral ? undefined : groupOfKey(config, log)
   const key = loadOrCreateKey(instance.dataDir, { configured: config.apiKey, gid, log })
-  letThrough(instance.dataDir, key.path === undefined ? undefined : gid)
+  const members = key.path === undefined ? undefined : gid
+  letThrough(instance.dataDir, members)
 
   const tokens = await Tokens.open(instance.dataDir, { log })
 
@@ -219,16 +223,27 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const served = await serveApi(api, { host: config.host, port: config.port })
   previews.servedAt(served.port)
   const drain = { timeoutMs: config.drainTimeoutMs }
-  cleanup.add(() => Promise.all([served.close(drain), previews.close(drain)]))
+  const { dataDir } = instance
+  const local = options.ephemeral
+    ? undefined
+    : await serveLocally(api, { dataDir, gid: members, url: served.url }).catch((error) => {
+        log.warn({ err: error, dataDir }, 'no socket can be made in the data directory')
+      })
+  cleanup.add(() => Promise.all([served.close(drain), local?.close(drain), previews.close(drain)]))
   cleanup.add(() => fleet.leave())
   cleanup.add(() => services.leave())
   cleanup.add(() => processes.leave())
-  log.info({ url: served.url, dataDir: instance.dataDir, engine: engine.capabilities.engine }, 'islet is up')
+  const socketPath = local?.path
+  log.info(
+    { url: served.url, socketPath, dataDir: instance.dataDir, engine: engine.capabilities.engine },
+    'islet is up',
+  )
   return {
     url: served.url,
     key: key.reveal(),
     keyPath: key.path,
     dataDir: instance.dataDir,
+    socketPath,
     failed,
     // With no sandbox left there is nothing to go on, so nothing of this server needs to stay on the machine.
     close: async (closing = {}) => cleanup.run({ all: closing.all || cleanup.isIdle() }),

@@ -1,4 +1,5 @@
 import { DEFAULT_URL, dataDirectory } from '@islet/sdk'
+import type { Server } from '@islet/server'
 import type { Command } from 'commander'
 import { integer } from '../args/parse.ts'
 import { bannerLines } from '../banner.ts'
@@ -49,7 +50,8 @@ async function action(flags: ServeFlags): Promise<void> {
   // Listened for before the server is up: a signal during a slow start also ends it well.
   const stopped = firstSignal()
   const server = await startServer(config)
-  if (json) printJson({ url: server.url, dataDir: server.dataDir, pid: process.pid })
+  if (json)
+    printJson({ url: server.url, socketPath: server.socketPath, dataDir: server.dataDir, pid: process.pid })
   else greet(server, config.apiKey !== undefined)
   const failed = await Promise.race([stopped, server.failed])
   if (failed) {
@@ -60,11 +62,12 @@ async function action(flags: ServeFlags): Promise<void> {
   await server.close()
 }
 
-function greet({ url, dataDir }: { url: string; dataDir: string }, isKeyGiven: boolean): void {
+function greet({ url, socketPath, dataDir }: Server, isKeyGiven: boolean): void {
   // Elsewhere nobody may have set what is set here.
-  const isFound = isKeyGiven || (!process.env.ISLET_DATA_DIR && dataDir === dataDirectory())
-  const isDefault = isFound && url === DEFAULT_URL
-  for (const [name, text] of bannerLines({ url, dataDir, isKeyGiven, isDefault }))
+  const isUsual = !process.env.ISLET_DATA_DIR && dataDir === dataDirectory()
+  const isAtDefault = url === DEFAULT_URL && (isUsual || isKeyGiven)
+  const isDefault = isAtDefault || (isUsual && socketPath !== undefined)
+  for (const [name, text] of bannerLines({ url, socketPath, dataDir, isKeyGiven, isDefault }))
     say(`${paint('dim', name.padEnd(11), process.stderr)} ${text}`)
 }
 

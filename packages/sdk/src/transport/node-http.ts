@@ -1,6 +1,8 @@
 // Node's own HTTP client: a small call costs it a fifth of what it costs fetch, it waits for an answer as long as that takes, and
 // all clients of the program share its connections.
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import { isNode, nodeProcess } from '../local.ts'
+import { connectLocally } from './local-socket.ts'
 import type { Answer, Ask, Explain, Transport } from './transport.ts'
 
 type Http = typeof import('node:http')
@@ -11,14 +13,15 @@ const CHUNKS_AHEAD = 8
 /** After that a connection without a call is closed: less than servers and proxies wait before they do, so that no call meets its end. */
 const IDLE_MS = 30_000
 
-/** Undefined where there is no Node, and for what is no address: fetch has the words for that. */
-export function nodeTransport(url: string): Transport | undefined {
+/** Undefined where there is no Node, and for what is no address: fetch has the words for that. With a `socketPath` the address is only a name. */
+export function nodeTransport(url: string, socketPath?: string): Transport | undefined {
   if (!URL.canParse(url)) return undefined
-  const { protocol, hostname, port, pathname } = new URL(url)
+  const { protocol, hostname, port, pathname } = new URL(socketPath === undefined ? url : 'http://localhost')
   const http = moduleFor(protocol)
   if (!http) return undefined
   const { request } = http
-  const to = { agent: agentFor(protocol, http), protocol, hostname: hostname.replace(/^\[|\]$/g, ''), port }
+  const agent = agentFor(protocol, http, socketPath)
+  const to = { agent, protocol, hostname: hostname.replace(/^\[|\]$/g, ''), port }
   const prefix = pathname.replace(/\/$/, '')
   return (path, ask) => {
     const { method, headers } = ask
@@ -28,20 +31,20 @@ export function nodeTransport(url: string): Transport | undefined {
 
 /** Not imported: a browser has no such modules, and a bundler must not look for them. Bun and Deno have their own fetch for it. */
 function moduleFor(protocol: string): Http | undefined {
-  const { process } = globalThis as { process?: Partial<NodeJS.Process> }
-  const { node, bun, deno } = (process?.versions ?? {}) as Record<string, string | undefined>
-  if (node === undefined || bun !== undefined || deno !== undefined) return undefined
   const name = protocol === 'https:' ? 'node:https' : 'node:http'
-  return process?.getBuiltinModule?.(name) as Http | undefined
+  return isNode() ? (nodeProcess()?.getBuiltinModule?.(name) as Http | undefined) : undefined
 }
 
-function agentFor(protocol: string, http: Http): Agent {
-  let agent = agents.get(protocol)
+function agentFor(protocol: string, http: Http, socketPath: string | undefined): Agent {
+  const key = socketPath ?? protocol
+  let agent = agents.get(key)
   if (!agent) {
     const proxyEnv = process.env.NODE_USE_ENV_PROXY ? process.env : undefined
     const options = { keepAlive: true, noDelay: true, timeout: IDLE_MS, ...(proxyEnv && { proxyEnv }) }
     agent = new http.Agent(options as object)
-    agents.set(protocol, agent)
+    if (socketPath !== undefined)
+      agent.createConnection = (_, done) => connectLocally(socketPath, { timeout: IDLE_MS }, done!)
+    agents.set(key, agent)
   }
   return agent
 }

@@ -1,6 +1,8 @@
 // The WebSocket that the platform or the caller gives. The key travels as a subprotocol: browsers can set no header,
 // and an address ends up in logs.
 import { ClientError } from '../errors.ts'
+import { isNode } from '../local.ts'
+import { connectLocally } from './local-socket.ts'
 
 export interface Socket {
   binaryType: string
@@ -20,12 +22,25 @@ export type SocketConstructor = new (url: string, protocols: string[]) => Socket
 
 const PROTOCOL = 'islet'
 
-/** Node 20 has none: there it is `ws`, which bundles for browsers leave out. */
-export async function platformSocket(): Promise<SocketConstructor> {
-  if (globalThis.WebSocket) return globalThis.WebSocket as unknown as SocketConstructor
+/**
+ * In Node it is `ws`, which bundles for browsers leave out: it can be paused, and go through the socket file of a server on this machine.
+ * Elsewhere, and where `ws` is missing and not needed, it is the platform's own.
+ */
+export async function platformSocket(socketPath: string | undefined): Promise<SocketConstructor> {
+  const own = globalThis.WebSocket as unknown as SocketConstructor | undefined
+  if (own && !isNode()) return own
   try {
-    return (await import('ws')).WebSocket as unknown as SocketConstructor
+    const { WebSocket } = await import('ws')
+    if (socketPath === undefined) return WebSocket as unknown as SocketConstructor
+    const createConnection = (_: unknown, done: Parameters<typeof connectLocally>[2]) =>
+      connectLocally(socketPath, {}, done)
+    return class extends WebSocket {
+      constructor(url: string, protocols: string[]) {
+        super(url, protocols, { createConnection } as object)
+      }
+    } as unknown as SocketConstructor
   } catch (cause) {
+    if (own && socketPath === undefined) return own
     throw new ClientError('connection_failed', 'This platform has no WebSocket.', {
       hint: 'Use Node 22 or newer, or install ws, or pass an implementation as the option WebSocket.',
       cause,

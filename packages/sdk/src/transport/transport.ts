@@ -21,6 +21,9 @@ export interface Ask {
 /** `path` begins after the server's address. A TypeError, as fetch has it, says that there was no answer, or no end of it. */
 export type Transport = (path: string, ask: Ask) => Promise<Answer>
 
-export function transportTo(url: string, fetch: typeof globalThis.fetch | undefined): Transport {
-  return (fetch === undefined ? nodeTransport(url) : undefined) ?? fetchTransport(url, fetch)
+export function transportTo(
+  url: string,
+  { socketPath, fetch }: { socketPath?: string | undefined; fetch?: typeof globalThis.fetch | undefined },
+): Transport {
+  return (fetch === undefined ? nodeTransport(url, socketPath) : undefined) ?? fetchTransport(url, fetch)
 }

@@ -1,4 +1,4 @@
-// The API on a port.
+// The API on a port, or on a unix socket.
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { IsletError } from '@islet/contract'
@@ -6,10 +6,10 @@ import type { Api } from './api.ts'
 import { expectContinue } from './body.ts'
 import { endWithError } from './upgrade.ts'
 
-export interface ServeOptions {
-  host: string
-  /** 0: any free one. */
-  port: number
+/** Port 0: any free one. */
+type Where = { host: string; port: number } | { socketPath: string }
+
+export type ServeOptions = Where & {
   /** How long the head of a request may take. Bodies and answers may take as long as they want. */
   headersTimeoutMs?: number
 }
@@ -28,6 +28,8 @@ const MAX_HEADER_BYTES = 32 * 1024
 // Longer than the idle time of common clients and proxies, so that it is they who close.
 const KEEP_ALIVE_MS = 75_000
 const IDLE_LOOK_MS = 25
+/** Connections that wait to be accepted; the kernel has a bound of its own. A unix socket refuses what is over it, TCP lets it wait. */
+const BACKLOG = 4096
 
 export async function serveApi(api: Api, options: ServeOptions): Promise<Served> {
   const headersTimeout = options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS
@@ -54,8 +56,6 @@ export async function serveApi(api: Api, options: ServeOptions): Promise<Served>
   api.attachWebSockets(server)
   await listen(server, options)
 
-  const { port } = server.address() as AddressInfo
-  const name = options.host.includes(':') ? `[${options.host}]` : options.host
   // Node counts a connection as idle only after its first request; clients open some ahead of need.
   const unused = new Set<Socket>()
   server.on('connection', (socket) => {
@@ -67,8 +67,7 @@ export async function serveApi(api: Api, options: ServeOptions): Promise<Served>
   }
   let closing: Promise<void> | undefined
   return {
-    url: `http://${name}:${port}`,
-    port,
+    ...addressOf(server, options),
     server,
     close: ({ timeoutMs = 0 } = {}) => {
       closing ??= close(api, server, unused, timeoutMs)
@@ -77,20 +76,27 @@ export async function serveApi(api: Api, options: ServeOptions): Promise<Served>
   }
 }
 
-function listen(server: Server, { host, port }: ServeOptions): Promise<void> {
+function listen(server: Server, where: Where): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onError = (error: NodeJS.ErrnoException): void => reject(cannotListen(error, host, port))
+    const onError = (error: NodeJS.ErrnoException): void => reject(cannotListen(error, where))
     server.once('error', onError)
-    server.listen({ host, port }, () => {
+    const on = 'socketPath' in where ? { path: where.socketPath } : { host: where.host, port: where.port }
+    server.listen({ ...on, backlog: BACKLOG }, () => {
       server.off('error', onError)
       resolve()
     })
   })
 }
 
-function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): Error {
-  if (error.code !== 'EADDRINUSE') return error
-  return new IsletError('conflict', `Something listens on ${host}:${port} already.`, {
+function addressOf(server: Server, where: Where): { url: string; port: number } {
+  if ('socketPath' in where) return { url: `unix:${where.socketPath}`, port: 0 }
+  const { port } = server.address() as AddressInfo
+  return { url: `http://${where.host.includes(':') ? `[${where.host}]` : where.host}:${port}`, port }
+}
+
+function cannotListen(error: NodeJS.ErrnoException, where: Where): Error {
+  if (error.code !== 'EADDRINUSE' || 'socketPath' in where) return error
+  return new IsletError('conflict', `Something listens on ${where.host}:${where.port} already.`, {
     hint: 'Stop it, or set ISLET_PORT to another port.',
     cause: error,
   })
