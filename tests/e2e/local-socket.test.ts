@@ -8,7 +8,10 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { asUser } from '../support/as-user.ts'
+import { needs } from '../support/programs.ts'
 import { cleanEnv, ISLET, root, TestServer } from '../support/server.ts'
+
+needs('curl')
 
 const run = promisify(execFile)
 const GROUP = `islet-sock-${process.pid}`

@@ -2,10 +2,13 @@
 import { readFile, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { dataDirectory, hasCode, resolveSettings } from '@islet/sdk'
+import type { Config } from '@islet/server'
 import type { Finding } from '@islet/server/probe'
 import { connect } from './connect.ts'
 import { formatBytes } from './format.ts'
 import { hintFor } from './hints.ts'
+import { readUnit } from './systemd/systemd.ts'
+import { settingsOf } from './systemd/unit.ts'
 
 const LEAST_DISK_BYTES = 2 * 1024 ** 3
 /** Each watcher takes one, and so does each program inside that watches files; a sandbox has at most 64 watchers. */
@@ -17,8 +20,38 @@ export async function checkClient(): Promise<Finding[]> {
 
 /** Only where a server could run. */
 export async function checkServerSide(): Promise<Finding[]> {
-  const { probeOci } = await import('@islet/server/probe')
-  return [...(await probeOci()), await nativeProgram('guest'), await nativeProgram('warden'), await inotify()]
+  const { probeHoles, probeOci } = await import('@islet/server/probe')
+  const programs = [await nativeProgram('guest'), await nativeProgram('warden')]
+  return [...(await probeOci()), ...(await probeHoles()), ...programs, await inotify(), await exposure()]
+}
+
+/** Whether the network reaches a server with these settings: those of the service, if there is one, and of this environment. */
+async function exposure(): Promise<Finding> {
+  const name = 'exposure'
+  const { isLoopback, loadConfig } = await import('@islet/server')
+  const { ISLET_TLS_CERT, ISLET_TLS_KEY, ...env } = { ...settingsOf(await readUnit()), ...process.env }
+  try {
+    const { host, tlsCert } = loadConfig({ env }) as Config & { tlsCert?: unknown }
+    const hasTls = Boolean(ISLET_TLS_CERT && ISLET_TLS_KEY) || tlsCert !== undefined
+    if (isLoopback(host))
+      return { name, ok: true, detail: `A server listens on ${host}: this machine alone reaches it.` }
+    if (hasTls) return { name, ok: true, detail: `A server listens on ${host}, with TLS.` }
+    return {
+      name,
+      ok: false,
+      optional: true,
+      detail: `A server listens on ${host} without TLS: whoever is on the way reads the key and all that is sent.`,
+      mend: 'Set ISLET_TLS_CERT and ISLET_TLS_KEY, or ISLET_HOST=127.0.0.1 and put a proxy with TLS in front.',
+    }
+  } catch (error) {
+    return {
+      name,
+      ok: false,
+      optional: true,
+      detail: (error as Error).message,
+      mend: 'islet serve --help lists the settings.',
+    }
+  }
 }
 
 function node(): Finding {

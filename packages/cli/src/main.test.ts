@@ -254,3 +254,18 @@ test('removing all needs a yes', async () => {
   assert.equal((await islet(['rm', '--all', '--force'], api)).stdout, `${sandbox.id}\n`)
   assert.deepEqual(await ids(), [])
 })
+
+test('doctor warns of a server that the network reaches without TLS, and of it alone', async () => {
+  const exposure = async (env: Record<string, string>) => {
+    const { findings } = JSON.parse((await islet(['doctor', '--json'], { env })).stdout)
+    const { ok, optional, detail, mend } = findings.find(({ name }: { name: string }) => name === 'exposure')
+    return { ok, optional, detail, mend }
+  }
+  const bare = await exposure({ ISLET_HOST: '0.0.0.0' })
+  assert.deepEqual([bare.ok, bare.optional], [false, true])
+  assert.match(bare.detail, /0\.0\.0\.0 without TLS/)
+  assert.match(bare.mend, /ISLET_TLS_CERT/)
+  assert.equal((await exposure({})).ok, true)
+  const tls = { ISLET_TLS_CERT: '/etc/ssl/islet.pem', ISLET_TLS_KEY: '/etc/ssl/islet.key' }
+  assert.match((await exposure({ ISLET_HOST: '0.0.0.0', ...tls })).detail, /with TLS/)
+})

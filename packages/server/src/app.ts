@@ -39,6 +39,7 @@ import { openEngine } from './start/engine.ts'
 import { groupOfKey, letThrough } from './start/key-group.ts'
 import { Tokens } from './tokens.ts'
 
+export { isLoopback } from './config/loopback.ts'
 export type { Config } from './config.ts'
 export { ConfigError, loadConfig } from './config.ts'
 export { isDataDir, removeServer } from './start/removal.ts'

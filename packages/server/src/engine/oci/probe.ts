@@ -5,6 +5,8 @@ import { release } from 'node:os'
 import { promisify } from 'node:util'
 import { chooseRuntime, runtimeVersion } from './runtime.ts'
 
+export { probeHoles } from './holes.ts'
+
 export interface Finding {
   name: string
   ok: boolean
