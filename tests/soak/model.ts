@@ -24,9 +24,10 @@ export interface Found extends Omit<State, 'store'> {
 
 export interface Job {
   id: string
-  /** Hash of all that it prints, and how much that is. */
-  output: string
-  outputBytes: number
+  /** Of the lines it prints; see `printedBy`. */
+  tag: string
+  lines: number
+  startedAt: number
   exitCode: number
   /** `Known.losses` when it was started: as long as that is so, it must not be lost. */
   losses: number
