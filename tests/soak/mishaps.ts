@@ -17,12 +17,15 @@ const LONG_LIFE_EVERY_MS = 10 * 60_000
 const START_KILLED_AFTER: Span = [0, 1500]
 const GUEST_EVERY: Span = [4000, 12_000]
 const JUMP_EVERY: Span = [5000, 30_000]
+/** Minutes and hours. */
+const BACK: Span = [-12 * 60_000, -60_000]
+const FORWARD: Span = [30 * 60_000, 5 * 3_600_000]
 const FULL_EVERY: Span = [20_000, 50_000]
 const FULL_FOR: Span = [2000, 8000]
 const SAMPLE_EVERY_MS = 1000
 /** What the server takes to notice that its warden is dead. */
 const ENDS_BY_MS = 30_000
-const HOUR_MS = 3_600_000
+const FIRST = 1 / 6
 const PAGE_BYTES = 4096
 
 export class Mishaps {
@@ -105,44 +108,43 @@ export class Mishaps {
   }
 
   async #guests(): Promise<void> {
+    await this.#every(GUEST_EVERY, async () => this.#killGuest())
+  }
+
+  #killGuest(): void {
     const { server, sandboxes, tally } = this.#world
-    while (await this.#waits(this.#random.between(...GUEST_EVERY))) {
-      const sandbox = this.#random.pick([...sandboxes])
-      const shell =
-        sandbox && readRecords(server.dataDir).sandboxes.find(({ id }) => id === sandbox.id)?.shell
-      const pid = shell === undefined ? undefined : firstProcessOf(server.dataDir, shell)
-      // It may be gone, or wounded already.
-      if (!sandbox || pid === undefined || !sandboxes.has(sandbox)) continue
-      sandbox.wound = Date.now()
-      sandbox.losses++
-      try {
-        process.kill(pid, 'SIGKILL')
-        tally.killed('guest')
-      } catch {
-        // It has just ended.
-      }
+    const sandbox = this.#random.pick([...sandboxes])
+    const shell = sandbox && readRecords(server.dataDir).sandboxes.find(({ id }) => id === sandbox.id)?.shell
+    const pid = shell === undefined ? undefined : firstProcessOf(server.dataDir, shell)
+    // Between two shells it has none.
+    if (!sandbox || pid === undefined) return
+    sandbox.wound = Date.now()
+    sandbox.losses++
+    try {
+      process.kill(pid, 'SIGKILL')
+      tally.killed('guest')
+    } catch {
+      // It has just ended.
     }
   }
 
   async #jumps(): Promise<void> {
     const { clock, tally } = this.#world
-    while (await this.#waits(this.#random.between(...JUMP_EVERY))) {
-      const isBack = this.#random.chance(0.5)
-      clock.jump(
-        isBack ? this.#random.between(-0.2, -0.02) * HOUR_MS : this.#random.between(0.5, 5) * HOUR_MS,
-      )
+    await this.#every(JUMP_EVERY, async () => {
+      clock.jump(this.#random.between(...(this.#random.chance(0.5) ? BACK : FORWARD)))
       tally.clockJumps++
-    }
+    })
   }
 
   async #fulls(): Promise<void> {
     const { disk, tally } = this.#world
-    while (disk && (await this.#waits(this.#random.between(...FULL_EVERY)))) {
+    if (!disk) return
+    await this.#every(FULL_EVERY, async () => {
       disk.fill()
       tally.diskFull++
       await sleep(this.#random.between(...FULL_FOR))
       disk.empty()
-    }
+    })
   }
 
   async #samples(): Promise<void> {
@@ -153,6 +155,11 @@ export class Mishaps {
       tally.rssBytes.all.push(bytes)
       if (Date.now() - this.#bornAt < 2 * SAMPLE_EVERY_MS) tally.rssBytes.fresh.push(bytes)
     }
+  }
+
+  /** The first time comes soon, so that a short run has all of it. */
+  async #every(span: Span, work: () => Promise<void>): Promise<void> {
+    for (let part = FIRST; await this.#waits(this.#random.between(...span) * part); part = 1) await work()
   }
 
   #nextLife(): number {

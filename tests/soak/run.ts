@@ -14,7 +14,7 @@ const { values } = parseArgs({
     isolation: { type: 'string', default: 'namespace' },
     report: { type: 'string' },
     json: { type: 'string' },
-    'disk-full': { type: 'boolean', default: false },
+    'disk-full': { type: 'boolean', default: true },
   },
   allowNegative: true,
 })
