@@ -125,7 +125,13 @@ export const SETTINGS = {
     env: 'ISLET_POOL_SIZE',
     parse: size,
     default: '50Gi',
-    help: 'How large the sparse btrfs pool file may grow.',
+    help: 'How large the pool file may grow that holds the files of sandboxes. It starts small, and all of it is reserved on the disk.',
+  }),
+  diskReserveBytes: setting({
+    env: 'ISLET_DISK_RESERVE',
+    parse: autoOr(size),
+    default: 'auto',
+    help: "What the pool leaves free on the disk of the data directory. `auto`: 5 % of the disk, at most 2Gi. With less than half of it free, the server's disk is low: it makes nothing new until there is room.",
   }),
   outputKeepBytes: setting({
     env: 'ISLET_OUTPUT_KEEP',

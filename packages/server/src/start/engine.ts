@@ -10,11 +10,13 @@ import { OciEngine } from '../engine/oci/oci.ts'
 import { probeOci } from '../engine/oci/probe.ts'
 import { chooseRuntime, shellOptions } from '../engine/oci/runtime.ts'
 import { ProcessEngine } from '../engine/process/process.ts'
+import { tearDown } from '../engine/teardown.ts'
 import type { Instance } from '../instance.ts'
 import type { Log } from '../log.ts'
 import { nativeBinary } from '../native.ts'
 import { createStorage } from '../storage/layers.ts'
 import { openPool } from '../storage/pool.ts'
+import { reserveBytes } from '../storage/room.ts'
 import type { Storage } from '../storage/storage.ts'
 import { openWorkspaces } from '../storage/workspaces.ts'
 import { Warden } from '../warden/warden.ts'
@@ -45,7 +47,9 @@ async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Prom
   const pool = await openPool({
     dataDir: instance.dataDir,
     sizeBytes: config.poolSizeBytes,
+    reserveBytes: reserveBytes(instance.dataDir, config.diskReserveBytes),
     method: config.storage,
+    endUsers: () => tearDown({ name: instance.cgroup, runDir: instance.runDir }),
     log: (line) => log.warn(line),
   })
   cleanup.add(({ all }) => all && pool.close())

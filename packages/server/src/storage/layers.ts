@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Warden } from '../warden/warden.ts'
 import { coalesced } from './coalesced.ts'
 import type { Pool } from './pool.ts'
-import { totalBytes } from './room.ts'
+import { freeBytes, totalBytes } from './room.ts'
 import type { CloneMethod, LayerOptions, Storage, StorageCapabilities } from './storage.ts'
 import { Walks } from './walks.ts'
 
@@ -51,7 +51,13 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
     usageBytes: (layer) =>
       walks.of(layer, async () => (await warden.request('LAYER_USAGE', { layer })).bytes ?? 0),
 
-    sizeBytes: () => totalBytes([pool.dir, dirname(pool.dir)]),
+    sizeBytes: () => Math.min(pool.limitBytes, totalBytes(dirname(pool.dir))),
+
+    room: () => pool.elastic?.room() ?? { freeBytes: freeBytes(pool.dir), moreBytes: 0 },
+
+    growing: async (layers) => (await pool.elastic?.layerBytes(layers)) ?? new Map(),
+
+    giveBack: async () => pool.elastic?.shrink(),
 
     treePath: (layer, tree) => join(pool.dir, 'layers', layer, tree),
 

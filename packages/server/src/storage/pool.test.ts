@@ -1,15 +1,27 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../../../../tests/coming-from/until.ts'
 import { needs } from '../../../../tests/support/programs.ts'
 import { openPool } from './pool.ts'
 
 needs('mkfs.btrfs')
 
-const SIZE = 512 * 1024 ** 2
+const MIB = 1024 ** 2
+const SIZE = 512 * MIB
 const sh = (script: string, ...args: string[]) =>
   execFileSync('sh', ['-c', script, ...args], { encoding: 'utf8' })
 const hasBtrfs = existsSync('/usr/sbin/mkfs.btrfs') || existsSync('/sbin/mkfs.btrfs')
@@ -27,16 +39,90 @@ describe('the pool', { skip: reason }, () => {
     rmSync(dataDir, { recursive: true, force: true })
   })
 
-  it('is a sparse btrfs file, mounted, and gone from the machine when closed', async () => {
+  it('is a btrfs file, mounted, all of whose blocks are reserved, and gone from the machine when closed', async () => {
     const pool = await openPool({ dataDir, sizeBytes: SIZE })
     assert.equal(pool.method, 'btrfs')
     assert.match(readFileSync('/proc/self/mountinfo', 'utf8'), new RegExp(`${dataDir}/pool .* btrfs `))
-    const { size, blocks } = statSync(join(dataDir, 'pool.img'))
-    assert.equal(size, SIZE)
-    assert.ok(blocks * 512 < SIZE / 8)
+    assertReserved()
     await pool.close()
     await pool.close()
   })
+
+  it('grows to its limit before what is in it needs the room', async () => {
+    const pool = await openPool({ dataDir, sizeBytes: SIZE })
+    await until(() => image().size === SIZE && pool.elastic!.room().moreBytes === 0)
+    sh('dd if=/dev/zero of="$0" bs=1M count=300 status=none; sync -f "$0"', join(pool.dir, 'file'))
+    assert.ok(pool.elastic!.room().freeBytes < 200 * MIB)
+    assertReserved()
+    rmSync(join(pool.dir, 'file'))
+    sh('sync -f "$0"', pool.dir)
+    await until(() => pool.elastic!.room().freeBytes > 400 * MIB)
+    await pool.close()
+  })
+
+  it('gives room that nothing needs back to the machine', async () => {
+    const pool = await openPool({ dataDir, sizeBytes: 4096 * MIB })
+    await pool.elastic!.close()
+    sh('fallocate -l 4G "$0"', join(dataDir, 'pool.img'))
+    const again = await openPool({ dataDir, sizeBytes: 4096 * MIB })
+    writeFileSync(join(again.dir, 'file'), 'kept')
+    await again.elastic!.shrink()
+    assert.ok(image().size < 2048 * MIB)
+    assert.equal(statfsSync(again.dir).blocks * 4096, image().size)
+    assert.equal(readFileSync(join(again.dir, 'file'), 'utf8'), 'kept')
+    await again.close()
+  })
+
+  it('takes nothing of what the machine keeps for itself', async () => {
+    const pool = await openPool({ dataDir, sizeBytes: SIZE, reserveBytes: 2 ** 50 })
+    assert.equal(pool.elastic!.room().moreBytes, 0)
+    await sleep(300)
+    assert.equal(image().size, 256 * MIB)
+    await pool.close()
+  })
+
+  it('goes on where a kill cut a step of growth: a longer file, a longer device', async () => {
+    const cuts = [
+      (path: string) => sh('fallocate -l 300M "$0"', path),
+      (path: string) => sh('fallocate -l 400M "$0"; losetup -c $(losetup -j "$0" -n -O NAME)', path),
+      (path: string) => sh('truncate -s 450M "$0"', path),
+    ]
+    const path = join(dataDir, 'pool.img')
+    let pool = await openPool({ dataDir, sizeBytes: SIZE, reserveBytes: 2 ** 50 })
+    for (const cut of cuts) {
+      await pool.elastic!.close()
+      cut(path)
+      pool = await openPool({ dataDir, sizeBytes: SIZE, reserveBytes: 2 ** 50 })
+      const { blocks, bsize } = statfsSync(pool.dir)
+      assert.equal(blocks * bsize, image().size)
+    }
+    await pool.close()
+  })
+
+  it('makes a sparse file of an older version safe, and keeps what is in it', async () => {
+    const path = join(dataDir, 'pool.img')
+    mkdirSync(join(dataDir, 'pool'))
+    sh('truncate -s 20G "$0"; mkfs.btrfs -q -m single "$0"; mount "$0" "$1"', path, join(dataDir, 'pool'))
+    sh('echo kept > "$0/file"; umount "$0"', join(dataDir, 'pool'))
+    const pool = await openPool({ dataDir, sizeBytes: 20 * 1024 * MIB, log: assert.fail })
+    assert.ok(image().size < 2048 * MIB)
+    assertReserved()
+    assert.equal(readFileSync(join(pool.dir, 'file'), 'utf8'), 'kept\n')
+    await pool.close()
+  })
+
+  it('keeps its blocks when the machine trims all its disks', async () => {
+    const pool = await openPool({ dataDir, sizeBytes: SIZE })
+    assert.throws(() => sh('fstrim "$0" 2>/dev/null', pool.dir))
+    assertReserved()
+    await pool.close()
+  })
+
+  const image = () => statSync(join(dataDir, 'pool.img'))
+  function assertReserved(): void {
+    const { size, blocks } = image()
+    assert.ok(blocks * 512 >= size, `${blocks * 512} bytes of ${size}`)
+  }
 
   it('keeps what is in it', async () => {
     const first = await openPool({ dataDir, sizeBytes: SIZE })

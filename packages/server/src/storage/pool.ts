@@ -1,36 +1,32 @@
-// Where layers live: <data>/pool. When the data directory is not on btrfs, that is a sparse btrfs file <data>/pool.img
-// mounted there; when it cannot be made, a plain directory, and layers are copied instead of snapshotted.
+// Where layers live: <data>/pool. When the data directory is not on btrfs, that is a btrfs in the file <data>/pool.img, mounted
+// there, which grows with what is in it (elastic.ts); when it cannot be made, a plain directory, and layers are copied instead of
+// snapshotted.
 //
 // Every step may have been the last one before a kill -9, so open() looks at what is there and goes on from it:
 //   pool.img.tmp             mkfs was cut short             removed
 //   pool.img, no loop        closed properly                attached and mounted
 //   pool.img on a loop       cut before the mount           that loop device is mounted
 //   pool mounted             the last server was killed     taken over as it is
-import { execFile } from 'node:child_process'
-import {
-  chmod,
-  mkdir,
-  open as openFile,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  stat,
-  statfs,
-} from 'node:fs/promises'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
-
-const run = promisify(execFile)
+//   pool mounted read-only   the disk below it failed       all that uses it is ended, and it is mounted again
+import { chmod, mkdir, readFile, realpath, statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { IsletError } from '@islet/contract'
+import { Elastic } from './elastic.ts'
+import { attach, exists, isAttached, keepBlocks, loopOf, MIB, makeImage, run } from './pool-image.ts'
+import { freeBytes, reserveBytes } from './room.ts'
 
 export type PoolMethod = 'auto' | 'btrfs' | 'reflink' | 'copy'
 
 export interface PoolOptions {
   dataDir: string
-  /** The most the pool file can grow to; it is sparse and starts at a few megabytes. */
+  /** The most the pool file can grow to; it starts small. */
   sizeBytes?: number
+  /** What stays free on the disk of the data directory. */
+  reserveBytes?: number
   /** `auto`: a btrfs pool when possible. `btrfs`: that or an error. `reflink`, `copy`: a plain directory. */
   method?: PoolMethod
+  /** Ends all that may use the pool: it can only be mounted again when nobody does. */
+  endUsers?: () => Promise<void>
   log?: (line: string) => void
 }
 
@@ -41,113 +37,127 @@ export interface Pool {
   method: PoolMethod
   /** Whether `dir` is a filesystem of its own, kept in a file. */
   mounted: boolean
+  /** Of a filesystem of its own: how much it can hold, and what is free of that. */
+  elastic: Elastic | undefined
+  limitBytes: number
   /** Unmounts and detaches what open() mounted or took over; the warden must be closed before. Twice is fine. */
   close(): Promise<void>
 }
 
-const DEFAULT_SIZE = 64 * 1024 ** 3
-const MIN_SIZE = 256 * 1024 ** 2
+const DEFAULT_SIZE = 64 * 1024 * MIB
+/** What mkfs.btrfs makes a filesystem of without complaints. It grows as soon as it is mounted: a start takes no longer for it. */
+const MIN_SIZE = 256 * MIB
 const BTRFS_MAGIC = 0x9123683e
-// Snapshots are many and small; atime updates would rewrite their metadata for nothing.
-const MOUNT_OPTIONS = 'noatime,nodev,discard=async'
+/**
+ * Snapshots are many and small; atime updates would rewrite their metadata for nothing. Freed blocks stay reserved. Roots of
+ * sandboxes are other mounts: set-user-id works there and not here.
+ */
+const MOUNT_OPTIONS = 'noatime,nodev,nosuid,nodiscard'
+
+interface Mount {
+  device: string
+  isReadOnly: boolean
+}
 
 export async function openPool(options: PoolOptions): Promise<Pool> {
+  const { dataDir, log } = options
   const method = options.method ?? 'auto'
-  await mkdir(join(options.dataDir, 'pool'), { recursive: true, mode: 0o700 })
-  const dir = await realpath(join(options.dataDir, 'pool')) // as mountinfo spells it
-  await chmod(dir, 0o700)
+  await mkdir(join(dataDir, 'pool'), { recursive: true, mode: 0o700 })
+  const dir = await realpath(join(dataDir, 'pool')) // as mountinfo spells it
+  const image = join(dirname(dir), 'pool.img')
+  const limitBytes = Math.max(options.sizeBytes ?? DEFAULT_SIZE, MIN_SIZE)
   if (method === 'reflink' || method === 'copy') return plainPool(dir, method)
-  const image = join(options.dataDir, 'pool.img')
-  if (await isMounted(dir)) return closedPool(dir)
   if (!(await exists(image)) && (await isBtrfs(dir))) return plainPool(dir, 'btrfs')
   try {
-    await makeImage(image, options.sizeBytes ?? DEFAULT_SIZE)
-    await mountImage(image, dir)
-    return closedPool(dir)
+    const mount = (await usableMount(dir, options)) ?? (await mountImage(image, dir, options))
+    await keepBlocks(mount.device)
+    // The root of the mounted filesystem has a mode of its own. Layers hold setuid files with real ids: only root may get in.
+    await chmod(dir, 0o700)
+    const reserved = options.reserveBytes ?? reserveBytes(dataDir)
+    const elastic = await Elastic.open({
+      image,
+      dir,
+      loop: mount.device,
+      limitBytes,
+      reserveBytes: reserved,
+      log,
+    })
+    return mountedPool(dir, elastic, limitBytes)
   } catch (error) {
     if (method === 'btrfs' || (await exists(image))) throw error
     const reason = (error as Error).message.trim().split('\n').at(-1)
-    options.log?.(
+    log?.(
       `no btrfs pool (${reason}): layers are plain directories, checkpoints copy files, disk limits are off`,
     )
     return plainPool(dir, 'auto')
   }
 }
 
-function plainPool(dir: string, method: PoolMethod): Pool {
-  return { dir, method, mounted: false, close: async () => {} }
-}
-
-/** The root of the mounted filesystem has a mode of its own. Layers hold setuid files with real ids: only root may get in. */
-async function closedPool(dir: string): Promise<Pool> {
+async function plainPool(dir: string, method: PoolMethod): Promise<Pool> {
   await chmod(dir, 0o700)
-  return mountedPool(dir)
+  const limitBytes = Number.POSITIVE_INFINITY
+  return { dir, method, mounted: false, elastic: undefined, limitBytes, close: async () => {} }
 }
 
-function mountedPool(dir: string): Pool {
+function mountedPool(dir: string, elastic: Elastic, limitBytes: number): Pool {
   const close = async () => {
-    const loop = await isMounted(dir)
-    if (loop === undefined) return
-    await retry(() => run('umount', [dir]))
-    // umount frees a loop device by itself, but only once nobody holds the filesystem any more.
-    if (await isAttached(loop)) await run('losetup', ['--detach', loop])
+    await elastic.close()
+    await unmount(dir)
   }
-  return { dir, method: 'btrfs', mounted: true, close }
+  return { dir, method: 'btrfs', mounted: true, elastic, limitBytes, close }
 }
 
-async function makeImage(image: string, sizeBytes: number): Promise<void> {
-  const temporary = `${image}.tmp`
-  await rm(temporary, { force: true })
-  if (await exists(image)) return
-  const file = await openFile(temporary, 'wx', 0o600)
+async function unmount(dir: string): Promise<void> {
+  const mount = await mountOf(dir)
+  if (mount === undefined) return
+  await retry(() => run('umount', [dir]))
+  // umount frees a loop device by itself, but only once nobody holds the filesystem any more.
+  if (await isAttached(mount.device)) await run('losetup', ['--detach', mount.device])
+}
+
+/** What a server before has mounted, as it should be; undefined: nothing is mounted. */
+async function usableMount(dir: string, { log, endUsers }: PoolOptions): Promise<Mount | undefined> {
+  const mount = await mountOf(dir)
+  if (!mount) return undefined
+  if (!mount.isReadOnly) {
+    await run('mount', ['-o', `remount,${MOUNT_OPTIONS}`, dir])
+    return mount
+  }
+  log?.(`${dir} has become read-only: its sandboxes are ended and start over their files`)
+  await endUsers?.()
+  await unmount(dir)
+  return undefined
+}
+
+async function mountImage(image: string, dir: string, options: PoolOptions): Promise<Mount> {
+  await makeImage(image, () => firstBytes(options))
+  const device = (await loopOf(image)) ?? (await attach(image))
   try {
-    await file.truncate(Math.max(sizeBytes, MIN_SIZE))
-    // Metadata once: the file lies on a filesystem that looks after its own blocks.
-    await run('mkfs.btrfs', ['--quiet', '--metadata', 'single', '--label', 'islet', temporary])
-    await file.sync()
-    await rename(temporary, image)
+    await run('mount', ['-t', 'btrfs', '-o', MOUNT_OPTIONS, device, dir])
+    return { device, isReadOnly: false }
   } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  } finally {
-    await file.close()
-  }
-}
-
-async function mountImage(image: string, dir: string): Promise<void> {
-  const loop = (await loopOf(image)) ?? (await attach(image))
-  try {
-    await run('mount', ['-t', 'btrfs', '-o', MOUNT_OPTIONS, loop, dir])
-  } catch (error) {
-    await run('losetup', ['--detach', loop]).catch(() => {})
+    await run('losetup', ['--detach', device]).catch(() => {})
     throw error
   }
 }
 
-async function attach(image: string): Promise<string> {
-  const { stdout } = await run('losetup', ['--find', '--show', '--nooverlap', image])
-  const loop = stdout.trim()
-  // Where the disk can: else what sandboxes write is in memory twice, and is copied once more.
-  await run('losetup', ['--direct-io=on', loop]).catch(() => {})
-  return loop
+function firstBytes({ dataDir }: PoolOptions): number {
+  const free = freeBytes(dataDir)
+  if (free >= MIN_SIZE) return MIN_SIZE
+  throw new IsletError(
+    'server_disk_full',
+    `The disk of ${dataDir} has ${Math.floor(free / MIB)} MiB left; a pool takes ${MIN_SIZE / MIB} at least.`,
+    { hint: 'Make room there, or set ISLET_DATA_DIR to a directory on another disk.' },
+  )
 }
 
-async function loopOf(image: string): Promise<string | undefined> {
-  const { stdout } = await run('losetup', ['--associated', image, '--noheadings', '--output', 'NAME'])
-  return stdout.trim().split('\n')[0] || undefined
-}
-
-async function isAttached(loop: string): Promise<boolean> {
-  if (!loop.startsWith('/dev/loop')) return false
-  const { stdout } = await run('losetup', ['--list', '--noheadings', '--output', 'NAME'])
-  return stdout.split('\n').some((name) => name.trim() === loop)
-}
-
-/** The device mounted right at `dir`, if any. */
-async function isMounted(dir: string): Promise<string | undefined> {
+/** What is mounted right at `dir`, if anything. */
+async function mountOf(dir: string): Promise<Mount | undefined> {
   for (const line of (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').reverse()) {
     const [before, after] = line.split(' - ')
-    if (after && unescapeOctal(before!.split(' ')[4]!) === dir) return unescapeOctal(after.split(' ')[1]!)
+    if (!after || unescapeOctal(before!.split(' ')[4]!) !== dir) continue
+    const [, device, options] = after.split(' ')
+    return { device: unescapeOctal(device!), isReadOnly: options!.split(',').includes('ro') }
   }
   return undefined
 }
@@ -158,13 +168,6 @@ function unescapeOctal(text: string): string {
 
 async function isBtrfs(dir: string): Promise<boolean> {
   return (await statfs(dir)).type === BTRFS_MAGIC
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
 }
 
 /** A filesystem stays busy for a moment after the last process that used it has ended. */

@@ -2,20 +2,32 @@
 import { statfsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 
-/** Left for the sandboxes that run meanwhile, and for the server's own records, without which nothing works. */
-const RESERVE = { bytes: 256 * 1024 * 1024, share: 0.05 }
+const MIB = 1024 ** 2
+/** What stays free on a disk for all else that the machine does, unless ISLET_DISK_RESERVE says otherwise. */
+const RESERVE = { bytes: 2048 * MIB, share: 0.05 }
+const SPARE = { bytes: 256 * MIB, share: 0.05 }
 
-/** The size of the smallest of these disks; a pool may be a sparse file, larger than the disk it is on. */
-export function totalBytes(directories: readonly string[]): number {
-  const stats = directories.map((directory) => statfsSync(directory))
-  return Math.min(...stats.map(({ blocks, bsize }) => blocks * bsize))
+/** The size of the disk of this directory. */
+export function totalBytes(directory: string): number {
+  const { blocks, bsize } = statfsSync(directory)
+  return blocks * bsize
 }
 
-/** Of the fullest of these disks; a pool may be a sparse file on another one. */
+export function freeBytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory)
+  return bavail * bsize
+}
+
+export function reserveBytes(directory: string, setting: number | 'auto' = 'auto'): number {
+  if (setting !== 'auto') return setting
+  return Math.floor(Math.min(RESERVE.bytes, totalBytes(directory) * RESERVE.share))
+}
+
+/** What one thing may still write, of the fullest of these disks: some is left for the sandboxes that run meanwhile. */
 export async function spareBytes(directories: readonly string[]): Promise<number> {
   const stats = await Promise.all(directories.map((directory) => statfs(directory)))
   const spare = stats.map(({ bavail, blocks, bsize }) => {
-    return bavail * bsize - Math.min(RESERVE.bytes, blocks * bsize * RESERVE.share)
+    return bavail * bsize - Math.min(SPARE.bytes, blocks * bsize * SPARE.share)
   })
   return Math.min(...spare)
 }

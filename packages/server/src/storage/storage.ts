@@ -24,6 +24,13 @@ export interface Clone {
   durable: boolean
 }
 
+export interface Room {
+  /** For files of sandboxes, now. */
+  freeBytes: number
+  /** What there can be more of, without anything being deleted. */
+  moreBytes: number
+}
+
 export interface Storage {
   readonly capabilities: StorageCapabilities
   /** Makes an empty layer. A name in use is an error of code `conflict`. */
@@ -35,8 +42,14 @@ export interface Storage {
   /** Removes a layer and all it holds; of one that does not exist, nothing. */
   delete(layer: string): Promise<void>
   setLimit(layer: string, limitBytes: number | undefined): Promise<void>
-  /** Of the filesystem that holds the layers. */
+  /** How much the filesystem that holds the layers can hold. */
   sizeBytes(): number
+  /** What is free of it. */
+  room(): Room
+  /** What these layers hold, live and cheap; nothing of those that nobody counts. */
+  growing(layers: readonly string[]): Promise<Map<string, number>>
+  /** Room that layers do not need goes back to the machine, where they have a filesystem of their own. */
+  giveBack(): Promise<void>
   usageBytes(layer: string): Promise<number>
   /** Where the files of one tree lie, for who reads a layer that nobody writes to, or fills a new one. */
   treePath(layer: string, tree: string): string

@@ -2,7 +2,7 @@
 import { cp, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
-import { totalBytes } from './room.ts'
+import { freeBytes, totalBytes } from './room.ts'
 import type { Storage } from './storage.ts'
 import { directoryBytes, exists, syncFilesystem } from './usage.ts'
 
@@ -38,7 +38,10 @@ export async function openWorkspaces(directory: string): Promise<Storage> {
     async setLimit() {
       throw new IsletError('not_supported', 'Engine process does not limit disk space.')
     },
-    sizeBytes: () => totalBytes([directory]),
+    sizeBytes: () => totalBytes(directory),
+    room: () => ({ freeBytes: freeBytes(directory), moreBytes: 0 }),
+    growing: async () => new Map(),
+    async giveBack() {},
     usageBytes: (layer) => directoryBytes(at(layer)),
     treePath: (layer) => at(layer),
     async list() {

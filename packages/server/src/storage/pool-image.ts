@@ -1,0 +1,90 @@
+// The pool's file and its loop device. All of its blocks are reserved on the machine's disk: where they are not, a write that
+// finds no room is an I/O error to the filesystem in it, which then is read-only for everybody.
+import { execFile } from 'node:child_process'
+import { open as openFile, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { promisify } from 'node:util'
+
+export const run = promisify(execFile)
+
+export const MIB = 1024 ** 2
+
+/** A whole filesystem, or nothing; one that is there stays. */
+export async function makeImage(image: string, wantedBytes: () => number): Promise<void> {
+  const temporary = `${image}.tmp`
+  await rm(temporary, { force: true })
+  if (await exists(image)) return
+  const sizeBytes = wantedBytes()
+  const file = await openFile(temporary, 'wx', 0o600)
+  try {
+    await file.truncate(sizeBytes)
+    // Metadata once: the file lies on a filesystem that looks after its own blocks.
+    const options = ['--quiet', '--nodiscard', '--metadata', 'single', '--label', 'islet']
+    await run('mkfs.btrfs', [...options, temporary])
+    await reserve(temporary, sizeBytes)
+    await file.sync()
+    await rename(temporary, image)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  } finally {
+    await file.close()
+  }
+}
+
+/** Blocks for the first `bytes` of a file, which is as long as that then. What cannot be had is not kept. */
+export async function reserve(path: string, bytes: number): Promise<void> {
+  const { size } = await stat(path)
+  try {
+    await run('fallocate', ['--length', String(bytes), path])
+  } catch (error) {
+    if ((await stat(path)).size > size) await truncate(path, size)
+    throw error
+  }
+}
+
+/** Bytes of the file that have no block yet. */
+export async function holeBytes(path: string): Promise<number> {
+  const { size, blocks } = await stat(path)
+  return Math.max(size - blocks * 512, 0)
+}
+
+export async function attach(image: string): Promise<string> {
+  const { stdout } = await run('losetup', ['--find', '--show', '--nooverlap', image])
+  const loop = stdout.trim()
+  // Where the disk can: else what sandboxes write is in memory twice, and is copied once more.
+  await run('losetup', ['--direct-io=on', loop]).catch(() => {})
+  return loop
+}
+
+/** Neither the filesystem nor a trim of the whole machine makes holes in the file. */
+export async function keepBlocks(loop: string): Promise<void> {
+  await writeFile(`/sys/block/${basename(loop)}/queue/discard_max_bytes`, '0').catch(() => {})
+}
+
+/** The device is as long as its file. */
+export async function followFile(loop: string): Promise<void> {
+  await run('losetup', ['--set-capacity', loop])
+}
+
+export async function loopBytes(loop: string): Promise<number> {
+  return Number(await readFile(`/sys/block/${basename(loop)}/size`, 'utf8')) * 512
+}
+
+export async function loopOf(image: string): Promise<string | undefined> {
+  const { stdout } = await run('losetup', ['--associated', image, '--noheadings', '--output', 'NAME'])
+  return stdout.trim().split('\n')[0] || undefined
+}
+
+export async function isAttached(loop: string): Promise<boolean> {
+  if (!loop.startsWith('/dev/loop')) return false
+  const { stdout } = await run('losetup', ['--list', '--noheadings', '--output', 'NAME'])
+  return stdout.split('\n').some((name) => name.trim() === loop)
+}
+
+export async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}
