@@ -14,6 +14,7 @@ const HINTS: Partial<Record<AnyErrorCode | SystemCode, string>> = {
   command_not_executable: "islet exec SANDBOX 'ls -l PATH; file PATH' shows what it is.",
   command_not_found: "islet exec SANDBOX 'command -v NAME' looks for it; islet runtimes lists other images.",
   cwd_not_found: 'islet exec SANDBOX -- ls -la / shows what there is.',
+  disk_low: 'islet rm, islet checkpoint rm and islet prune make room; islet ls --all shows what there is.',
   file_not_found: 'Check the path; islet exec SANDBOX -- ls -la DIRECTORY shows what is in a sandbox.',
   interpreter_not_found: 'islet create --runtime NAME chooses one that has it; islet runtimes lists them.',
   invalid_json: 'islet version shows whether this command and the server have the same version.',

@@ -82,7 +82,7 @@ export type CodeResult = {
   /** stdout and stderr together, in the order they were printed. */
   output: string
 }
-export type EventType = "created" | "started" | "paused" | "resumed" | "hibernated" | "woken" | "restarted" | "restored" | "forked" | "failed" | "stopped" | "idle-timeout" | "paused-timeout" | "timeout.changed" | "network.changed" | "oom" | "checkpoint.created" | "checkpoint.deleted" | "snapshot.created" | "snapshot.deleted" | "patch.applied" | "patch.failed" | "process.started" | "process.exited" | "process.lost" | "service.started" | "service.ready" | "service.restarted" | "service.stopped" | "service.failed"
+export type EventType = "created" | "started" | "paused" | "resumed" | "hibernated" | "woken" | "restarted" | "restored" | "forked" | "failed" | "stopped" | "idle-timeout" | "paused-timeout" | "timeout.changed" | "network.changed" | "oom" | "disk_low" | "disk_ok" | "checkpoint.created" | "checkpoint.deleted" | "snapshot.created" | "snapshot.deleted" | "patch.applied" | "patch.failed" | "process.started" | "process.exited" | "process.lost" | "service.started" | "service.ready" | "service.restarted" | "service.stopped" | "service.failed"
 export type SandboxEvent = {
   /** Grows with every event of the server; a place to go on from. */
   id: string
@@ -936,6 +936,15 @@ export type ServerInfo = {
     diskLimit: boolean
     stacks: boolean
   }
+  /** What is free. */
+  disk: {
+    /** On the disk of the data directory. */
+    freeBytes: number
+    /** For the files of all sandboxes together. */
+    roomBytes: number
+    /** While it is low, a sentence: then nothing new is made, and sandboxes that fill it are paused. */
+    low: string | null
+  }
   /** Live ones. */
   sandboxes: number
   /** Shells that are started ahead; all 0 where `capabilities.lateRoot` is missing. */
@@ -1363,7 +1372,7 @@ export type WatcherMessage = {
 
 export const AWAKE_KINDS = ["setting","command","job","service","terminal","session","preview","call"] as const
 export const EVENT_ID = /^\d{1,15}$/
-export const EVENT_TYPES = ["created","started","paused","resumed","hibernated","woken","restarted","restored","forked","failed","stopped","idle-timeout","paused-timeout","timeout.changed","network.changed","oom","checkpoint.created","checkpoint.deleted","snapshot.created","snapshot.deleted","patch.applied","patch.failed","process.started","process.exited","process.lost","service.started","service.ready","service.restarted","service.stopped","service.failed"] as const
+export const EVENT_TYPES = ["created","started","paused","resumed","hibernated","woken","restarted","restored","forked","failed","stopped","idle-timeout","paused-timeout","timeout.changed","network.changed","oom","disk_low","disk_ok","checkpoint.created","checkpoint.deleted","snapshot.created","snapshot.deleted","patch.applied","patch.failed","process.started","process.exited","process.lost","service.started","service.ready","service.restarted","service.stopped","service.failed"] as const
 export const FILE_EVENTS = ["add","change","unlink","addDir","unlinkDir"] as const
 export const IDLE_ACTIONS = ["hibernate","kill"] as const
 export const JOB_STATUSES = ["pending","running","completed","failed","cancelled"] as const
@@ -1379,7 +1388,7 @@ export const SANDBOX_STATUSES = ["creating","running","paused","hibernated","sto
 export const SERVICE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 export const SERVICE_STATUSES = ["installing","starting","running","ready","failed","stopped"] as const
 
-export const serverInfoShape: Shape = { fields: { version: 'string', engine: 'string', isolation: 'string', capabilities: { map: { either: [{ is: true }, { fields: { missing: 'string' } }] } }, machine: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, storage: { fields: { clone: 'string', diskLimit: 'boolean', stacks: 'boolean' } }, sandboxes: 'number', warm: { fields: { ready: 'number', target: 'number', min: 'number', max: 'number' } }, startedAt: 'string' } }
+export const serverInfoShape: Shape = { fields: { version: 'string', engine: 'string', isolation: 'string', capabilities: { map: { either: [{ is: true }, { fields: { missing: 'string' } }] } }, machine: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, storage: { fields: { clone: 'string', diskLimit: 'boolean', stacks: 'boolean' } }, disk: { fields: { freeBytes: 'number', roomBytes: 'number', low: { either: [null, 'string'] } } }, sandboxes: 'number', warm: { fields: { ready: 'number', target: 'number', min: 'number', max: 'number' } }, startedAt: 'string' } }
 export const prunedShape: Shape = { fields: { dryRun: 'boolean', images: { list: { fields: { name: 'string', sizeBytes: 'number' } } }, checkpoints: { list: { fields: { id: 'string', sandboxId: 'string', name: 'string', sizeBytes: { either: [null, 'number'] } } } }, sandboxes: { list: 'string' }, freedBytes: 'number' } }
 export const sandboxStatusShape: Shape = 'string'
 export const timeoutsInfoShape: Shape = { fields: { idleMs: 'number', executionMs: 'number', pausedMs: 'number', onIdle: 'string' } }

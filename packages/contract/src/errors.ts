@@ -233,6 +233,12 @@ export const ERRORS = {
   },
   timeout: { status: 504, retryable: true, message: 'It took too long.' },
   sandbox_disk_full: { status: 507, retryable: false, message: 'The disk of the sandbox is full.' },
+  disk_low: {
+    status: 507,
+    retryable: true,
+    message: 'The disk of the server is low.',
+    hint: 'Delete sandboxes, checkpoints or snapshots that are not needed, or prune: POST /v1/prune. Deleting always works.',
+  },
   server_disk_full: { status: 507, retryable: true, message: 'The disk of the server is full.' },
 } as const satisfies Record<string, ErrorSpec>
 

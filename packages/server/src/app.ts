@@ -1,6 +1,6 @@
 // The one place that wires a server together, and the way to start and stop one.
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createApi } from './api/api.ts'
@@ -9,6 +9,8 @@ import { serveLocally } from './api/local-socket.ts'
 import { serveApi } from './api/serve.ts'
 import { type Config, loadConfig } from './config.ts'
 import { Checkpoints } from './control/checkpoints.ts'
+import { Disk } from './control/disk.ts'
+import { DiskRelief } from './control/disk-relief.ts'
 import { Fleet } from './control/fleet.ts'
 import { Pruning } from './control/prune.ts'
 import { Sandboxes } from './control/sandboxes.ts'
@@ -37,6 +39,8 @@ import { Previews } from './preview/previews.ts'
 import { Cleanup } from './start/cleanup.ts'
 import { openEngine } from './start/engine.ts'
 import { groupOfKey, letThrough } from './start/key-group.ts'
+import { Ballast } from './storage/ballast.ts'
+import { reserveBytes } from './storage/room.ts'
 import { Tokens } from './tokens.ts'
 
 export { isLoopback } from './config/loopback.ts'
@@ -122,10 +126,14 @@ function temporaryDirectory(): string {
 
 async function wire(config: Config, options: StartOptions & { log: Log }, cleanup: Cleanup): Promise<Server> {
   const { log } = options
+  await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
+  // First: on a full disk nothing else could be written.
+  const ballast = new Ballast(config.dataDir)
   await sweepDeadInstances()
   const instance = await claimInstance({ dataDir: config.dataDir, ephemeral: options.ephemeral })
   cleanup.add(({ all }) => all && instance.release())
   const db = openDb(instance.dataDir)
+  db.onFull = () => ballast.give()
   cleanup.add(() => db[Symbol.dispose]())
   const gid = options.ephemeral ? undefined : groupOfKey(config, log)
   const key = loadOrCreateKey(instance.dataDir, { configured: config.apiKey, gid, log })
@@ -143,7 +151,14 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   })
   const { maxSandboxes, defaultRuntime } = config
   const warm = { min: config.warmMin === 'auto' ? warmFloor() : config.warmMin, max: config.warmMax }
-  const fleet = new Fleet({ db, engine, storage, log, warm })
+  const disk = new Disk({
+    dataDir: instance.dataDir,
+    storage,
+    ballast,
+    reserveBytes: reserveBytes(instance.dataDir, config.diskReserveBytes),
+    log,
+  })
+  const fleet = new Fleet({ db, engine, storage, log, disk, warm })
   const { events } = fleet
   const saves = new Saves(fleet, { memoryDir: join(instance.dataDir, 'memory') })
   const snapshots = new Snapshots({ fleet, saves, images })
@@ -181,7 +196,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     terminals: new Terminals({ db, sandboxes, processes, log }),
     watchers: new Watchers({ db, sandboxes, log }),
     overlays: new Overlays({ db, sandboxes, log }),
-    store: new Store({ db, sandboxes, log }),
+    store: new Store({ db, sandboxes, log, assertRoom: () => disk.assertRoom() }),
     envFiles,
     services,
     ports,
@@ -212,6 +227,8 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const insideSockets = new InsideSockets({ api, sandboxes, tokens, log })
   cleanup.add(() => insideSockets.close())
   await sandboxes.start()
+  const relief = new DiskRelief({ fleet, disk, suspension: sandboxes.suspension })
+  cleanup.add(() => relief.close())
   snapshots.start()
   cleanup.add(() => snapshots.close())
   cleanup.add(() => previews.close({ timeoutMs: 0 }))

@@ -9,6 +9,7 @@ export const overlayRoutes = {
     path: `${SANDBOX}/overlays`,
     summary: 'Copy a template directory in the background',
     tag: 'overlays',
+    fills: true,
     wakes: true,
     body: overlay.createOverlay,
     response: overlay.overlayInfo,

@@ -16,6 +16,8 @@ export interface Route {
   tokenless?: true
   /** Wants the sandbox to run: one that stands still is woken first, and none is idle while this is answered. */
   wakes?: true
+  /** Writes what is sent, or more: refused with `disk_low` while the disk of the server is. */
+  fills?: true
   /** May answer with text/event-stream in place of `response`, and with 204 when there is nothing more to tell. */
   streams?: true
   /** Takes an Idempotency-Key header. */

@@ -68,6 +68,7 @@ export const snapshotRoutes = {
     path: '/v1/snapshots/import',
     summary: 'Make a snapshot from an exported file',
     tag: 'snapshots',
+    fills: true,
     query: snapshot.importSnapshot,
     body: 'bytes',
     response: snapshot.snapshotInfo,

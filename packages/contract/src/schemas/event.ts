@@ -19,6 +19,8 @@ export const EVENT_TYPES = [
   'timeout.changed',
   'network.changed',
   'oom',
+  'disk_low',
+  'disk_ok',
   'checkpoint.created',
   'checkpoint.deleted',
   'snapshot.created',

@@ -20,6 +20,16 @@ export const serverInfo = z.object({
     })
     .meta({ description: 'What the machine has, and so the most that a sandbox can be given.' }),
   storage: z.object({ clone: z.string(), diskLimit: z.boolean(), stacks: z.boolean() }),
+  disk: z
+    .object({
+      freeBytes: z.number().meta({ description: 'On the disk of the data directory.' }),
+      roomBytes: z.number().meta({ description: 'For the files of all sandboxes together.' }),
+      low: z.string().nullable().meta({
+        description:
+          'While it is low, a sentence: then nothing new is made, and sandboxes that fill it are paused.',
+      }),
+    })
+    .meta({ description: 'What is free.' }),
   sandboxes: z.number().meta({ description: 'Live ones.' }),
   warm: z
     .object({

@@ -6,6 +6,7 @@ import { AWAKE_KINDS, type Awake, type AwakeReason, LIMITS } from '@islet/contra
 import { ActivityTable } from '../db/activity.ts'
 import type { Db } from '../db/db.ts'
 import type { SandboxRecord } from '../db/sandboxes.ts'
+import { isForDisk } from './lifecycle.ts'
 
 /** After a restart of the server its clients have this long to come back. */
 const GRACE_MS = 10_000
@@ -196,6 +197,7 @@ export class Activity {
 function leftMs(record: SandboxRecord, usage: Usage): number | undefined {
   const { status, timeouts, suspendedAt } = record
   const { idleMs, pausedMs } = timeouts
+  if (isForDisk(record)) return undefined
   if (status === 'paused') return pausedMs > 0 ? (suspendedAt ?? 0) + pausedMs - Date.now() : undefined
   if (status !== 'running' || isNeverIdle(record)) return undefined
   if (usage.uses.size > 0) return idleMs

@@ -76,7 +76,8 @@ export class Creation {
   /** Undefined: it can make sandboxes. */
   unready(): string | undefined {
     if (this.#fleet.closed) return 'The server is shutting down.'
-    if (this.#isFull()) return `This server holds at most ${this.#options.maxSandboxes} sandboxes.`
+    if (this.#fleet.disk.low !== undefined) return this.#fleet.disk.low
+    if (this.#isFull()) return this.#tooMany()
   }
 
   create(input: CreateSandboxParsed, options: CreateOptions = {}): Promise<Sandbox> {
@@ -141,6 +142,7 @@ export class Creation {
 
   async #create(input: CreateInput, base: () => Promise<Base>, options: MakeOptions): Promise<Sandbox> {
     if (this.#fleet.closed) throw new IsletError('draining')
+    this.#fleet.disk.assertRoom()
     this.#assertRoom()
     assertSupported(input, this.#fleet.engine.capabilities)
     this.#fleet.capacity.assertFits(input.resources)
@@ -278,9 +280,13 @@ export class Creation {
 
   #assertRoom(): void {
     if (!this.#isFull()) return
-    throw new IsletError('too_many_requests', `${this.unready()}`, {
+    throw new IsletError('too_many_requests', this.#tooMany(), {
       hint: 'Delete some, or raise ISLET_MAX_SANDBOXES.',
     })
+  }
+
+  #tooMany(): string {
+    return `This server holds at most ${this.#options.maxSandboxes} sandboxes.`
   }
 
   #isFull(): boolean {

@@ -9,6 +9,7 @@ import type { Engine, Shell } from '../engine/engine.ts'
 import type { Log } from '../log.ts'
 import type { Storage } from '../storage/storage.ts'
 import { Capacity } from './capacity.ts'
+import type { Disk } from './disk.ts'
 import { Events } from './events.ts'
 import { assertRunning, isStill, MOVES, move, type Verb } from './lifecycle.ts'
 import { Locks } from './locks.ts'
@@ -24,6 +25,7 @@ export interface FleetOptions {
   engine: Engine
   storage: Storage
   log: Log
+  disk: Disk
   warm: WarmPoolOptions
 }
 
@@ -74,6 +76,7 @@ export class Fleet {
   readonly engine: Engine
   readonly storage: Storage
   readonly log: Log
+  readonly disk: Disk
   readonly table: SandboxTable
   readonly events: Events
   readonly capacity: Capacity
@@ -91,11 +94,12 @@ export class Fleet {
   readonly #observers: SandboxObserver[] = []
   readonly #failing = new Map<string, Promise<void>>()
 
-  constructor({ db, engine, storage, log, warm }: FleetOptions) {
+  constructor({ db, engine, storage, log, disk, warm }: FleetOptions) {
     this.db = db
     this.engine = engine
     this.storage = storage
     this.log = log
+    this.disk = disk
     this.capacity = new Capacity(storage)
     this.table = new SandboxTable(db)
     this.events = new Events(db)

@@ -25,6 +25,9 @@ export const MOVES = {
 
 export type Verb = keyof typeof MOVES
 
+/** The reason of one that was paused because it filled the disk of the server. */
+export const DISK_LOW = 'It was writing while the disk of the server was low. It goes on when there is room.'
+
 const AFTER_FAILURE =
   'Its files are there: fork it, or save a checkpoint and restore it, and it runs again with them.'
 
@@ -82,6 +85,10 @@ export function assertMade({ id, status }: SandboxRecord): void {
     hint: 'Wait until it is made.',
     details: { status, wanted: 'stopped' },
   })
+}
+
+export function isForDisk({ status, reason }: Pick<SandboxRecord, 'status' | 'reason'>): boolean {
+  return status === 'paused' && reason === DISK_LOW
 }
 
 export function isStill({ status }: Pick<SandboxRecord, 'status'>): boolean {

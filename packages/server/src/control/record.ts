@@ -15,6 +15,7 @@ import type { EngineCapabilities } from '../engine/engine.ts'
 import type { Image } from '../image/image.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Capacity } from './capacity.ts'
+import { isForDisk } from './lifecycle.ts'
 import { movedPath, rootOver } from './roots.ts'
 
 const DEFAULT_TIMEOUTS: TimeoutsInfo = {
@@ -159,7 +160,7 @@ export function toSandbox(record: SandboxRecord): Sandbox {
   } = record
   const { suspendedAt, createdAt, updatedAt, stoppedAt, ...seen } = rest
   const { status, timeouts } = record
-  const terminates = status === 'paused' && timeouts.pausedMs > 0
+  const terminates = status === 'paused' && timeouts.pausedMs > 0 && !isForDisk(record)
   return {
     ...seen,
     terminatesAt: terminates ? toIso((suspendedAt ?? 0) + timeouts.pausedMs) : null,

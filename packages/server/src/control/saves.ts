@@ -62,7 +62,8 @@ export class Saves {
 
   /** Call it in the turn of the sandbox. `name` writes who keeps it; without that, `discard` it. */
   async save(record: SandboxRecord, { name, takenOver }: SaveOptions): Promise<SavedRecord> {
-    const { db, storage } = this.#fleet
+    const { db, disk, storage } = this.#fleet
+    disk.assertRoom()
     const layer = newId('layer')
     const machine = await this.#fleet.machine(record.id)
     const can = this.#fleet.engine.capabilities.memoryCheckpoint === true

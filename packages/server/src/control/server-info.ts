@@ -3,7 +3,10 @@ import { VERSION } from '../version.ts'
 import type { Fleet } from './fleet.ts'
 
 /** What this server is and what it can do. */
-export function serverInfo({ capacity, engine, storage, table, warm }: Fleet, startedAt: Date): ServerInfo {
+export function serverInfo(
+  { capacity, disk, engine, storage, table, warm }: Fleet,
+  startedAt: Date,
+): ServerInfo {
   const { engine: name, isolation, ...capabilities } = engine.capabilities
   return {
     version: VERSION,
@@ -12,6 +15,7 @@ export function serverInfo({ capacity, engine, storage, table, warm }: Fleet, st
     capabilities,
     machine: capacity.has,
     storage: storage.capabilities,
+    disk: disk.info(),
     sandboxes: table.countLive(),
     warm: warm.info(),
     startedAt: startedAt.toISOString(),

@@ -5,7 +5,7 @@ import { type AwakeReason, IsletError, newId } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import { Activity } from './activity.ts'
 import type { Beginning, Fleet, MoveOptions, RunningSandbox } from './fleet.ts'
-import { assertMove, isStill } from './lifecycle.ts'
+import { assertMove, isForDisk, isStill } from './lifecycle.ts'
 import { asStartError, goesOn, type Machine, startMachine } from './machine.ts'
 import { reconnect, saveMemory } from './memory.ts'
 import { settleNetwork } from './network.ts'
@@ -81,7 +81,7 @@ export class Suspension {
 
   // One that is already in the state that a verb leads to stays as it is: that is the answer, not an error.
 
-  pause(id: string): Promise<SandboxRecord> {
+  pause(id: string, options?: MoveOptions): Promise<SandboxRecord> {
     return this.#fleet.inTurn(id, async () => {
       const record = this.#fleet.record(id)
       if (record.status === 'paused') return record
@@ -91,17 +91,17 @@ export class Suspension {
         throw new IsletError('not_supported', freeze.missing, { hint: 'Hibernate it: its files are kept.' })
       return this.#unsteadily(id, async () => {
         await this.#freeze(id)
-        return this.#moved(id, 'pause')
+        return this.#moved(id, 'pause', options)
       })
     })
   }
 
-  async resume(id: string): Promise<SandboxRecord> {
+  async resume(id: string, options?: MoveOptions): Promise<SandboxRecord> {
     const roused = await this.#fleet.inTurn(id, async () => {
       const record = this.#fleet.record(id)
       if (record.status === 'running') return this.#stayAwake(record)
       assertMove(record, 'resume')
-      return this.#rouse(record, 'resume')
+      return this.#rouse(record, 'resume', options)
     })
     await roused?.begun
     return this.#fleet.record(id)
@@ -258,6 +258,7 @@ export class Suspension {
   /** Back to running, from whatever is left of it: the frozen shell, its memory on disk, or its files. */
   async #rouse(record: SandboxRecord, verb: 'resume' | 'wake', options: MoveOptions = {}): Promise<Roused> {
     if (this.#fleet.closed) throw new IsletError('draining')
+    if (isForDisk(record)) this.#fleet.disk.assertRoom()
     try {
       return await this.#unsteadily(record.id, () => this.#back(record, verb, options))
     } catch (error) {

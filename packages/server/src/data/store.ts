@@ -23,6 +23,8 @@ export interface StoreOptions {
   log: Pick<Log, 'error'>
   /** Of each sandbox. */
   limits?: StoreTotals
+  /** Throws while nothing more may be written. */
+  assertRoom?: () => void
 }
 
 /** A value as it is kept, JSON text, and when it expires. */
@@ -42,17 +44,19 @@ export class Store {
   readonly #table: StoreTable
   readonly #sandboxes: StoreOptions['sandboxes']
   readonly #limits: StoreTotals
+  readonly #assertRoom: () => void
   /** What each sandbox holds, expired rows included; read from the table when it is first written to. */
   readonly #totals = new Map<string, StoreTotals>()
   readonly #timer: NodeJS.Timeout
   #sweeping: Promise<void>
   #closed = false
 
-  constructor({ db, sandboxes, log, limits = DEFAULT_LIMITS }: StoreOptions) {
+  constructor({ db, sandboxes, log, limits = DEFAULT_LIMITS, assertRoom = () => {} }: StoreOptions) {
     this.#db = db
     this.#table = new StoreTable(db)
     this.#sandboxes = sandboxes
     this.#limits = limits
+    this.#assertRoom = assertRoom
     sandboxes.observe({
       // Other rows may have taken the place of those that were counted.
       began: ({ record }) => void this.#totals.delete(record.id),
@@ -146,6 +150,7 @@ export class Store {
   }
 
   #put(sandboxId: string, key: string, row: StoreRow, change: StoreTotals): void {
+    this.#assertRoom()
     this.#table.set(sandboxId, key, row)
     add(this.#totalsOf(sandboxId), change)
   }

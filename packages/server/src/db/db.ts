@@ -30,6 +30,8 @@ export class Db implements Disposable {
   #isPlanned = false
   #isOpen = true
   #isTransaction = false
+  /** Makes room on a full disk, for one more try; false: it cannot. */
+  onFull: () => boolean = () => false
 
   constructor(sqlite: DatabaseSync, path: string) {
     this.#sqlite = sqlite
@@ -54,11 +56,9 @@ export class Db implements Disposable {
   run(sql: string, ...values: SQLInputValue[]): number {
     this.#catchUp()
     this.#writes++
-    try {
-      return Number(this.#prepare(sql).run(...values).changes)
-    } catch (error) {
-      throw explained(error)
-    }
+    const write = () => Number(this.#prepare(sql).run(...values).changes)
+    if (this.#isTransaction) return write()
+    return this.#withRoom(write)
   }
 
   get<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined {
@@ -150,6 +150,20 @@ export class Db implements Disposable {
   }
 
   #transaction<T>(work: () => T): T {
+    return this.#withRoom(() => this.#once(work))
+  }
+
+  #withRoom<T>(write: () => T): T {
+    for (;;) {
+      try {
+        return write()
+      } catch (error) {
+        if (!isFull(error) || !this.onFull()) throw explained(error)
+      }
+    }
+  }
+
+  #once<T>(work: () => T): T {
     this.#prepare('BEGIN IMMEDIATE').run()
     this.#isTransaction = true
     try {
@@ -161,7 +175,7 @@ export class Db implements Disposable {
     } catch (error) {
       this.#committed.length = 0
       if (this.#isTransaction) this.#rollBack()
-      throw explained(error)
+      throw error
     }
   }
 
@@ -207,9 +221,12 @@ export class Db implements Disposable {
 
 const SQLITE_FULL = 13
 
+function isFull(error: unknown): boolean {
+  return (error as { errcode?: number } | undefined)?.errcode === SQLITE_FULL
+}
+
 function explained(error: unknown): unknown {
-  const isFull = (error as { errcode?: number }).errcode === SQLITE_FULL
-  return isFull ? new IsletError('server_disk_full', undefined, { cause: error }) : error
+  return isFull(error) ? new IsletError('server_disk_full', undefined, { cause: error }) : error
 }
 
 export function openDb(dataDir: string): Db {

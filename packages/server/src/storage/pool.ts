@@ -8,7 +8,7 @@
 //   pool.img on a loop       cut before the mount           that loop device is mounted
 //   pool mounted             the last server was killed     taken over as it is
 //   pool mounted read-only   the disk below it failed       all that uses it is ended, and it is mounted again
-import { chmod, mkdir, readFile, realpath, statfs } from 'node:fs/promises'
+import { chmod, mkdir, readFile, realpath, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { Elastic } from './elastic.ts'
@@ -52,7 +52,7 @@ const BTRFS_MAGIC = 0x9123683e
  * Snapshots are many and small; atime updates would rewrite their metadata for nothing. Freed blocks stay reserved. Roots of
  * sandboxes are other mounts: set-user-id works there and not here.
  */
-const MOUNT_OPTIONS = 'noatime,nodev,nosuid,nodiscard'
+const MOUNT_OPTIONS = 'noatime,nodev,nosuid,nodiscard,metadata_ratio=6'
 
 interface Mount {
   device: string
@@ -72,7 +72,7 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
     const mount = (await usableMount(dir, options)) ?? (await mountImage(image, dir, options))
     await keepBlocks(mount.device)
     // The root of the mounted filesystem has a mode of its own. Layers hold setuid files with real ids: only root may get in.
-    await chmod(dir, 0o700)
+    await closeToOthers(dir)
     const reserved = options.reserveBytes ?? reserveBytes(dataDir)
     const elastic = await Elastic.open({
       image,
@@ -94,9 +94,14 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
 }
 
 async function plainPool(dir: string, method: PoolMethod): Promise<Pool> {
-  await chmod(dir, 0o700)
+  await closeToOthers(dir)
   const limitBytes = Number.POSITIVE_INFINITY
   return { dir, method, mounted: false, elastic: undefined, limitBytes, close: async () => {} }
+}
+
+/** Only when it has to be: a full filesystem has no room for another mode. */
+async function closeToOthers(dir: string): Promise<void> {
+  if (((await stat(dir)).mode & 0o777) !== 0o700) await chmod(dir, 0o700)
 }
 
 function mountedPool(dir: string, elastic: Elastic, limitBytes: number): Pool {

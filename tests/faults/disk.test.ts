@@ -1,0 +1,126 @@
+// A disk that somebody fills: a sandbox, or another program of the machine. The server's data directory is on a small one.
+import assert from 'node:assert/strict'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { SandboxEvent } from '@islet/contract'
+import type { Sandbox } from 'islet'
+import { until } from '../coming-from/until.ts'
+import { TestServer, WITHOUT_WARM } from '../support/server.ts'
+import { onDisk, SmallDisk } from '../support/small-disk.ts'
+
+const DISK_MIB = 1536
+const env = { ...WITHOUT_WARM, ISLET_LOG_LEVEL: 'info' }
+const MORE_THAN_ALL = `dd if=/dev/zero of=/big bs=1M count=${2 * DISK_MIB}`
+
+interface Scene {
+  disk: SmallDisk
+  server: TestServer
+}
+
+async function onSmallDisk(
+  work: (scene: Scene) => Promise<void>,
+  options: { leaveMib?: number } = {},
+): Promise<void> {
+  using disk = new SmallDisk(DISK_MIB)
+  if (options.leaveMib) disk.fill(options.leaveMib)
+  const server = await onDisk(disk, () => TestServer.start({ env }))
+  try {
+    await work({ disk, server })
+  } finally {
+    disk.empty()
+    await server[Symbol.asyncDispose]()
+  }
+}
+
+const make = (server: TestServer): Promise<Sandbox> =>
+  server.islet().sandboxes.create({ runtime: 'host', user: 'root' })
+
+async function answers(sandbox: Sandbox): Promise<void> {
+  assert.equal((await sandbox.exec.run('echo here')).stdout, 'here\n')
+}
+
+const statusOf = async (server: TestServer, { id }: Sandbox): Promise<string> =>
+  (await server.islet().sandboxes.get(id)).status
+
+async function eventsOf(server: TestServer, { id }: Sandbox): Promise<string[]> {
+  const { events } = (await (await server.fetch(`/v1/sandboxes/${id}/events?limit=1000`)).json()) as {
+    events: SandboxEvent[]
+  }
+  return events.map(({ type }) => type)
+}
+
+function assertReserved({ dataDir }: TestServer): void {
+  const { size, blocks } = statSync(join(dataDir, 'pool.img'))
+  assert.ok(blocks * 512 >= size, 'every block of the pool is reserved')
+}
+
+test('one that writes more than the disk has is paused, its neighbour answers, and deleting it brings all back', async () => {
+  await onSmallDisk(async ({ server }) => {
+    const [neighbour, culprit] = [await make(server), await make(server)]
+    await culprit.exec.spawn(MORE_THAN_ALL)
+    await until(async () => {
+      await answers(neighbour)
+      return (await statusOf(server, culprit)) === 'paused'
+    })
+    assert.ok((await eventsOf(server, culprit)).includes('disk_low'))
+    await assert.rejects(make(server), { code: 'disk_low' })
+    await assert.rejects(culprit.exec.run('true'), { code: 'disk_low' })
+    assert.equal((await server.fetch('/ready')).status, 503)
+    assertReserved(server)
+    await answers(neighbour)
+    await server.islet().sandboxes.delete(culprit.id)
+    await until(async () => (await server.fetch('/ready')).status === 200)
+    await answers(await make(server))
+    await neighbour.files.write('/file', 'written')
+  })
+})
+
+test('a server that is killed while the disk is full starts again, with all its sandboxes', async () => {
+  await onSmallDisk(async ({ disk, server }) => {
+    const [neighbour, culprit] = [await make(server), await make(server)]
+    await neighbour.files.write('/kept', 'kept')
+    await culprit.exec.spawn(MORE_THAN_ALL)
+    await until(async () => (await statusOf(server, culprit)) === 'paused')
+    disk.fill()
+    await answers(neighbour)
+    await server.kill()
+    disk.fill()
+    await server.start()
+    await answers(await server.islet().sandboxes.connect(neighbour.id))
+    assert.equal(await statusOf(server, culprit), 'paused')
+    await assert.rejects(make(server), { code: 'disk_low' })
+    await server.islet().sandboxes.delete(culprit.id)
+    await answers(await server.islet().sandboxes.connect(neighbour.id))
+    disk.empty()
+    await until(async () => (await server.fetch('/ready')).status === 200)
+    const again = await server.islet().sandboxes.connect(neighbour.id)
+    assert.equal(await again.files.read('/kept'), 'kept')
+    await answers(await make(server))
+  })
+})
+
+test('sandboxes that write while another program takes all of the disk go on when it is gone', async () => {
+  await onSmallDisk(
+    async ({ disk, server }) => {
+      const [neighbour, writer] = [await make(server), await make(server)]
+      const writing = writer.exec.run(
+        'i=0; while [ $i -lt 30 ]; do dd if=/dev/zero of=/f-$i bs=1M count=10 2>/dev/null || exit 1; i=$((i+1)); sleep 0.05; done; echo done',
+        { timeout: '120s' },
+      )
+      await until(async () => {
+        await answers(neighbour)
+        return (await statusOf(server, writer)) === 'paused'
+      })
+      disk.fill()
+      await answers(neighbour)
+      assertReserved(server)
+      disk.empty()
+      const { exitCode, stdout } = await writing
+      assert.deepEqual([exitCode, stdout], [0, 'done\n'])
+      assert.ok((await eventsOf(server, writer)).includes('disk_ok'))
+      await answers(neighbour)
+    },
+    { leaveMib: 420 },
+  )
+})
