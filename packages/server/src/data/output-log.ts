@@ -71,7 +71,18 @@ export class OutputLog {
     return this.#end
   }
 
+  /** On a full disk what is kept gives way, and this is not kept: the process goes on, and whoever is attached sees it. */
   append(channel: OutputChannel, bytes: Buffer): void {
+    try {
+      this.#append(channel, bytes)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+      this.#forget()
+      this.#end += bytes.length
+    }
+  }
+
+  #append(channel: OutputChannel, bytes: Buffer): void {
     const head = Buffer.allocUnsafe(PIECE_BYTES)
     head[0] = channel === 'stdout' ? 1 : 2
     head.writeUInt32LE(bytes.length, 1)
@@ -132,6 +143,12 @@ export class OutputLog {
     this.#file = file
     this.#fileBytes = HEADER_BYTES
     this.#segments.push({ number, start: this.#end })
+  }
+
+  #forget(): void {
+    this.close()
+    this.#fileBytes = 0
+    while (this.#segments.length > 0) this.#removeFirst()
   }
 
   #trim(): void {

@@ -12,6 +12,7 @@ export interface BtrfsSpace {
   /** In chunks that are there. */
   freeDataBytes: number
   freeMetadataBytes: number
+  metadataBytes: number
 }
 
 /** The directory of the filesystem on a device. */
@@ -34,6 +35,7 @@ export function btrfsSpace(directory: string): BtrfsSpace {
     chunkBytes: chunks.reduce((sum, bytes) => sum + bytes, UNUSED_BYTES),
     freeDataBytes: Math.max(free('data'), 0),
     freeMetadataBytes: Math.max(free('metadata'), 0),
+    metadataBytes: of('metadata', 'total_bytes'),
   }
 }
 

@@ -17,6 +17,13 @@ const LOOK_MS = 100
 const HEADROOM = 1024 * MIB
 /** For names and attributes of files. */
 const METADATA_HEADROOM = 64 * MIB
+/**
+ * After so many chunks for data the filesystem takes one for metadata: else data can take all, and then no file can be written or
+ * removed. The first one is taken at once.
+ */
+const DATA_CHUNKS = { first: 1, later: 8 }
+/** Of the pool, there is for metadata once the first chunk was taken. */
+const METADATA_SHARE = 1 / 16
 const STEP = 1024 * MIB
 /** Less than this is not worth a step. */
 const LEAST_STEP = 16 * MIB
@@ -42,6 +49,7 @@ export class Elastic {
   #work: Promise<unknown> = Promise.resolve()
   #isBusy = false
   #retryAt = 0
+  #ratio = 0
   readonly #ids = new Map<string, number>()
 
   private constructor(options: ElasticOptions, sysfs: string) {
@@ -55,6 +63,7 @@ export class Elastic {
     if (sysfs === undefined) throw new Error(`${options.loop} holds no btrfs that is mounted`)
     const elastic = new Elastic(options, sysfs)
     await elastic.#settle()
+    await elastic.#setRatio()
     elastic.#timer = setInterval(() => elastic.#look(), LOOK_MS).unref()
     return elastic
   }
@@ -91,11 +100,21 @@ export class Elastic {
   }
 
   #look(): void {
-    if (this.#isBusy || performance.now() < this.#retryAt || !this.#isShort()) return
+    if (this.#isBusy || performance.now() < this.#retryAt) return
+    if (this.#ratio === DATA_CHUNKS.first) this.#alone(() => this.#setRatio()).catch(() => {})
+    if (!this.#isShort()) return
     this.#alone(() => this.#grow(Math.max(STEP, this.#sizeBytes / 8))).catch((error) => {
       this.#retryAt = performance.now() + RETRY_MS
       this.#options.log?.(`the pool did not grow (${lastLine(error)}); tried again in ${RETRY_MS / 1000} s`)
     })
+  }
+
+  async #setRatio(): Promise<void> {
+    const hasFirst = btrfsSpace(this.#sysfs).metadataBytes >= this.#sizeBytes * METADATA_SHARE
+    const ratio = hasFirst ? DATA_CHUNKS.later : DATA_CHUNKS.first
+    if (ratio === this.#ratio) return
+    await run('mount', ['-o', `remount,metadata_ratio=${ratio}`, this.#options.dir])
+    this.#ratio = ratio
   }
 
   #isShort(): boolean {

@@ -52,7 +52,7 @@ const BTRFS_MAGIC = 0x9123683e
  * Snapshots are many and small; atime updates would rewrite their metadata for nothing. Freed blocks stay reserved. Roots of
  * sandboxes are other mounts: set-user-id works there and not here.
  */
-const MOUNT_OPTIONS = 'noatime,nodev,nosuid,nodiscard,metadata_ratio=6'
+const MOUNT_OPTIONS = 'noatime,nodev,nosuid,nodiscard'
 
 interface Mount {
   device: string
