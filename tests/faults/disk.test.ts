@@ -9,7 +9,7 @@ import { until } from '../coming-from/until.ts'
 import { TestServer, WITHOUT_WARM } from '../support/server.ts'
 import { onDisk, SmallDisk } from '../support/small-disk.ts'
 
-const DISK_MIB = 1536
+const DISK_MIB = 640
 const env = { ...WITHOUT_WARM, ISLET_LOG_LEVEL: 'info' }
 const MORE_THAN_ALL = `dd if=/dev/zero of=/big bs=1M count=${2 * DISK_MIB}`
 
@@ -105,7 +105,7 @@ test('sandboxes that write while another program takes all of the disk go on whe
     async ({ disk, server }) => {
       const [neighbour, writer] = [await make(server), await make(server)]
       const writing = writer.exec.run(
-        'i=0; while [ $i -lt 30 ]; do dd if=/dev/zero of=/f-$i bs=1M count=10 2>/dev/null || exit 1; i=$((i+1)); sleep 0.05; done; echo done',
+        'i=0; while [ $i -lt 35 ]; do dd if=/dev/zero of=/f-$i bs=1M count=10 2>/dev/null || exit 1; i=$((i+1)); sleep 0.05; done; echo done',
         { timeout: '120s' },
       )
       await until(async () => {

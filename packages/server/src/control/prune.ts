@@ -32,11 +32,15 @@ export class Pruning {
 
   /** What it says with `dryRun` is what it removes without, if nothing happens in between. */
   async prune(input: PruneParsed, options: { signal?: AbortSignal } = {}): Promise<Pruned> {
+    const { fleet } = this.#options
     const { dryRun = false } = input
     // First: an image that only one of the checkpoints holds was not promised to go.
     const images = await this.#images({ dryRun })
     const plan = await this.#plan(input)
     if (!dryRun) await this.#carryOut(plan, options.signal)
+    // Nobody waits for it: it may have to move what is left.
+    if (!dryRun)
+      fleet.storage.giveBack().catch((error) => fleet.log.warn({ error }, 'the pool did not shrink'))
     const { checkpoints, sandboxes } = plan
     const freedBytes = plan.freedBytes + images.freedBytes
     return { dryRun, images: images.removed, checkpoints, sandboxes, freedBytes }

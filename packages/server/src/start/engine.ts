@@ -79,7 +79,8 @@ async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Prom
   }
   const engine = isGvisor ? new GvisorEngine(options) : new OciEngine({ ...options, runtime })
   cleanup.add((closing) => engine.close(closing))
-  return { engine, storage: createStorage(warden, pool), failed: warden.exited }
+  const failed = pool.elastic ? Promise.race([warden.exited, pool.elastic.broken]) : warden.exited
+  return { engine, storage: createStorage(warden, pool), failed }
 }
 
 async function openProcess({ config, instance, log }: Parts, cleanup: Cleanup): Promise<OpenEngine> {

@@ -3,7 +3,7 @@
 //
 // A step is: reserve a longer file, lengthen the loop device, resize the filesystem. Each may have been the last one before a
 // kill -9; `settle` goes on from any of them.
-import { statfsSync, statSync } from 'node:fs'
+import { accessSync, constants, statfsSync, statSync } from 'node:fs'
 import { truncate } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type BtrfsSpace, btrfsDirectory, btrfsSpace, subvolumeBytes } from './btrfs-space.ts'
@@ -27,6 +27,8 @@ const METADATA_SHARE = 1 / 16
 const STEP = 1024 * MIB
 /** Less than this is not worth a step. */
 const LEAST_STEP = 16 * MIB
+const READ_ONLY =
+  'The pool has become read-only, because the disk below it failed. A new start mounts it again, and sandboxes start over their files.'
 /** Before a step that failed is tried again. */
 const RETRY_MS = 5000
 
@@ -50,6 +52,7 @@ export class Elastic {
   #isBusy = false
   #retryAt = 0
   #ratio = 0
+  readonly #broken = Promise.withResolvers<string>()
   readonly #ids = new Map<string, number>()
 
   private constructor(options: ElasticOptions, sysfs: string) {
@@ -66,6 +69,11 @@ export class Elastic {
     await elastic.#setRatio()
     elastic.#timer = setInterval(() => elastic.#look(), LOOK_MS).unref()
     return elastic
+  }
+
+  /** Resolves with a sentence when the filesystem takes no more writes: then only mounting it again helps. */
+  get broken(): Promise<string> {
+    return this.#broken.promise
   }
 
   room(): Room {
@@ -100,6 +108,11 @@ export class Elastic {
   }
 
   #look(): void {
+    try {
+      accessSync(this.#options.dir, constants.W_OK)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EROFS') this.#broken.resolve(READ_ONLY)
+    }
     if (this.#isBusy || performance.now() < this.#retryAt) return
     if (this.#ratio === DATA_CHUNKS.first) this.#alone(() => this.#setRatio()).catch(() => {})
     if (!this.#isShort()) return

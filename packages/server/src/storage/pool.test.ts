@@ -140,6 +140,23 @@ describe('the pool', { skip: reason }, () => {
     await pool.close()
   })
 
+  it('says that it has become read-only, and is mounted again by the next server, when nobody uses it', async () => {
+    const first = await openPool({ dataDir, sizeBytes: SIZE })
+    writeFileSync(join(first.dir, 'file'), 'kept')
+    sh('mount -o remount,ro "$0"', first.dir)
+    assert.match(await first.elastic!.broken, /read-only/)
+    await first.elastic!.close()
+    let isEnded = false
+    const endUsers = async () => {
+      isEnded = true
+    }
+    const pool = await openPool({ dataDir, sizeBytes: SIZE, endUsers })
+    assert.ok(isEnded)
+    assert.equal(readFileSync(join(pool.dir, 'file'), 'utf8'), 'kept')
+    writeFileSync(join(pool.dir, 'file'), 'written')
+    await pool.close()
+  })
+
   it('goes on where a kill cut it: a half-made file, then a loop device without a mount', async () => {
     writeFileSync(join(dataDir, 'pool.img.tmp'), 'half')
     await (await openPool({ dataDir, sizeBytes: SIZE })).close()
