@@ -281,6 +281,7 @@ static int check_plain(const struct request *r, struct fail *fail) {
     case MSG_LAYER_SYNC:
     case MSG_CGROUP_LIST:
     case MSG_CGROUP_CEILING:
+    case MSG_CGROUP_YIELD:
     case MSG_BRIDGE_DELETE:
     case MSG_VETH_LIST:
       return 0;

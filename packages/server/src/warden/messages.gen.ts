@@ -37,6 +37,7 @@ export const MESSAGE = {
   CGROUP_LIST: 53,
   CGROUP_RECLAIM: 54,
   CGROUP_CEILING: 55,
+  CGROUP_YIELD: 56,
   BRIDGE_CREATE: 64,
   BRIDGE_DELETE: 65,
   VETH_DELETE: 66,
@@ -73,6 +74,7 @@ export const SENDER = {
   CGROUP_LIST: 'server',
   CGROUP_RECLAIM: 'server',
   CGROUP_CEILING: 'server',
+  CGROUP_YIELD: 'server',
   BRIDGE_CREATE: 'server',
   BRIDGE_DELETE: 'server',
   VETH_DELETE: 'server',
@@ -293,6 +295,8 @@ export type CgroupCeilingFields = {
   limits?: LimitsRecord
 }
 
+export type CgroupYieldFields = Record<never, never>
+
 export type BridgeCreateFields = {
   address?: string
   prefix?: number
@@ -419,6 +423,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
   CGROUP_CEILING: [
     { tag: 1, name: 'limits', kind: LIMITS_RECORD },
   ],
+  CGROUP_YIELD: [],
   BRIDGE_CREATE: [
     { tag: 1, name: 'address', kind: 'str' },
     { tag: 2, name: 'prefix', kind: 'u32' },
@@ -458,6 +463,7 @@ export interface FieldsOf {
   CGROUP_LIST: CgroupListFields
   CGROUP_RECLAIM: CgroupReclaimFields
   CGROUP_CEILING: CgroupCeilingFields
+  CGROUP_YIELD: CgroupYieldFields
   BRIDGE_CREATE: BridgeCreateFields
   BRIDGE_DELETE: BridgeDeleteFields
   VETH_DELETE: VethDeleteFields

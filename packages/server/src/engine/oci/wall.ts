@@ -38,6 +38,9 @@ export interface WallOptions {
   nameservers?: readonly Upstream[]
 }
 
+/** How long a sandbox burns CPU time before it gives way to those that do not. */
+const YIELD_EVERY_MS = 1000
+
 export interface EngineLog {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
@@ -52,6 +55,7 @@ export abstract class WallEngine implements Engine {
   readonly #ceilings: Ceilings
   /** Of CPU time, in thousandths of a core; 0: none. */
   #cpuCeiling = 0
+  #yielding: NodeJS.Timeout | undefined
   readonly #ranges: Ranges
   readonly #network: Network
   readonly #records = new Map<string, ShellRecord>()
@@ -176,6 +180,7 @@ export abstract class WallEngine implements Engine {
   }
 
   async close(options: { all?: boolean } = {}): Promise<void> {
+    clearInterval(this.#yielding)
     await Promise.allSettled(this.#busy.values())
     await this.#network.close(options)
     if (!options.all) return
@@ -232,6 +237,8 @@ export abstract class WallEngine implements Engine {
     await this.warden.request('CGROUP_CEILING', { limits }).catch((error) => {
       this.#log.warn({ error }, 'Nothing bounds what all sandboxes together take of this machine.')
     })
+    const giveWay = () => this.warden.request('CGROUP_YIELD', {}).catch(() => {})
+    this.#yielding = setInterval(giveWay, YIELD_EVERY_MS).unref()
   }
 
   async #destroy(shell: Shell): Promise<void> {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism, totalmem } from 'node:os'
 import { join } from 'node:path'
@@ -156,6 +157,22 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     const elapsedUsec = (performance.now() - started) * 1000
     // A tenth of the time, and what may be left over of a few periods.
     assert.ok(after - before <= elapsedUsec / 10 + 100_000, `${after - before} of ${elapsedUsec}`)
+  })
+
+  it('has a sandbox that burns CPU time give way, until it rests', gaps.unless('wall'), async () => {
+    await using box = await openBox(harness())
+    const { cgroup } = harness().instance
+    const places = [`/sys/fs/cgroup/${cgroup}`, `/sys/fs/cgroup/cpu/${cgroup}`]
+    const file = places.map((place) => join(place, box.shell.id, 'cpu.idle')).find(existsSync)
+    // Kernels before 5.15 have no such groups.
+    if (!file) return
+    const isIdle = async () => (await readFile(file, 'utf8')).trim() === '1'
+    assert.equal(await isIdle(), false)
+    const burning = box.run('while :; do :; done', { timeoutMs: 60_000 }).catch(() => {})
+    while (!(await isIdle())) await sleep(50)
+    await box.run('pkill sh || kill -9 -1')
+    await burning
+    while (await isIdle()) await sleep(50)
   })
 
   it('changes limits of a running sandbox', gaps.unless('memoryKill'), async () => {
