@@ -15,8 +15,10 @@
 enum {
   MAX_GROUPS = 4096, /* a power of two, above the sandboxes of a slot */
   ROUND_MIN_US = 200 * 1000,
-  BURNS_PERCENT = 50, /* of one core, in the time since the last round */
-  RESTS_PERCENT = 5,  /* or was kept from running: then it is its turn */
+  /* Of one core, in the time since the last round. */
+  RUNS_PERCENT = 1,
+  MAY_BURN_PERCENT = 10, /* above it: if that is at least the average of those that run */
+  BURNS_PERCENT = 50,
 };
 
 struct group {
@@ -29,6 +31,12 @@ struct group {
 static struct group tables[2][MAX_GROUPS];
 static struct group *before = tables[0], *now = tables[1];
 static uint64_t round_us;
+
+/* Those that ran, and how long together: of this round, and of the one before, by which this one judges. */
+static struct {
+  uint64_t usec;
+  unsigned count;
+} running, ran;
 
 /* The place of a group, or a free one; NULL when all are taken. */
 static struct group *place(struct group *table, ino_t inode) {
@@ -49,6 +57,13 @@ static bool used_usec(const char *name, uint64_t *usec) {
   return true;
 }
 
+/* A group that was kept from running rests too: then it is its turn. */
+static bool burns(uint64_t used, uint64_t elapsed_us) {
+  uint64_t percent = used * 100 / elapsed_us;
+  if (percent >= RUNS_PERCENT) running.usec += used, running.count++;
+  return percent >= BURNS_PERCENT || (percent >= MAY_BURN_PERCENT && ran.count > 0 && used * ran.count >= ran.usec);
+}
+
 static void judge(int parent, const char *name, uint64_t elapsed_us) {
   struct stat stat;
   char text[8] = "";
@@ -61,8 +76,7 @@ static void judge(int parent, const char *name, uint64_t elapsed_us) {
     /* A kernel before 5.15 has no such file; nobody gives way there. */
     found.idle = cgroup_read(dir, "cpu.idle", text, sizeof text) == 0 && text[0] == '1';
   } else {
-    uint64_t used = found.usec - old->usec;
-    found.idle = used * 100 > elapsed_us * (old->idle ? RESTS_PERCENT : BURNS_PERCENT);
+    found.idle = burns(found.usec - old->usec, elapsed_us);
     if (found.idle != old->idle && cgroup_write(dir, "cpu.idle", found.idle ? "1" : "0") < 0) found.idle = old->idle;
   }
   struct group *at = place(now, found.inode);
@@ -82,6 +96,9 @@ int cgroup_yield(struct fail *fail) {
     if (entry->d_type == DT_DIR && entry->d_name[0] != '.') judge(parent, entry->d_name, elapsed);
   }
   if (list != NULL) closedir(list);
+  ran.usec = running.usec;
+  ran.count = running.count;
+  running.usec = running.count = 0;
   struct group *swap = before;
   before = now;
   now = swap;
