@@ -146,6 +146,12 @@ export const ERRORS = {
     hint: 'islet image pull NAME, or islet image build base, gets it.',
   },
   not_a_directory: { status: 409, retryable: false, message: 'A part of the path is not a directory.' },
+  io_error: {
+    status: 409,
+    retryable: false,
+    message: 'The kernel of the sandbox reported an I/O error.',
+    hint: 'Some files of /proc and /sys cannot be read or written; for other files, look at the disk of the machine.',
+  },
   is_a_directory: { status: 409, retryable: false, message: 'The path is a directory.' },
   directory_not_empty: {
     status: 409,

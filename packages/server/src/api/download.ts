@@ -1,6 +1,7 @@
 // A file as the answer to GET or HEAD: whole or a range, or the news that nothing changed.
 import { type FileEntry, IsletError } from '@islet/contract'
 import type { FileService } from '../data/data.ts'
+import { begun } from './begun.ts'
 import { parseRange, type Range } from './range.ts'
 import { Bytes, type Call } from './route.ts'
 
@@ -28,7 +29,9 @@ export function createDownload(files: FileService): Download {
       'Content-Range': `bytes ${start}-${start + (length ?? 0) - 1}/${entry.sizeBytes}`,
     }
     const size = length !== undefined && { 'Content-Length': length }
-    return new Bytes(body, { ...headersOf(entry), ...part, ...size }, range ? 206 : 200)
+    // A file of unknown size is one of the kernel's, some of which cannot be read at all.
+    const content = length === undefined ? await begun(body) : body
+    return new Bytes(content, { ...headersOf(entry), ...part, ...size }, range ? 206 : 200)
   }
 
   async function openRange(id: string, path: string, range: Range | undefined, signal: AbortSignal) {

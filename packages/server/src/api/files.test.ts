@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { fileEntry, fileList, type Sandbox } from '@islet/contract'
+import { ERRORS, fileEntry, fileList, type Sandbox } from '@islet/contract'
 import { errorOf, isHeldOpen, startTestApi, type TestApi, until } from './testing.ts'
 
 const GIBIBYTE = 1024 ** 3
@@ -184,5 +184,12 @@ describe('files', () => {
     assert.equal(fileEntry.parse(await written.json()).sizeBytes, size)
     assert.ok(process.memoryUsage.rss() - before < size / 2)
     await api.call('DELETE', `${sandbox}/files?path=large`)
+  })
+
+  it('answers with an error when the first byte of a file cannot be read', async () => {
+    const response = await api.call('GET', `${sandbox}/files?path=/proc/self/mem`)
+    const { code } = await errorOf(response)
+    assert.notEqual(code, 'internal')
+    assert.ok(Object.hasOwn(ERRORS, code), code)
   })
 })

@@ -1,3 +1,4 @@
+import { begun } from './begun.ts'
 import { type ApiDeps, Bytes, type Handlers } from './route.ts'
 
 export function snapshotRoutes({ snapshots, checkpoints }: ApiDeps) {
@@ -21,17 +22,4 @@ export function snapshotRoutes({ snapshots, checkpoints }: ApiDeps) {
     },
     importSnapshot: ({ query, body, signal }) => snapshots.import(body, query, { signal }),
   } satisfies Partial<Handlers>
-}
-
-/** The same, once its first part is there: what fails before that is an ordinary error. */
-async function begun(source: AsyncGenerator<Buffer>): Promise<AsyncIterable<Buffer>> {
-  const first = await source.next()
-  return (async function* () {
-    try {
-      if (!first.done) yield first.value
-      yield* source
-    } finally {
-      await source.return(undefined)
-    }
-  })()
 }

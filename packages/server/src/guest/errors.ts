@@ -50,7 +50,7 @@ const BY_KIND: Record<ErrorKind, (about: About) => [ErrorCode, string]> = {
       ? ['not_supported', 'The sandbox cannot do that']
       : ['not_a_file', `${quote(path, 'The path')} is not a regular file`],
   IO: ({ path }) => [
-    'internal',
+    'io_error',
     `The sandbox met an I/O error${path === undefined ? '' : ` at ${quote(path)}`}`,
   ],
 }

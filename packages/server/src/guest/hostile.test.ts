@@ -297,7 +297,7 @@ test('text of the guest is cut and cleaned before anybody sees it', async (t) =>
     message,
   })
   const error = await asked
-  assert.equal(error.code, 'internal')
+  assert.equal(error.code, 'io_error')
   assert.ok(error.message.length < 400)
   assert.doesNotMatch(JSON.stringify(error), /\\u001b|\\n/)
 })
