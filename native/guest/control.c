@@ -54,7 +54,7 @@ void request_signal(const struct wire_frame *req) {
   }
   int err = 0;
   if (!group) err = kill(process->pid, (int)signal) < 0 ? errno : 0;
-  else if (signal == SIGKILL) session_kill(process->pid);
+  else if (signal == SIGKILL) session_kill(process->pid, process->mark);
   else err = session_signal(process->pid, (int)signal);
   if (err != 0) reply_errno(req->stream, "signal", err, id);
   else reply_ok(req->stream);

@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "session.h"
+
 #define LAUNCH_OOM_SCORE "300"
 #define LAUNCH_DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -114,6 +116,7 @@ static void child(struct launch *plan) {
   for (size_t i = 0; i < plan->rlimit_count; i++) {
     if (setrlimit((__rlimit_resource_t)plan->rlimits[i].resource, &plan->rlimits[i].limit) < 0) fail(plan, "rlimit");
   }
+  session_set_mark(plan->mark);
   if (plan->user != NULL && !become_user(plan->user)) fail(plan, "user");
   if (plan->cwd[0] != 0 && chdir(plan->cwd) < 0) fail(plan, "cwd");
   /* The guest ignores SIGPIPE and blocks everything; all else it has as every program expects it. */

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -24,6 +25,7 @@ struct launch {
   bool terminal;                /* stdin_fd is the terminal that shall control the session */
   struct launch_rlimit rlimits[LAUNCH_MAX_RLIMITS];
   size_t rlimit_count;
+  uint64_t mark;                /* of session.h */
   /* What failed, when launch returns -1: a stage of PROTOCOL.md and its errno. */
   const char *failed_stage;
   int failed_errno;

@@ -30,6 +30,8 @@
 #include "settle.h"
 #include "task.h"
 
+enum { NO_GROUP = 65534 };
+
 #define DEFAULT_SOCKET "/.islet/link.sock"
 
 static void die(const char *message) __attribute__((noreturn));
@@ -58,6 +60,15 @@ static void forget_inheritance(void) {
   if (chdir("/") < 0) die("cannot change to /");
 }
 
+/*
+ * The kernel lets a process change the limits of another (prlimit), trace it, or take its files if all its user and group ids are
+ * its own. No process has one group that is 0 and another at once, so nobody inside, root included, does that to PID 1. What the
+ * guest starts loses the saved group when it executes.
+ */
+static void stand_apart(void) {
+  if (getpid() == 1 && syscall(SYS_setresgid, -1, -1, NO_GROUP) < 0) die("cannot take another saved group");
+}
+
 /* Time to be small: most sandboxes do nothing most of the time. */
 static void on_idle(void) {
   link_idle();
@@ -77,6 +88,7 @@ int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "--settle") == 0) return settle(argc - 2, argv + 2);
   const char *socket = read_arguments(argc, argv);
   forget_inheritance();
+  stand_apart();
   settle_from_environment();
   launch_init();
   if (getpid() != 1 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) die("cannot become a subreaper");

@@ -51,6 +51,7 @@ struct process *process_new(const char *id) {
   if (process == NULL) return NULL;
   count++;
   strcpy(process->id, id);
+  process->mark = session_new_mark();
   output_init(&process->output);
   input_init(&process->input);
   return process;
@@ -81,7 +82,7 @@ void process_discard(struct process *process) {
 
 void process_forget(struct process *process) {
   if (process->state == PROCESS_RUNNING) {
-    session_kill(process->pid);
+    session_kill(process->pid, process->mark);
     *pid_slot(process->pid) = process->next_by_pid;
   }
   *id_slot(process->id) = process->next_by_id;
@@ -121,7 +122,7 @@ bool process_reaped(pid_t pid, int status) {
   loop_timer_set(&process->timeout, PROCESS_DRAIN_US, on_drain_over);
   output_note_exit(&process->output);
   /* Its number is still the session's: as long as that has members no other process gets it. */
-  if (process->ends_session) session_kill(pid);
+  if (process->ends_session) session_kill(pid, 0);
   process_settle(process);
   return true;
 }
@@ -148,7 +149,7 @@ void process_session_gone(pid_t session) {
 static void on_timeout(struct loop_timer *timer) {
   struct process *process = container_of(timer, struct process, timeout);
   process->timed_out = true;
-  session_kill(process->pid);
+  session_kill(process->pid, process->mark);
 }
 
 static void on_drain_over(struct loop_timer *timer) {

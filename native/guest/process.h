@@ -29,6 +29,7 @@ struct process {
   int status; /* as waitpid tells */
   bool terminal;
   bool timed_out;
+  uint64_t mark;     /* of all that it starts; see session.h */
   bool ends_session; /* what is left of its session when it has exited is killed */
   uint64_t started_us, exited_us;
   struct loop_timer timeout; /* kills; after the exit: ends the drain */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "loop.h"
@@ -17,8 +18,12 @@ enum {
   SESSION_PASS_US = 5 * 1000,
 };
 
+/* Nobody has that much memory, so programs that look at the limit (sort, gcc) see none. */
+static const uint64_t FIRST_MARK = (uint64_t)1 << 62;
+
 struct killing {
   pid_t session;
+  uint64_t mark;
   unsigned passes;
   struct loop_timer timer;
   struct killing *next;
@@ -26,13 +31,14 @@ struct killing {
 
 struct reach {
   pid_t session;
+  uint64_t mark;
   int signal;
   unsigned alive;
 };
 
 static struct killing *killings;
 
-static bool kill_pass(pid_t session);
+static bool kill_pass(pid_t session, uint64_t mark);
 static void on_pass(struct loop_timer *timer);
 
 static void signal_others(const struct session_member *member, void *arg) {
@@ -44,16 +50,27 @@ static void signal_others(const struct session_member *member, void *arg) {
 int session_signal(pid_t session, int signal) {
   /* The session's first process group at once, so that it is not reached one by one; then the others. */
   int err = kill(-session, signal) < 0 ? errno : 0;
-  struct reach reach = {session, signal, 0};
+  struct reach reach = {session, 0, signal, 0};
   session_scan(signal_others, &reach);
   return err;
 }
 
-void session_kill(pid_t session) {
-  if (session_dying(session) || kill_pass(session)) return;
+uint64_t session_new_mark(void) {
+  static uint64_t count;
+  return getpid() == 1 ? FIRST_MARK - ++count : 0;
+}
+
+void session_set_mark(uint64_t mark) {
+  const struct rlimit limit = {mark, mark};
+  if (mark != 0) setrlimit(RLIMIT_RSS, &limit); /* refused: what leaves the session of this command is not found */
+}
+
+void session_kill(pid_t session, uint64_t mark) {
+  if (session_dying(session) || kill_pass(session, mark)) return;
   struct killing *killing = calloc(1, sizeof *killing);
   if (killing == NULL) return; /* one pass has reached all but what forked during it */
   killing->session = session;
+  killing->mark = mark;
   killing->next = killings;
   killings = killing;
   loop_timer_set(&killing->timer, SESSION_PASS_US / 5, on_pass);
@@ -66,16 +83,29 @@ bool session_dying(pid_t session) {
   return false;
 }
 
+static uint64_t mark_of(pid_t pid) {
+  char path[32], text[4096];
+  snprintf(path, sizeof path, "/proc/%d/limits", (int)pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+  if (fd >= 0) close(fd);
+  text[n < 0 ? 0 : n] = 0;
+  const char *line = strstr(text, "\nMax resident set ");
+  unsigned long long hard = 0;
+  return line != NULL && sscanf(line, " Max resident set %*s %llu", &hard) == 1 ? hard : 0;
+}
+
 static void kill_member(const struct session_member *member, void *arg) {
   struct reach *reach = arg;
-  if (member->session != reach->session || member->state == 'Z' || member->state == 'X') return;
+  if (member->state == 'Z' || member->state == 'X') return;
+  if (member->session != reach->session && (reach->mark == 0 || mark_of(member->pid) != reach->mark)) return;
   reach->alive++;
   kill(member->pid, SIGKILL);
 }
 
-/* True when nobody of the session is alive. */
-static bool kill_pass(pid_t session) {
-  struct reach reach = {session, SIGKILL, 0};
+/* True when nobody of them is alive. */
+static bool kill_pass(pid_t session, uint64_t mark) {
+  struct reach reach = {session, mark, SIGKILL, 0};
   kill(-session, SIGKILL);
   session_scan(kill_member, &reach);
   return reach.alive == 0;
@@ -84,7 +114,7 @@ static bool kill_pass(pid_t session) {
 static void on_pass(struct loop_timer *timer) {
   struct killing *killing = container_of(timer, struct killing, timer);
   pid_t session = killing->session;
-  if (!kill_pass(session) && ++killing->passes < SESSION_PASSES) {
+  if (!kill_pass(session, killing->mark) && ++killing->passes < SESSION_PASSES) {
     loop_timer_set(timer, SESSION_PASS_US, on_pass);
     return;
   }

@@ -71,6 +71,7 @@ void request_spawn(const struct wire_frame *req) {
   if (!adopt_stdio(process, &spawn)) {
     reply_errno(req->stream, "stdio", errno, "epoll");
   } else if (process_attach(process, req->stream, 0)) {
+    spawn.plan.mark = process->mark;
     pid = launch_process(&spawn.plan);
     if (pid < 0) report_failure(req->stream, &spawn);
   }
