@@ -67,6 +67,8 @@ static void forget_inheritance(void) {
  */
 static void stand_apart(void) {
   if (getpid() == 1 && syscall(SYS_setresgid, -1, -1, NO_GROUP) < 0) die("cannot take another saved group");
+  /* A program that may not be read is not dumpable, and could not write to its own /proc/self. */
+  prctl(PR_SET_DUMPABLE, 1);
 }
 
 /* Time to be small: most sandboxes do nothing most of the time. */

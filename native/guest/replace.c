@@ -17,7 +17,7 @@ static int open_temp(struct replace *replace, const struct replace_want *want, c
     if (want->exclusive) return EEXIST;
     if (S_ISDIR(st.st_mode)) return EISDIR;
     /* Renaming over a device or a fifo would break what others do with it. */
-    if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) return EOPNOTSUPP;
+    if (!want->any && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) return EOPNOTSUPP;
   } else if (errno != ENOENT) {
     return errno;
   }

@@ -22,6 +22,7 @@ struct replace_want {
   const struct user_ids *new_owner; /* of what was not there before, directories too; NULL: the guest */
   bool parents;                  /* make missing directories */
   bool exclusive;                /* fail when there is something */
+  bool any;                      /* replace a fifo, socket or device too */
   bool follow;                   /* replace what a symlink at the path leads to, not the symlink */
 };
 

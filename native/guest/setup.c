@@ -1,6 +1,7 @@
 /* setup: serves SETUP, which writes the files a sandbox needs after its root has been bound. */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "fields.h"
@@ -22,8 +23,14 @@ static int rewrite(const char *path, const struct wire_field *content) {
   return err;
 }
 
-/* True when it is written; else ERROR has been sent. */
-static bool write_file(const struct wire_frame *req, const struct wire_field *record) {
+struct failure {
+  int err; /* 0: none yet */
+  const char *stage;
+  char path[FIELDS_PATH_SIZE];
+};
+
+/* False: the request is malformed, and ERROR has been sent. */
+static bool write_file(const struct wire_frame *req, const struct wire_field *record, struct failure *first) {
   char path[FIELDS_PATH_SIZE] = "", owner[FIELDS_OWNER_SIZE] = "";
   uint32_t mode = 0644;
   struct wire_field content = {0};
@@ -38,21 +45,27 @@ static bool write_file(const struct wire_frame *req, const struct wire_field *re
   if (!path_owner(req->stream, owner, &ids, &owned)) return false;
   struct replace replace;
   const char *stage;
-  const struct replace_want file = {.path = path, .mode = mode, .owner = owned ? &ids : NULL, .parents = true};
+  const struct replace_want file = {.path = path, .mode = mode, .owner = owned ? &ids : NULL, .parents = true, .any = true};
   int err = replace_begin(&replace, &file, &stage);
   if (err == 0) err = replace_write(&replace, content.value, content.length, &stage);
   if (err == 0) err = replace_commit(&replace, &stage);
   if (err == EBUSY) err = rewrite(path, &content);
-  if (err != 0) reply_errno(req->stream, stage, err, path);
-  return err == 0;
+  if (err != 0 && first->err == 0) {
+    *first = (struct failure){.err = err, .stage = stage};
+    strcpy(first->path, path);
+  }
+  return true;
 }
 
 void request_setup(const struct wire_frame *req) {
   struct wire_cursor cursor = fields_begin(req);
   struct wire_field record;
+  struct failure first = {0};
   if (!fields_read(req, NULL, 0)) return;
+  /* One that cannot be written keeps nobody from the others. */
   while (fields_each(&cursor, SETUP_file, &record)) {
-    if (!write_file(req, &record)) return;
+    if (!write_file(req, &record, &first)) return;
   }
-  reply_ok(req->stream);
+  if (first.err != 0) reply_errno(req->stream, first.stage, first.err, first.path);
+  else reply_ok(req->stream);
 }

@@ -20,10 +20,13 @@ static bool is_right(const struct stat *old, const struct etc_file *file, uint32
          old->st_uid == owner && old->st_gid == owner;
 }
 
-/* What a sandbox put there may take the kernel seconds to let go of: those are for the sandbox to wait. */
+/*
+ * What a sandbox put there may take the kernel seconds to let go of: those are for the sandbox to wait. A fifo, a socket or a device
+ * holds nothing, and is not opened.
+ */
 static bool is_small(const struct stat *old) {
-  return S_ISLNK(old->st_mode) ||
-         (S_ISREG(old->st_mode) && old->st_size <= MAX_OLD_BYTES && old->st_blocks <= MAX_OLD_BYTES / 512);
+  if (S_ISDIR(old->st_mode)) return false;
+  return !S_ISREG(old->st_mode) || (old->st_size <= MAX_OLD_BYTES && old->st_blocks <= MAX_OLD_BYTES / 512);
 }
 
 static bool write_all(int fd, const uint8_t *bytes, size_t length) {

@@ -15,6 +15,7 @@
 #include "idmap.h"
 #include "paths.h"
 #include "release.h"
+#include "usr.h"
 
 /*
  * redirect_dir=on: rename(2) of a directory that comes from a lower layer works (npm, git and pip do that; without it they
@@ -61,6 +62,7 @@ static int open_parts(const struct tree *tree, const char *layer, int user_ns, s
     AUTO_CLOSE int dir = open_lower(&tree->lower[i], fail);
     if (dir == -2) continue;
     int mount_fd = dir < 0 ? -1 : idmap_clone(dir, user_ns, fail);
+    if (mount_fd >= 0 && tree->lower[i].kind == LOWER_HOST_USR) mount_fd = usr_of_anybody(mount_fd, fail);
     if (mount_fd < 0) return -1;
     parts->lower[parts->lowers++] = mount_fd;
   }
@@ -177,13 +179,19 @@ void overlay_probe(void) {
   unlinkat(warden.scratch_fd, "b", AT_REMOVEDIR);
 }
 
-int cred_as(uint32_t id, struct fail *fail) {
-  setfsgid(id);
-  setfsuid(id);
+static int raise_all(struct fail *fail) {
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
   struct __user_cap_data_struct data[2];
   if (syscall(SYS_capget, &header, data) < 0) return fail_errno(fail, "credentials", "capget");
   for (int i = 0; i < 2; i++) data[i].effective = data[i].permitted;
   if (syscall(SYS_capset, &header, data) < 0) return fail_errno(fail, "credentials", "capset");
   return 0;
+}
+
+/* Raised before, or the ids could not be changed, and after, for changing them lowers some. */
+int cred_as(uint32_t id, struct fail *fail) {
+  if (raise_all(fail) < 0) return -1;
+  setfsgid(id);
+  setfsuid(id);
+  return raise_all(fail);
 }

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "devices.h"
 #include "net.h"
 #include "shell.h"
 #include "userns.h"
@@ -194,6 +195,7 @@ int runtime_start(const struct request *request, struct fail *fail) {
   /* This process is a worker of this one request, and the runtime inherits it. */
   if (request->flag) setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
   int result = runtime_link(userns.holder, "user", user, fail);
+  if (result == 0) result = devices_own(fail);
   if (result == 0) result = runtime_execute(argv, START_SECONDS, fail);
   remove_hidden(request->name);
   unlink(user);

@@ -1,6 +1,8 @@
 // What code inside tries on the wall around it: on PID 1, on what it shares with other sandboxes, on what it sees of the machine.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
 import type { Sandbox } from 'islet'
 import { eachIsolation } from './attack.ts'
 
@@ -33,28 +35,70 @@ done = [libc.ptrace(PTRACE_SEIZE, 1, 0, 0), fd >= 0 and libc.syscall(PIDFD_GETFD
 print('reached' if 0 in done or any(each is not False and each >= 0 for each in done) else 'refused')
 `
 
-await eachIsolation({ area: 'wall' }, ({ suite, attack }) => {
+// Watches and locks its arguments until /tmp/over is there, then prints what it saw.
+const WATCH = `
+import ctypes, fcntl, os, select, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+watches = libc.inotify_init1(os.O_NONBLOCK)
+held = []
+IN_ALL = 0xfff
+for path in sys.argv[1:]:
+  libc.inotify_add_watch(watches, path.encode(), IN_ALL)
+  try:
+    held.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+    fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except OSError: pass
+# What it did itself.
+while select.select([watches], [], [], 0)[0]: os.read(watches, 65536)
+print('watching', flush=True)
+while not os.path.exists('/tmp/over'): time.sleep(0.01)
+if select.select([watches], [], [], 0)[0]: print(os.read(watches, 65536))
+`
+
+// Prints those of its arguments that somebody else has locked.
+const TOUCH = `
+import fcntl, os, sys
+for path in sys.argv[1:]:
+  try: fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+  except OSError: continue
+  os.read(fd, 1) if path != '/dev/tty' else None
+  try: fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except OSError: print(path)
+`
+
+const TELLS = `
+import glob
+files = ['cmdline', 'diskstats', 'partitions', 'modules', 'kallsyms']
+for path in ['/proc/' + name for name in files] + glob.glob('/sys/block/*/loop/backing_file') + glob.glob('/sys/devices/virtual/*/*/loop/backing_file') + glob.glob('/sys/fs/btrfs/*') + glob.glob('/proc/fs/*') + glob.glob('/sys/devices/virtual/dmi/id/*') + glob.glob('/sys/module/*'):
+  try: text = open(path).read()
+  except IsADirectoryError: text = 'directory'
+  except OSError: text = ''
+  if text: print(path)
+`
+
+await eachIsolation({ area: 'wall' }, ({ suite, isolation, attack }) => {
   test('all that a command started ends with it, however it left its session', async () => {
     const sandbox = await suite.create()
     const kept = await sandbox.exec.spawn('sleep 1009')
-    const escape =
-      "setsid sleep 1000 & (setsid setsid sh -c 'sleep 1001; true' &); (nohup sudo setsid sleep 1002 >/dev/null 2>&1 </dev/null &);"
+    // Nobody becomes root by sudo in gVisor.
+    const sudo = isolation === 'namespace' ? 'sudo' : ''
+    const leave = `setsid sleep 1000 & (setsid setsid sh -c 'sleep 1001; true' &); (nohup ${sudo} setsid sleep 1002 >/dev/null 2>&1 </dev/null &);`
     await attack('a command leaves its session before its timeout', 3, async () => {
-      const result = await sandbox.exec.run(`${escape} env -i setsid sleep 1003 & sleep 1004`, {
+      const result = await sandbox.exec.run(`${leave} env -i setsid sleep 1003 & sleep 1004`, {
         timeout: 1000,
       })
       assert.equal(result.timedOut, true)
       assert.deepEqual(await sleepers(sandbox), ['1009'])
-      const killed = await sandbox.exec.spawn(`${escape} sleep 1005`)
-      while ((await sleepers(sandbox)).length < 5) {}
+      const killed = await sandbox.exec.spawn(`${leave} sleep 1005`)
+      await until(async () => (await sleepers(sandbox)).length === 5)
       await sandbox.exec.kill(killed.id)
-      while ((await sandbox.exec.get(killed.id)).status === 'running') {}
+      await until(async () => (await sandbox.exec.get(killed.id)).status !== 'running')
       assert.deepEqual(await sleepers(sandbox), ['1009'])
     })
     assert.equal((await sandbox.exec.get(kept.id)).status, 'running')
     // What a command that ends by itself leaves behind is its daemon.
     await sandbox.exec.run('setsid sleep 1006 >/dev/null 2>&1 &')
-    while (!(await sleepers(sandbox)).includes('1006')) {}
+    await until(async () => (await sleepers(sandbox)).includes('1006'))
   })
 
   test('root inside cannot reach into PID 1', async () => {
@@ -68,7 +112,87 @@ await eachIsolation({ area: 'wall' }, ({ suite, attack }) => {
     })
     assert.equal((await sandbox.exec.run('echo on')).stdout, 'on\n')
   })
+
+  test("root inside reads of the machine's /usr what anybody on the machine may", async () => {
+    const directory = mkdtempSync('/usr/local/lib/islet-test-')
+    after(() => rmSync(directory, { recursive: true }))
+    const put = (name: string, mode: number) => {
+      writeFileSync(join(directory, name), name)
+      chmodSync(join(directory, name), mode)
+    }
+    chmodSync(directory, 0o755)
+    put('public', 0o644)
+    put('private', 0o600)
+    put('later', 0o644)
+    const sandbox = await suite.create()
+    const root = (command: string) => sandbox.exec.run(command, { user: 'root' })
+    assert.equal((await root(`cat ${directory}/public ${directory}/later`)).stdout, 'publiclater')
+    chmodSync(join(directory, 'later'), 0o640)
+    put('new', 0o600)
+    mkdirSync(join(directory, 'closed'), { mode: 0o700 })
+    put('closed/inside', 0o644)
+    await attack('private files of the machine below /usr', 6, async () => {
+      for (const name of ['private', 'later', 'new', 'closed/inside']) {
+        const { stdout } = await root(
+          `cat ${directory}/${name}; cp ${directory}/${name} /tmp/copy && cat /tmp/copy`,
+        )
+        assert.equal(stdout, '', name)
+      }
+      assert.equal((await root(`chmod 777 ${directory}/private; cat ${directory}/private`)).stdout, '')
+      assert.equal((await root('ls -A /usr/local/etc; cat /usr/local/etc/*')).stdout, '')
+    })
+    // Its own it may write and read as it likes.
+    const own = await root(
+      `rm ${directory}/private && umask 077 && echo own > ${directory}/private && cat ${directory}/private`,
+    )
+    assert.equal(own.stdout, 'own\n')
+    if (isolation === 'namespace') assert.equal((await sandbox.exec.run('sudo id -u')).stdout, '0\n')
+  })
+
+  test('a watch or a lock of one sandbox does not reach another', async () => {
+    const [watcher, other] = await Promise.all([suite.create(), suite.create()])
+    const paths = [
+      '/dev/null',
+      '/dev/zero',
+      '/dev/urandom',
+      '/dev/tty',
+      '/usr/bin/env',
+      '/etc/os-release',
+      '/.islet/guest',
+      '/.islet/islet-signal',
+      '/proc/cmdline',
+    ]
+    await attack('inotify and flock on what sandboxes have in common', paths.length, async () => {
+      const watch = await watcher.exec.start(['python3', '-c', WATCH, ...paths], { user: 'root' })
+      let seen = ''
+      const told = new Promise<void>((done) => {
+        void watcher.exec.attach(watch.processId, {
+          onStdout: (bytes) => {
+            seen += bytes
+            if (seen.includes('watching')) done()
+          },
+        })
+      })
+      await told
+      const { stdout } = await other.exec.run(['python3', '-c', TOUCH, ...paths], { user: 'root' })
+      assert.equal(stdout, '')
+      assert.equal((await other.exec.run('/.islet/islet-signal --help; true')).exitCode, 0)
+      await watcher.exec.run('touch /tmp/over')
+      assert.equal(await watch.done, 0)
+      assert.match(seen, /^watching\n$/)
+    })
+  })
+
+  test("what tells of the machine's disks, boot and modules is empty", async () => {
+    const sandbox = await suite.create()
+    const { stdout } = await sandbox.exec.run(['python3', '-c', TELLS], { user: 'root' })
+    assert.equal(stdout, '')
+  })
 })
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + 20_000; !(await isSo()); ) assert.ok(Date.now() < deadline)
+}
 
 /** The seconds of all that sleeps in the sandbox. */
 async function sleepers(sandbox: Sandbox): Promise<string[]> {

@@ -109,9 +109,23 @@ export async function giveRoot(
     waiting.ahead = undefined
   }
   await guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
-  if (engine.capabilities.wall === true && !bound.hasEtc)
-    await guest.setup(setupFiles(etcFiles(record, bound)))
+  if (engine.capabilities.wall === true && !bound.hasEtc) await writeEtc(parts, guest, record, bound)
   return bound
+}
+
+/** A sandbox that made a directory of /etc/hosts, or a file of /etc, has what it made: it starts all the same. */
+async function writeEtc(
+  { log }: ShellParts,
+  guest: Link,
+  record: Pick<SandboxRecord, 'id'>,
+  bound: Bound,
+): Promise<void> {
+  try {
+    await guest.setup(setupFiles(etcFiles(record, bound)))
+  } catch (error) {
+    if (!(error instanceof IsletError) || error.code === 'sandbox_lost') throw error
+    log.warn({ error, sandbox: record.id }, 'some of its files in /etc cannot be written')
+  }
 }
 
 /** What does not fit would end at once, and say nothing of why. */

@@ -43,13 +43,22 @@ export class Shells {
   readonly #runDir: string
   readonly #guest: string
   readonly #insideDir: string | undefined
+  readonly #guestMode: number
   #sharedGuest: Promise<string> | undefined
 
-  /** `insideDir`: where sandboxes see their link directory; default: where it is. */
-  constructor(runDir: string, guest: string, insideDir?: string) {
+  /**
+   * `insideDir`: where sandboxes see their link directory; default: where it is. `guestMode` 0o711: they may execute the guest, and
+   * not read it. The file is one for all, and whoever can open it could lock it or watch others execute it.
+   */
+  constructor(
+    runDir: string,
+    guest: string,
+    { insideDir, guestMode = 0o755 }: { insideDir?: string; guestMode?: 0o755 | 0o711 } = {},
+  ) {
     this.#runDir = runDir
     this.#guest = guest
     this.#insideDir = insideDir
+    this.#guestMode = guestMode
     this.#directory = join(runDir, 's')
   }
 
@@ -131,11 +140,11 @@ export class Shells {
    */
   async #shareGuest(): Promise<string> {
     const { mtimeMs, size } = await stat(this.#guest)
-    const shared = join(this.#runDir, `guest-${Math.trunc(mtimeMs)}-${size}`)
+    const shared = join(this.#runDir, `guest-${Math.trunc(mtimeMs)}-${size}-${this.#guestMode.toString(8)}`)
     if (await stat(shared).catch(() => undefined)) return shared
     const temporary = `${shared}.${process.pid}`
     await copyFile(this.#guest, temporary)
-    await chmod(temporary, 0o755)
+    await chmod(temporary, this.#guestMode)
     await rename(temporary, shared)
     return shared
   }

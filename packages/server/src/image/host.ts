@@ -13,7 +13,7 @@ import { runOk } from './run.ts'
 import { type TreeWriter, treeWriter } from './tree.ts'
 
 /** Raise it when this file makes another skeleton from the same machine. */
-const GENERATION = 5
+const GENERATION = 6
 const TOP_LINKS = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'] as const
 /** Parts of a /lib that is a real directory which no sandbox needs. */
 const UNUSED = ['modules', 'firmware']
@@ -79,6 +79,20 @@ export async function buildHostRoot(hostRoot: string, root: string): Promise<voi
     sources: await aptSources(hostRoot),
     options: [...(hostRoot === '/' ? await aptOptions() : []), DPKG_HINT],
   })
+}
+
+/**
+ * Settings of the machine's own programs, which may hold its secrets: a whiteout in `into`, which is mounted above the machine's /usr.
+ * Answers whether there is one.
+ */
+export async function hideLocalSettings(hostRoot: string, into: string): Promise<boolean> {
+  const local = await lstat(join(hostRoot, 'usr/local')).catch(() => undefined)
+  if (!local?.isDirectory()) return false
+  const tree = treeWriter(into)
+  await tree.dir('.', 0o755)
+  await tree.dir('local', local.mode & 0o7777, local)
+  await runOk(['mknod', join(into, 'local/etc'), 'c', '0', '0'])
+  return true
 }
 
 /** What is missing on the machine for a sandbox that people expect, as sentences for the log. */

@@ -10,7 +10,14 @@ import { buildBase } from './debian.ts'
 import { allowedPaths } from './etc.ts'
 import { shadowFileCapabilities } from './file-capabilities.ts'
 import { bytesOf, type Garbage, removeAll, sweep, takeAway, unneeded } from './gc.ts'
-import { buildHostRoot, HOST_DEFAULTS, hostFingerprint, hostGaps, hostTrees } from './host.ts'
+import {
+  buildHostRoot,
+  HOST_DEFAULTS,
+  hideLocalSettings,
+  hostFingerprint,
+  hostGaps,
+  hostTrees,
+} from './host.ts'
 import type { Image, ImageSource, Images, ImportOptions, Runtime } from './image.ts'
 import { type Job, publish } from './job.ts'
 import { pullOci } from './oci.ts'
@@ -66,7 +73,11 @@ export function createImages(options: ImagesOptions): Images {
       await mkdir(join(staging.image, 'root'))
       await buildHostRoot(hostRoot, join(staging.image, 'root'))
       const defaults = trusting(HOST_DEFAULTS, await localAuthorities(hostRoot))
-      const shadowed = await shadowFileCapabilities(hostRoot, join(staging.image, 'usr'))
+      const usr = join(staging.image, 'usr')
+      const shadowed = [
+        await shadowFileCapabilities(hostRoot, usr),
+        await hideLocalSettings(hostRoot, usr),
+      ].includes(true)
       const trees = (name: string) => hostTrees(name, { shadowed })
       const draft = { digest, source: { kind: 'host' }, defaults, trees } as const
       // The first sandbox of a machine waits for this one, and it can be made again at any time.

@@ -26,7 +26,8 @@ export class GvisorEngine extends WallEngine {
   readonly #untold = new Map<string, Limits>()
 
   constructor(options: WallOptions) {
-    super(options)
+    // gVisor opens it for its own kernel, in which no lock and no watch reaches another sandbox.
+    super(options, 0o755)
     this.#runsc = new Runsc(options.warden, options.instance.runDir)
     this.capabilities = gvisorCapabilities(options.warden)
   }

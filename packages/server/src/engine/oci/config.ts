@@ -44,21 +44,43 @@ export const CAPABILITIES = [
 const UNBOUND_MEMORY_BYTES = 256 * 1024 * 1024
 const UNBOUND_PIDS = 64
 
+// What tells of the machine's disks, boot, modules and board, and of all that is mounted and stored on it. Programs do without: a
+// masked file is empty, a masked directory too.
 const MASKED_PATHS = [
   '/proc/acpi',
   '/proc/asound',
+  '/proc/bootconfig',
+  '/proc/cmdline',
+  '/proc/diskstats',
+  '/proc/fs',
   '/proc/interrupts',
+  '/proc/kallsyms',
   '/proc/kcore',
   '/proc/keys',
   '/proc/latency_stats',
+  '/proc/mdstat',
+  '/proc/modules',
+  '/proc/partitions',
   '/proc/scsi',
   '/proc/sched_debug',
+  '/proc/swaps',
   '/proc/timer_list',
   '/proc/timer_stats',
+  '/proc/version_signature',
+  '/sys/block',
+  '/sys/class/block',
+  '/sys/devices/pci0000:00',
+  '/sys/devices/platform',
+  '/sys/devices/virtual/bdi',
+  '/sys/devices/virtual/block',
+  '/sys/devices/virtual/dmi',
   '/sys/devices/virtual/powercap',
   '/sys/firmware',
+  '/sys/fs/btrfs',
+  '/sys/fs/ext4',
+  '/sys/module',
 ]
-const READONLY_PATHS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']
+const READONLY_PATHS = ['/proc/bus', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']
 
 /** Terminals of one sandbox. The machine has kernel.pty.max of them for everybody; see machine-room.ts. */
 export const MAX_PTYS = 256

@@ -36,7 +36,7 @@ export class OciEngine extends WallEngine {
   #wantNetwork = 0
 
   constructor(options: OciOptions) {
-    super(options)
+    super(options, 0o711)
     this.#runtime = new Runtime(options.warden, options.runtime ?? 'runc', options.instance.runDir)
     this.#rootDir = join(options.instance.runDir, 'root')
     this.capabilities = ociCapabilities(options.warden)

@@ -63,13 +63,14 @@ export abstract class WallEngine implements Engine {
   readonly #busy = new Map<string, Promise<unknown>>()
   readonly #dying = new Map<string, Promise<void>>()
 
-  constructor(options: WallOptions) {
+  /** `guestMode`: see Shells. */
+  constructor(options: WallOptions, guestMode: 0o755 | 0o711) {
     const { instance, warden, log } = options
     this.instance = instance
     this.warden = warden
     this.#log = log
     this.#ceilings = options.ceilings ?? { memory: 'auto', cpu: 'auto', pids: 'auto' }
-    this.shells = new Shells(instance.runDir, options.guest, INSIDE_DIR)
+    this.shells = new Shells(instance.runDir, options.guest, { insideDir: INSIDE_DIR, guestMode })
     this.#ranges = new Ranges(instance)
     this.#network = new Network({ ...options, plan: instance, warden, log })
   }
