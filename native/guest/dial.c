@@ -46,9 +46,14 @@ static const struct stream_ops ops = {.data = on_data, .end = on_end, .window = 
 
 void request_dial(const struct wire_frame *req) {
   uint32_t port = 0;
+  uint32_t window = INITIAL_WINDOW;
   char host[64] = "";
-  const struct fields_want want[] = {FIELDS_U32(DIAL_port, &port), FIELDS_STR(DIAL_host, host)};
-  if (!fields_read(req, want, 2)) return;
+  const struct fields_want want[] = {
+      FIELDS_U32(DIAL_port, &port),
+      FIELDS_STR(DIAL_host, host),
+      FIELDS_U32(DIAL_window, &window),
+  };
+  if (!fields_read(req, want, 3)) return;
   bool v6 = strcmp(host, "::1") == 0;
   if (port < 1 || port > 65535) {
     fields_bad(req, "port is missing or out of range");
@@ -70,6 +75,7 @@ void request_dial(const struct wire_frame *req) {
     free(dialing);
     return;
   }
+  if (window < INITIAL_WINDOW) dialing->stream.send_limit = window;
   int err = start(dialing, v6 ? AF_INET6 : AF_INET);
   if (err != 0) {
     reply_errno(req->stream, "connect", err, host[0] == 0 ? "localhost" : host);

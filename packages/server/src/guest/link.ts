@@ -5,6 +5,7 @@ import { IsletError } from '@islet/contract'
 import { MAX_PAYLOAD } from '../wire/frames.ts'
 import { checkNumber, checkOwner, checkPath, checkPort } from './check.ts'
 import { dial } from './dial.ts'
+import { Dials } from './dials.ts'
 import { call, type Host, nothing } from './exchange.ts'
 import { fileRequests } from './files.ts'
 import type { Guest, SetupFile } from './guest.ts'
@@ -59,6 +60,7 @@ export async function listenLink(options: LinkOptions): Promise<Link> {
   const host = new LinkHost(options)
   await host.open()
   const { processes } = host
+  const dials = new Dials()
   return {
     ...fileRequests(host),
     events: host.events,
@@ -82,8 +84,7 @@ export async function listenLink(options: LinkOptions): Promise<Link> {
     },
     async dial(port, options = {}) {
       checkPort(port)
-      const fields = { port, host: options.host }
-      return dial(host, { name: 'DIAL', fields, about: { port }, signal: options.signal })
+      return dial(host, dials, { port, ...options })
     },
     ports: () =>
       call(host, { name: 'PORTS', fields: {}, about: {}, again: true }, (ok) => (ok.port ?? []).map(toPort)),

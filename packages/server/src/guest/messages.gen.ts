@@ -423,6 +423,7 @@ export type EventFields = {
 export type DialFields = {
   port?: number
   host?: string
+  window?: number
 }
 
 export type ExposeFields = {
@@ -607,6 +608,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
   DIAL: [
     { tag: 1, name: 'port', kind: 'u32' },
     { tag: 2, name: 'host', kind: 'str' },
+    { tag: 3, name: 'window', kind: 'u32' },
   ],
   EXPOSE: [
     { tag: 1, name: 'socket', kind: 'str' },

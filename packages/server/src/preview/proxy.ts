@@ -11,6 +11,7 @@ import type { Duplex } from 'node:stream'
 import { IsletError } from '@islet/contract'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { PreviewRecord } from '../db/previews.ts'
+import { boundHead } from '../guest/answer-head.ts'
 import type { Log } from '../log.ts'
 import type { Exchanges } from './exchanges.ts'
 import type { Admission, Gate } from './gate.ts'
@@ -79,6 +80,7 @@ export function ask(
     maxHeaderSize: MAX_HEADER_BYTES,
     createConnection: () => connection,
   })
+  boundHead(upstream, { maxBytes: MAX_HEADER_BYTES })
   // Before the answer `answerOf` hears of it too; after it, the answer breaks off.
   upstream.on('error', () => {})
   return upstream
@@ -137,9 +139,10 @@ function passBody(incoming: IncomingMessage, upstream: ClientRequest): void {
 
 function passInformation(incoming: IncomingMessage, upstream: ClientRequest, outgoing: ServerResponse): void {
   if (incoming.headers.expect !== undefined)
-    upstream.on('continue', () => !outgoing.headersSent && outgoing.writeContinue())
+    upstream.on('continue', () => !upstream.destroyed && !outgoing.headersSent && outgoing.writeContinue())
   upstream.on('information', ({ statusCode, headers }) => {
-    if (statusCode !== 103 || headers.link === undefined || outgoing.headersSent) return
+    if (statusCode !== 103 || headers.link === undefined) return
+    if (upstream.destroyed || outgoing.headersSent) return
     try {
       outgoing.writeEarlyHints({ link: headers.link })
     } catch {

@@ -1,5 +1,6 @@
 // One health check: GET over a connection into the sandbox. Only the head of the answer is read.
 import { request } from 'node:http'
+import { boundHead } from '../../guest/answer-head.ts'
 import type { Guest } from '../../guest/guest.ts'
 
 export interface Health {
@@ -49,6 +50,7 @@ async function statusOf(
         maxHeaderSize: MAX_HEAD_BYTES,
         signal,
       })
+      boundHead(asked, { maxBytes: MAX_HEAD_BYTES })
       asked.on('response', ({ statusCode = 0 }) => resolve(statusCode))
       asked.on('upgrade', () => reject(new Error('the answer changes the protocol')))
       asked.on('error', reject)
