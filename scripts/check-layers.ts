@@ -9,6 +9,7 @@ const server = 'packages/server/src'
 /** Folders and top-level files of the server, lowest first. One may import those below it, and its own. */
 const LAYERS: readonly (readonly string[])[] = [
   ['wire', 'version.ts', 'log.ts', 'key.ts', 'tokens.ts', 'native.ts', 'config', 'config.ts'],
+  ['listen'],
   ['warden'],
   ['db', 'engine', 'storage', 'image', 'guest', 'instance.ts'],
   ['control'],

@@ -34,11 +34,13 @@ import type { Images } from './image/image.ts'
 import { createImages } from './image/images.ts'
 import { claimInstance, sweepDeadInstances } from './instance.ts'
 import { loadOrCreateKey } from './key.ts'
+import { Connections } from './listen/connections.ts'
 import { createLog, type Log } from './log.ts'
 import { Previews } from './preview/previews.ts'
 import { Cleanup } from './start/cleanup.ts'
 import { openEngine } from './start/engine.ts'
 import { groupOfKey, letThrough } from './start/key-group.ts'
+import { maxConnections, openCertificate } from './start/listening.ts'
 import { Ballast } from './storage/ballast.ts'
 import { reserveBytes } from './storage/room.ts'
 import { Tokens } from './tokens.ts'
@@ -102,6 +104,8 @@ export async function startEphemeral(overrides: { logLevel?: string } = {}): Pro
     ...(existsSync(imageDir) && { imageDir }),
   }
   const config = loadConfig({ env, overrides: { logLevel: 'silent', ...overrides, ...fixed } })
+  // A name that a certificate is for leads elsewhere.
+  config.tlsCert = config.tlsKey = undefined
   try {
     const server = await startServer(config, { ephemeral: true })
     return {
@@ -129,6 +133,10 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
   // First: on a full disk nothing else could be written.
   const ballast = new Ballast(config.dataDir)
+  const certificate = openCertificate(config, log)
+  cleanup.add(() => certificate?.close())
+  const max = config.maxConnections === 'auto' ? maxConnections() : config.maxConnections
+  const connections = new Connections({ max })
   await sweepDeadInstances()
   const instance = await claimInstance({ dataDir: config.dataDir, ephemeral: options.ephemeral })
   cleanup.add(({ all }) => all && instance.release())
@@ -172,7 +180,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   }
   const processes = new Processes({ db, sandboxes, events, output, log })
   const files = new Files(sandboxes)
-  const previews = new Previews({ db, sandboxes, tokens, key, log, config })
+  const previews = new Previews({ db, sandboxes, tokens, key, log, config, connections, certificate })
   const previewUrl = (sandboxId: string, port: number) => previews.urlOf(sandboxId, port)
   const ports = new Ports({ sandboxes, log })
   const signals = new Signals({ sandboxes, ports, log, previewUrl })
@@ -238,15 +246,17 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     (error) => log.warn({ error }, 'images not prepared'),
   )
   cleanup.add(() => prepared)
-  const served = await serveApi(api, { host: config.host, port: config.port })
+  const served = await serveApi(api, { host: config.host, port: config.port, connections, certificate })
   previews.servedAt(served.port)
   const drain = { timeoutMs: config.drainTimeoutMs }
   const { dataDir } = instance
   const local = options.ephemeral
     ? undefined
-    : await serveLocally(api, { dataDir, gid: members, url: served.url }).catch((error) => {
-        log.warn({ err: error, dataDir }, 'no socket can be made in the data directory')
-      })
+    : await serveLocally(api, { dataDir, gid: members, url: served.url, maxConnections: max }).catch(
+        (error) => {
+          log.warn({ err: error, dataDir }, 'no socket can be made in the data directory')
+        },
+      )
   cleanup.add(() => Promise.all([served.close(drain), local?.close(drain), previews.close(drain)]))
   cleanup.add(() => fleet.leave())
   cleanup.add(() => services.leave())

@@ -32,6 +32,7 @@ describe('loadConfig', () => {
       dataDir: '/var/lib/islet',
       host: '127.0.0.1',
       port: 7400,
+      maxConnections: 'auto',
       corsOrigins: [],
       group: 'islet',
       engine: 'oci',

@@ -77,8 +77,18 @@ export function loadConfig({
   const path = file ?? (env.ISLET_CONFIG || undefined) ?? defaultFile(config.dataDir)
   const content = path === undefined ? {} : readConfigFile(path, problems)
   for (const name of SETTING_NAMES) if (name !== 'dataDir') read(name, content)
+  problems.push(...contradictions(config as Config))
   if (problems.length > 0) throw new ConfigError(problems)
   return config as Config
+}
+
+/** Settings that are fine by themselves, but not together. */
+function contradictions({ tlsCert, tlsKey, previewDomain }: Config): string[] {
+  if ((tlsCert === undefined) !== (tlsKey === undefined))
+    return ['ISLET_TLS_CERT and ISLET_TLS_KEY go together: one of them is not set.']
+  if (tlsCert !== undefined && previewDomain?.scheme === 'http')
+    return ['ISLET_PREVIEW_DOMAIN says http, but with ISLET_TLS_CERT previews are served over https alone.']
+  return []
 }
 
 function checkVariables(env: Env, problems: string[]): void {

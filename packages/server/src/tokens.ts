@@ -1,5 +1,12 @@
 // Short-lived tokens for one sandbox each, and grants for one file: JWTs signed with a key that never leaves this server.
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+} from 'node:crypto'
 import { join } from 'node:path'
 import { DEFAULTS, IsletError, isId, type SandboxToken } from '@islet/contract'
 import { errors, type JWTPayload, jwtVerify } from 'jose'
@@ -61,6 +68,14 @@ export class Tokens {
 
   async verifyInside(token: string): Promise<{ sandboxId: string }> {
     return { sandboxId: (await this.#check(token, 'inside')).sub }
+  }
+
+  /** Whether this server signed it, for whatever and however long ago. */
+  isOurs(token: string): boolean {
+    const [header, payload, signature] = token.length > MAX_LENGTH ? [] : token.split('.')
+    if (header !== HEADER || signature === undefined) return false
+    const signed = Buffer.from(`${header}.${payload}`)
+    return verify(null, signed, this.#publicKey, Buffer.from(signature, 'base64url'))
   }
 
   issueGrant(

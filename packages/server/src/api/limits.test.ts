@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { type ErrorBody, LIMITS } from '@islet/contract'
+import { Connections } from '../listen/connections.ts'
 import { createLog } from '../log.ts'
 import { createApi } from './api.ts'
 import { serveApi } from './serve.ts'
@@ -150,7 +151,12 @@ describe('a head that takes too long', () => {
     const config = { host: '127.0.0.1', corsOrigins: [] }
     const previews = { handlerOf: () => undefined }
     const api = createApi({ config, key, previews, log: createLog({ level: 'silent' }) } as never)
-    const served = await serveApi(api, { ...config, port: 0, headersTimeoutMs: 300 })
+    const served = await serveApi(api, {
+      ...config,
+      port: 0,
+      headTimeoutMs: 300,
+      connections: new Connections({ max: 64 }),
+    })
     t.after(() => served.close())
     return (text: string) => {
       const socket = connect(served.port, '127.0.0.1').on('error', () => {})

@@ -6,6 +6,7 @@ import { chmodSync, chownSync, closeSync, constants, openSync, renameSync, rmSyn
 import type { IncomingMessage } from 'node:http'
 import { basename, dirname, join } from 'node:path'
 import { DEFAULTS, LIMITS } from '@islet/contract'
+import { Connections } from '../listen/connections.ts'
 import type { Api } from './api.ts'
 import { type Served, serveApi } from './serve.ts'
 
@@ -15,6 +16,8 @@ export interface LocalOptions {
   gid: number | undefined
   /** Where the server listens: callers that come this way know no name for it. */
   url: string
+  /** Counted apart from those of the port, so that nobody there takes a place from them. */
+  maxConnections: number
 }
 
 export interface LocalSocket {
@@ -23,11 +26,15 @@ export interface LocalSocket {
 }
 
 /** Takes the place of what a killed server left there. */
-export async function serveLocally(api: Api, { dataDir, gid, url }: LocalOptions): Promise<LocalSocket> {
+export async function serveLocally(api: Api, options: LocalOptions): Promise<LocalSocket> {
+  const { dataDir, gid, url } = options
+  const connections = new Connections({ max: options.maxConnections })
   const path = join(dataDir, DEFAULTS.socketName)
   const temporary = join(dataDir, `.${DEFAULTS.socketName}.new`)
   rmSync(temporary, { force: true })
-  const served = await bound(temporary, (socketPath) => serveApi(asNamed(api, hostOf(url)), { socketPath }))
+  const served = await bound(temporary, (socketPath) =>
+    serveApi(asNamed(api, hostOf(url)), { socketPath, connections }),
+  )
   try {
     if (gid !== undefined) chownSync(temporary, -1, gid)
     chmodSync(temporary, gid === undefined ? 0o600 : 0o660)

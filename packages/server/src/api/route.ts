@@ -53,7 +53,7 @@ export interface ApiDeps {
   tokens: Tokens
   key: Pick<AdminKey, 'keyMatches'>
   log: Log
-  config: Pick<Config, 'host' | 'publicUrl' | 'corsOrigins'>
+  config: Pick<Config, 'host' | 'publicUrl' | 'corsOrigins' | 'tlsCert'>
 }
 
 export interface Call<Name extends RouteName> {

@@ -1,7 +1,10 @@
 // The API on a port, or on a unix socket.
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { IsletError } from '@islet/contract'
+import type { Certificate } from '../listen/certificate.ts'
+import type { Connections, Watched } from '../listen/connections.ts'
+import { createListener, schemeOf } from '../listen/server.ts'
 import type { Api } from './api.ts'
 import { expectContinue } from './body.ts'
 import { endWithError } from './upgrade.ts'
@@ -10,8 +13,11 @@ import { endWithError } from './upgrade.ts'
 type Where = { host: string; port: number } | { socketPath: string }
 
 export type ServeOptions = Where & {
-  /** How long the head of a request may take. Bodies and answers may take as long as they want. */
-  headersTimeoutMs?: number
+  /** Which its own are counted among. */
+  connections: Connections
+  /** With one it speaks TLS and nothing else. */
+  certificate?: Certificate | undefined
+  headTimeoutMs?: number | undefined
 }
 
 export interface Served {
@@ -22,58 +28,45 @@ export interface Served {
   close(options?: { timeoutMs?: number }): Promise<void>
 }
 
-const HEADERS_TIMEOUT_MS = 15_000
 // A path of 4095 bytes may be percent-encoded, and headers come with it.
 const MAX_HEADER_BYTES = 32 * 1024
-// Longer than the idle time of common clients and proxies, so that it is they who close.
-const KEEP_ALIVE_MS = 75_000
 const IDLE_LOOK_MS = 25
 /** Connections that wait to be accepted; the kernel has a bound of its own. A unix socket refuses what is over it, TCP lets it wait. */
 const BACKLOG = 4096
 
 export async function serveApi(api: Api, options: ServeOptions): Promise<Served> {
-  const headersTimeout = options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS
-  const server = createServer(
-    {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout,
-      requestTimeout: 0,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      connectionsCheckingInterval: Math.max(50, headersTimeout / 3),
-      noDelay: true,
-      // Ours is an error with a body.
-      requireHostHeader: false,
-      // Anything else that asks for an upgrade (h2c) is served as if it had not.
-      shouldUpgradeCallback: api.isUpgrade,
+  const server = createApiServer(api, options)
+  const watched = options.connections.watch(server)
+  await listen(server, options)
+
+  let closing: Promise<void> | undefined
+  return {
+    ...addressOf(server, options),
+    server,
+    close: ({ timeoutMs = 0 } = {}) => {
+      closing ??= close(api, server, watched, timeoutMs)
+      return closing
     },
-    api.listener,
-  )
+  }
+}
+
+/** The API for one listener. */
+function createApiServer(api: Api, { certificate, headTimeoutMs }: ServeOptions): Server {
+  const server = createListener({
+    certificate,
+    headTimeoutMs,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    // Anything else that asks for an upgrade (h2c) is served as if it had not.
+    shouldUpgradeCallback: api.isUpgrade,
+  })
+  server.on('request', api.listener)
   server.on('checkContinue', (incoming, outgoing) => {
     expectContinue(incoming)
     api.listener(incoming, outgoing)
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => endWithError(socket, unreadable(error)))
   api.attachWebSockets(server)
-  await listen(server, options)
-
-  // Node counts a connection as idle only after its first request; clients open some ahead of need.
-  const unused = new Set<Socket>()
-  server.on('connection', (socket) => {
-    unused.add(socket)
-    socket.once('close', () => unused.delete(socket))
-  })
-  for (const event of ['request', 'checkContinue', 'upgrade']) {
-    server.on(event, ({ socket }: IncomingMessage) => unused.delete(socket))
-  }
-  let closing: Promise<void> | undefined
-  return {
-    ...addressOf(server, options),
-    server,
-    close: ({ timeoutMs = 0 } = {}) => {
-      closing ??= close(api, server, unused, timeoutMs)
-      return closing
-    },
-  }
+  return server
 }
 
 function listen(server: Server, where: Where): Promise<void> {
@@ -88,10 +81,11 @@ function listen(server: Server, where: Where): Promise<void> {
   })
 }
 
-function addressOf(server: Server, where: Where): { url: string; port: number } {
-  if ('socketPath' in where) return { url: `unix:${where.socketPath}`, port: 0 }
+function addressOf(server: Server, options: ServeOptions): { url: string; port: number } {
+  if ('socketPath' in options) return { url: `unix:${options.socketPath}`, port: 0 }
   const { port } = server.address() as AddressInfo
-  return { url: `http://${where.host.includes(':') ? `[${where.host}]` : where.host}:${port}`, port }
+  const name = options.host.includes(':') ? `[${options.host}]` : options.host
+  return { url: `${schemeOf(options.certificate)}://${name}:${port}`, port }
 }
 
 function cannotListen(error: NodeJS.ErrnoException, where: Where): Error {
@@ -102,13 +96,13 @@ function cannotListen(error: NodeJS.ErrnoException, where: Where): Error {
   })
 }
 
-async function close(api: Api, server: Server, unused: Iterable<Socket>, timeoutMs: number): Promise<void> {
+async function close(api: Api, server: Server, watched: Watched, timeoutMs: number): Promise<void> {
   api.drain()
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   // Sockets have no end of their own to wait for; their clients attach again.
   api.close()
   server.closeIdleConnections()
-  for (const socket of unused) socket.destroy()
+  watched.closeUnused()
   // A connection that was busy then becomes idle once it is answered, and would stay so until its client leaves.
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
   const timer = setTimeout(() => server.closeAllConnections(), timeoutMs)

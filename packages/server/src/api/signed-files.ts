@@ -11,7 +11,7 @@ export function signedFileRoutes({ files, tokens, config }: ApiDeps) {
     signFile: async ({ params, body: { path, method, expiresIn }, headers }) => {
       const grant = { sandboxId: params.id, path: files.resolve(params.id, path), method }
       const issued = tokens.issueGrant(grant, { lifetimeMs: expiresIn })
-      const base = config.publicUrl ?? `http://${headers.host}`
+      const base = config.publicUrl ?? `${config.tlsCert === undefined ? 'http' : 'https'}://${headers.host}`
       const url = `${base}/v1/signed-files?grant=${issued.grant}`
       return { url, method, expiresAt: issued.expiresAt }
     },

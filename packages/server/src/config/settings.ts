@@ -65,13 +65,29 @@ export const SETTINGS = {
     env: 'ISLET_HOST',
     parse: host,
     default: DEFAULTS.host,
-    help: 'The address to listen on. Anything but loopback lets the network in: put TLS in front.',
+    help: 'The address to listen on. Anything but loopback lets the network in: use TLS (`ISLET_TLS_CERT`), or put it in front.',
   }),
   port: setting({
     env: 'ISLET_PORT',
     parse: integer(0, 65_535),
     default: String(DEFAULTS.port),
     help: 'The port to listen on; 0 takes any free one.',
+  }),
+  tlsCert: setting<string | undefined>({
+    env: 'ISLET_TLS_CERT',
+    parse: path,
+    help: 'A file with the TLS certificate, and those it stands on, as PEM. With it the API and the previews speak https alone, TLS 1.2 or newer. A renewed file is used from a few seconds later on.',
+  }),
+  tlsKey: setting<string | undefined>({
+    env: 'ISLET_TLS_KEY',
+    parse: path,
+    help: 'A file with the key of that certificate, as PEM.',
+  }),
+  maxConnections: setting({
+    env: 'ISLET_MAX_CONNECTIONS',
+    parse: autoOr(integer(16, 1_000_000)),
+    default: 'auto',
+    help: 'How many connections to the API and the previews may be open at once. When there are as many, one that is idle makes room for the next, those that never brought a key first. `auto`: half as many as this process may have files open, at most 8192.',
   }),
   publicUrl: setting<string | undefined>({
     env: 'ISLET_PUBLIC_URL',

@@ -12,6 +12,7 @@ export function boundHead(asked: ClientRequest, { maxBytes }: { maxBytes: number
   let bytes = 0
   let informational = 0
   let isWhole = false
+  let isOver = false
   let timer: NodeJS.Timeout | undefined
   const refuse = (why: string): void => {
     clearTimeout(timer)
@@ -20,6 +21,7 @@ export function boundHead(asked: ClientRequest, { maxBytes }: { maxBytes: number
   asked.once('socket', (socket) => {
     // After Node's own listener, so that a piece is parsed by now.
     const count = (piece: Buffer): void => {
+      if (isOver) return
       bytes += piece.length
       if (isWhole) clearTimeout(timer)
       if (bytes > maxBytes) refuse('the head of the answer is too large')
@@ -28,6 +30,7 @@ export function boundHead(asked: ClientRequest, { maxBytes }: { maxBytes: number
       isWhole = false
     }
     const stop = (): void => {
+      isOver = true
       clearTimeout(timer)
       socket.off('data', count)
     }

@@ -9,12 +9,14 @@ const LABEL = new RegExp(`^([1-9]\\d{0,4})-(${idPattern('sandbox').source.slice(
 /** Bound to all addresses: a name by which at least this machine reaches it. */
 const EVERYWHERE: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
+export type AddressConfig = Pick<Config, 'host' | 'previewDomain' | 'tlsCert'>
+
 export class Addresses {
-  readonly #config: Pick<Config, 'host' | 'previewDomain'>
+  readonly #config: AddressConfig
   /** Of the API, where domains lead to. */
   mainPort = 0
 
-  constructor(config: Pick<Config, 'host' | 'previewDomain'>) {
+  constructor(config: AddressConfig) {
     this.#config = config
   }
 
@@ -23,9 +25,9 @@ export class Addresses {
     return this.#config.previewDomain === undefined
   }
 
-  /** What browsers speak: TLS ends in front of this server. */
+  /** What browsers speak: TLS ends here, or in front of this server. */
   get scheme(): 'http' | 'https' {
-    return this.#config.previewDomain?.scheme ?? 'http'
+    return this.#config.previewDomain?.scheme ?? (this.#config.tlsCert === undefined ? 'http' : 'https')
   }
 
   /** `via` is the name by which the caller reached this server, for one that listens on all addresses. */
@@ -35,10 +37,10 @@ export class Addresses {
       const name = record.domain ?? `${record.port}-${record.sandboxId}.${origin.name}`
       return `${origin.scheme}://${name}${origin.port === undefined ? '' : `:${origin.port}`}`
     }
-    if (record.domain) return `http://${record.domain}:${this.mainPort}`
+    if (record.domain) return `${this.scheme}://${record.domain}:${this.mainPort}`
     const { host } = this.#config
     const name = host in EVERYWHERE ? (via ?? EVERYWHERE[host]!) : host
-    return `http://${name.includes(':') ? `[${name}]` : name}:${record.listenPort}`
+    return `${this.scheme}://${name.includes(':') ? `[${name}]` : name}:${record.listenPort}`
   }
 
   /** What a name below the configured domain stands for; `unknown` for one that stands for nothing. */

@@ -4,31 +4,38 @@ import type { IncomingMessage } from 'node:http'
 import { IsletError } from '@islet/contract'
 import type { PreviewRecord } from '../db/previews.ts'
 import type { AdminKey } from '../key.ts'
+import { markKnown } from '../listen/connections.ts'
 import type { Tokens } from '../tokens.ts'
 
 const COOKIE_PREFIX = 'islet_preview'
 const QUERY_NAME = 'islet_token'
 
+/** As `api/middleware/auth.ts` takes it: browsers cannot set headers on a WebSocket. */
+const BEARER_PROTOCOL = 'islet.bearer.'
+
 export interface Admission {
   /** The target of the request without our token. */
   path: string
-  /** What is left of Cookie; undefined: nothing. */
-  cookie: string | undefined
-  /** Authorization is the program's and not ours. */
-  keepAuthorization: boolean
+  /** Headers, by their lower-case names, that are passed on otherwise than they came; undefined: not at all. */
+  replaced: Record<string, string | undefined>
   /** To send with the answer, so that the token need not be in the next URL. */
   setCookie?: string
   /** Where a browser goes on with the cookie instead of the token in its address bar. */
   redirect?: string
 }
 
-export class Gate {
-  readonly #key: Pick<AdminKey, 'keyMatches'>
-  readonly #tokens: Pick<Tokens, 'verify'>
+export interface GateOptions {
+  key: Pick<AdminKey, 'keyMatches'>
+  tokens: Pick<Tokens, 'verify' | 'isOurs'>
+  /** Whether a preview, whichever, has a token of this hash. */
+  isPreviewToken(hash: string): boolean
+}
 
-  constructor(options: { key: Pick<AdminKey, 'keyMatches'>; tokens: Pick<Tokens, 'verify'> }) {
-    this.#key = options.key
-    this.#tokens = options.tokens
+export class Gate {
+  readonly #options: GateOptions
+
+  constructor(options: GateOptions) {
+    this.#options = options
   }
 
   /** `unauthorized` unless this preview is open or the request brings what it asks for. */
@@ -39,18 +46,21 @@ export class Gate {
   ): Promise<Admission> {
     const { path, tokens } = takeTokens(incoming.url!)
     const cookies = takeCookies(incoming.headers.cookie, cookieName(record))
-    const bearer = /^bearer +([\x21-\x7e]+) *$/i.exec(incoming.headers.authorization ?? '')?.[1]
-    const isToken = (text: string): boolean => matches(record, text)
-    const byKey = bearer !== undefined && (isToken(bearer) || (await this.#isOurs(bearer, record.sandboxId)))
-    const admission = { path, cookie: cookies.others, keepAuthorization: !byKey }
+    const admission = { path, replaced: { cookie: cookies.others, ...this.#withoutOurs(incoming) } }
     if (record.auth === null) return admission
+    const isToken = (text: string): boolean => matches(record, text)
     const token = tokens.find(isToken)
     if (token === undefined) {
-      if (byKey || (isOfSameOrigin(incoming) && cookies.ours.some(isToken))) return admission
-      throw new IsletError('unauthorized', 'This preview asks for a token.', {
-        hint: `Open it once with ?${QUERY_NAME}=TOKEN, or send Authorization: Bearer TOKEN.`,
-      })
+      const isByCookie = isOfSameOrigin(incoming) && cookies.ours.some(isToken)
+      if (!isByCookie && !(await this.#isBearer(record, incoming))) {
+        throw new IsletError('unauthorized', 'This preview asks for a token.', {
+          hint: `Open it once with ?${QUERY_NAME}=TOKEN, or send Authorization: Bearer TOKEN.`,
+        })
+      }
+      markKnown(incoming.socket)
+      return admission
     }
+    markKnown(incoming.socket)
     const setCookie = `${cookieName(record)}=${token}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
     return {
       ...admission,
@@ -59,11 +69,45 @@ export class Gate {
     }
   }
 
-  async #isOurs(bearer: string, sandboxId: string): Promise<boolean> {
-    if (this.#key.keyMatches(bearer)) return true
-    const found = await this.#tokens.verify(bearer).catch(() => undefined)
-    return found?.sandboxId === sandboxId
+  /** Of this preview, of its sandbox, or the admin key. */
+  async #isBearer(record: PreviewRecord, { headers }: IncomingMessage): Promise<boolean> {
+    const bearer = /^bearer +([\x21-\x7e]+) *$/i.exec(headers.authorization ?? '')?.[1]
+    if (bearer === undefined) return false
+    if (matches(record, bearer) || this.#options.key.keyMatches(bearer)) return true
+    const found = await this.#options.tokens.verify(bearer).catch(() => undefined)
+    return found?.sandboxId === record.sandboxId
   }
+
+  /** A key or token that the program must not see may be another preview's, another sandbox's, or of no use here at all. */
+  #withoutOurs({ headers }: IncomingMessage): Admission['replaced'] {
+    const { authorization, 'sec-websocket-protocol': protocols } = headers
+    const replaced: Admission['replaced'] = {}
+    if (authorization !== undefined && credentialsIn(authorization).some((text) => this.#isOurs(text)))
+      replaced.authorization = undefined
+    if (protocols !== undefined) {
+      const offered = protocols.split(',').map((text) => text.trim())
+      const others = offered.filter((text) => !text.startsWith(BEARER_PROTOCOL) && !this.#isOurs(text))
+      if (others.length < offered.length) replaced['sec-websocket-protocol'] = others.join(', ') || undefined
+    }
+    return replaced
+  }
+
+  #isOurs(text: string): boolean {
+    const { key, tokens, isPreviewToken } = this.#options
+    return key.keyMatches(text) || tokens.isOurs(text) || isPreviewToken(hash('sha256', text))
+  }
+}
+
+/** Whatever the scheme: all that could be a key in it. */
+function credentialsIn(authorization: string): string[] {
+  const parts = authorization.split(/[\s,]+/)
+  const isBasic = parts[0]!.toLowerCase() === 'basic'
+  const pairs = isBasic
+    ? Buffer.from(parts[1] ?? '', 'base64')
+        .toString('latin1')
+        .split(':')
+    : []
+  return [...parts, ...pairs].filter((text) => text !== '')
 }
 
 /** A program inside must not replace what its visitors hold for this or another preview: a host's ports share cookies. */

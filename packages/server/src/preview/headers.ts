@@ -35,21 +35,20 @@ export interface Added {
 
 export function requestHeaders(
   incoming: IncomingMessage,
-  admission: Pick<Admission, 'cookie' | 'keepAuthorization'> & { upgrade: string | undefined },
+  { replaced, upgrade }: Pick<Admission, 'replaced'> & { upgrade: string | undefined },
   forwarded: Forwarded,
 ): string[] {
   const host = incoming.headers.host ?? forwarded.defaultHost
   const headers = ['Host', host]
   for (const [name, value, lower] of endToEnd(incoming)) {
-    if (lower === 'host' || lower === 'cookie' || FORWARDED.test(lower)) continue
-    if (lower === 'authorization' && !admission.keepAuthorization) continue
+    if (lower === 'host' || lower in replaced || FORWARDED.test(lower)) continue
     headers.push(name, lower === 'referer' ? withoutToken(value) : value)
   }
-  if (admission.cookie !== undefined) headers.push('Cookie', admission.cookie)
+  for (const [name, value] of Object.entries(replaced)) if (value !== undefined) headers.push(name, value)
   headers.push('X-Forwarded-For', incoming.socket.remoteAddress ?? 'unknown')
   headers.push('X-Forwarded-Proto', forwarded.scheme, 'X-Forwarded-Host', host)
   if (incoming.headers['transfer-encoding'] !== undefined) headers.push('Transfer-Encoding', 'chunked')
-  if (admission.upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', admission.upgrade)
+  if (upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', upgrade)
   else if (/\btrailers\b/i.test(String(incoming.headers.te ?? '')))
     headers.push('Connection', 'keep-alive, TE', 'TE', 'trailers')
   // It is us who close: a program that did, before it has read all of a body, would take its answer back.

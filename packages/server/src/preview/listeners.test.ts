@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { connect, createServer } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { Connections } from '../listen/connections.ts'
 import type { Handler } from './handler.ts'
 import { Listeners } from './listeners.ts'
 import { accepts, freePort, listenOn } from './testing.ts'
 
+const connections = new Connections({ max: 64 })
 const HELLO: Handler = {
   serve: (incoming, outgoing) => {
     incoming.resume().on('end', () => outgoing.end('hello'))
@@ -18,16 +20,16 @@ test('the wanted port is taken when it is free, else another; of a range only th
   const taken = createServer()
   const port = await listenOn(taken)
   t.after(() => taken.close())
-  const anywhere = new Listeners({ host: '127.0.0.1', range: undefined })
+  const anywhere = new Listeners({ connections, host: '127.0.0.1', range: undefined })
   t.after(() => anywhere.closeAll())
   const free = await freePort()
   assert.equal(await anywhere.open('a', free, HELLO), free)
   assert.notEqual(await anywhere.open('b', port, HELLO), port)
 
-  const narrow = new Listeners({ host: '127.0.0.1', range: { from: port, to: port } })
+  const narrow = new Listeners({ connections, host: '127.0.0.1', range: { from: port, to: port } })
   await assert.rejects(narrow.open('c', free, HELLO), { code: 'limit_exceeded' })
   await anywhere.close('a')
-  const one = new Listeners({ host: '127.0.0.1', range: { from: free, to: free } })
+  const one = new Listeners({ connections, host: '127.0.0.1', range: { from: free, to: free } })
   t.after(() => one.closeAll())
   assert.equal(await one.open('d', null, HELLO), free)
   await one.close('d')
@@ -36,7 +38,7 @@ test('the wanted port is taken when it is free, else another; of a range only th
 })
 
 test('the head of a request has little time, its body as much as it wants', async (t) => {
-  const listeners = new Listeners({ host: '127.0.0.1', range: undefined, headersTimeoutMs: 200 })
+  const listeners = new Listeners({ connections, host: '127.0.0.1', range: undefined, headTimeoutMs: 200 })
   t.after(() => listeners.closeAll())
   let bodies = 0
   const serve: Handler['serve'] = (incoming, outgoing) => {

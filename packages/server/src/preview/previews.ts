@@ -7,9 +7,11 @@ import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Db } from '../db/db.ts'
 import { type PreviewRecord, PreviewTable } from '../db/previews.ts'
 import type { AdminKey } from '../key.ts'
+import type { Certificate } from '../listen/certificate.ts'
+import type { Connections } from '../listen/connections.ts'
 import type { Log } from '../log.ts'
 import type { Tokens } from '../tokens.ts'
-import { Addresses } from './address.ts'
+import { type AddressConfig, Addresses } from './address.ts'
 import { Exchanges } from './exchanges.ts'
 import { Gate } from './gate.ts'
 import type { Handler } from './handler.ts'
@@ -22,7 +24,9 @@ export interface PreviewsOptions {
   tokens: Tokens
   key: Pick<AdminKey, 'keyMatches'>
   log: Log
-  config: Pick<Config, 'host' | 'previewPorts' | 'previewDomain'>
+  connections: Connections
+  certificate: Certificate | undefined
+  config: AddressConfig & Pick<Config, 'previewPorts'>
 }
 
 export class Previews {
@@ -34,6 +38,8 @@ export class Previews {
   readonly #visitors: Visitors
   readonly #records = new Map<string, PreviewRecord>()
   readonly #domains = new Map<string, string>()
+  /** Of all records; undefined: not gathered since they changed. */
+  #tokenHashes: Set<string> | undefined
   /** Changes come one after the other: a port that is being opened is not yet to be seen anywhere. */
   #changes: Promise<unknown> = Promise.resolve()
   #closed = false
@@ -43,10 +49,10 @@ export class Previews {
     this.#options = options
     this.#table = new PreviewTable(db)
     this.#addresses = new Addresses(config)
-    this.#listeners = new Listeners({ host: config.host, range: config.previewPorts })
+    this.#listeners = new Listeners({ ...options, host: config.host, range: config.previewPorts })
     this.#visitors = new Visitors({
       ...options,
-      gate: new Gate(options),
+      gate: new Gate({ ...options, isPreviewToken: (hash) => this.#isToken(hash) }),
       exchanges: this.#exchanges,
       addresses: this.#addresses,
       scheme: this.#addresses.scheme,
@@ -190,7 +196,13 @@ export class Previews {
     return record
   }
 
+  #isToken(hash: string): boolean {
+    this.#tokenHashes ??= new Set([...this.#records.values()].flatMap(({ auth }) => auth?.hash ?? []))
+    return this.#tokenHashes.has(hash)
+  }
+
   #keep(record: PreviewRecord): void {
+    this.#tokenHashes = undefined
     const key = keyOf(record.sandboxId, record.port)
     this.#records.set(key, record)
     if (record.domain) this.#domains.set(record.domain, key)
@@ -222,6 +234,7 @@ export class Previews {
     const key = keyOf(record.sandboxId, record.port)
     this.#table.remove(record.sandboxId, record.port)
     this.#records.delete(key)
+    this.#tokenHashes = undefined
     if (record.domain) this.#domains.delete(record.domain)
     this.#exchanges.endAll(record)
     await this.#listeners.close(key)

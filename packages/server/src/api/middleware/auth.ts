@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { IsletError, ROUTES, type Route } from '@islet/contract'
 import type { AdminKey } from '../../key.ts'
+import { markKnown } from '../../listen/connections.ts'
 import type { Tokens } from '../../tokens.ts'
-import { insideOf, setCaller } from '../caller.ts'
+import { type Caller, insideOf, setCaller } from '../caller.ts'
 import { pathOf } from '../exchange.ts'
 import { bearerOf } from './bearer.ts'
 import type { Gate } from './host.ts'
@@ -30,8 +31,11 @@ export function keyGate(key: Pick<AdminKey, 'keyMatches'>, tokens: Tokens): Gate
     if (OPEN_PATHS.has(pathOf(incoming))) return
     const candidate = bearerOf(incoming.headers.authorization) ?? protocolKeyOf(incoming)
     if (candidate === undefined) throw new IsletError('unauthorized')
-    if (key.keyMatches(candidate)) return setCaller(incoming, { kind: 'admin' })
-    setCaller(incoming, { kind: 'sandbox', ...(await tokens.verify(candidate)) })
+    const caller: Caller = key.keyMatches(candidate)
+      ? { kind: 'admin' }
+      : { kind: 'sandbox', ...(await tokens.verify(candidate)) }
+    markKnown(incoming.socket)
+    setCaller(incoming, caller)
   }
 }
 

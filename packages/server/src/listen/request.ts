@@ -1,0 +1,27 @@
+// What a request must be like, be it for the API or for a preview: one that could mean two things to two readers is refused.
+import type { IncomingMessage } from 'node:http'
+import { IsletError } from '@islet/contract'
+
+/** The target as a path, the form that servers take. */
+export function targetOf(incoming: IncomingMessage): string {
+  const { url = '/', headers } = incoming
+  const hosts = countOf(incoming, 'host')
+  if (hosts > 1 || (hosts === 0 && incoming.httpVersion !== '1.0'))
+    throw new IsletError('bad_request', 'A request has exactly one Host.')
+  if (countOf(incoming, 'authorization') > 1)
+    throw new IsletError('bad_request', 'A request has at most one Authorization.')
+  if (url.startsWith('/') || (url === '*' && incoming.method === 'OPTIONS')) return url
+  const [, authority, path = '/'] = /^https?:\/\/([^/?#]+)([/?].*)?$/i.exec(url) ?? []
+  if (authority === undefined || authority.toLowerCase() !== headers.host?.toLowerCase())
+    throw new IsletError('bad_request', 'The address of the request is not one of this server.')
+  return path.startsWith('/') ? path : `/${path}`
+}
+
+function countOf({ rawHeaders }: IncomingMessage, wanted: string): number {
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.length === wanted.length && name.toLowerCase() === wanted) count++
+  }
+  return count
+}

@@ -1,0 +1,42 @@
+// An HTTP server for one listener, with TLS or without.
+import { createServer, type Server, type ServerOptions } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { type Certificate, secure } from './certificate.ts'
+
+/** For the head of a request and for a TLS handshake. Bodies, answers and open sockets may take as long as they want. */
+export const HEAD_TIMEOUT_MS = 10_000
+/** Longer than common clients and proxies keep an idle connection, so that it is they who close. */
+const KEEP_ALIVE_MS = 75_000
+
+export interface ListenerOptions extends Pick<ServerOptions, 'shouldUpgradeCallback' | 'highWaterMark'> {
+  maxHeaderSize: number
+  certificate: Certificate | undefined
+  headTimeoutMs?: number | undefined
+}
+
+export function createListener({
+  certificate,
+  headTimeoutMs = HEAD_TIMEOUT_MS,
+  ...options
+}: ListenerOptions): Server {
+  const all: ServerOptions = {
+    ...options,
+    headersTimeout: headTimeoutMs,
+    requestTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: Math.max(50, Math.floor(headTimeoutMs / 3)),
+    noDelay: true,
+    // Ours is an error with a body.
+    requireHostHeader: false,
+  }
+  if (!certificate) return createServer(all)
+  const server = createTlsServer({ ...all, ...secure(certificate.pair), handshakeTimeout: headTimeoutMs })
+  certificate.renew(server)
+  // Node would take it for a request that cannot be read, but there is nothing yet to answer on.
+  server.removeAllListeners('tlsClientError')
+  server.on('tlsClientError', (_error, socket) => socket.destroy())
+  return server
+}
+
+export const schemeOf = (certificate: Certificate | undefined): 'http' | 'https' =>
+  certificate ? 'https' : 'http'
