@@ -32,6 +32,7 @@ export const PACKAGES = {
   'mkfs.ext4': 'e2fsprogs',
   'mkfs.xfs': 'xfsprogs',
   nft: 'nftables',
+  openssl: 'openssl',
   pgrep: 'procps',
   pkill: 'procps',
   ps: 'procps',

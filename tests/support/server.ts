@@ -89,7 +89,7 @@ export class TestServer {
     child.stderr!.on('data', (chunk: Buffer) => this.#keep(chunk))
     const deadline = Date.now() + START_TIMEOUT_MS
     while (Date.now() < deadline && child.exitCode === null && child.signalCode === null) {
-      const match = /http:\/\/127\.0\.0\.1:(\d+)/.exec(this.output)
+      const match = /https?:\/\/127\.0\.0\.1:(\d+)/.exec(this.output)
       if (match) {
         this.url = match[0]
         return
