@@ -14,6 +14,7 @@ enum {
   REPLY_MESSAGE = 1024,                 /* longest message of an ERROR; longer ones are cut */
   REPLY_ENTRY = 2 * (PATH_MAX + 64) + 128,
 };
+static const int64_t REPLY_MAX_SECONDS = 253402300799; /* the end of the year 9999 */
 
 void reply_ok(uint32_t stream) {
   link_send(MSG_OK, stream, NULL, 0);
@@ -50,13 +51,20 @@ void reply_path(uint32_t stream, const char *path) {
   reply_entry(MSG_OK, stream, path, &st, n >= 0 ? target : NULL);
 }
 
+/* Any number of seconds can be set as the time of a file: those that make no date become the nearest that does. */
+static uint64_t modified_ms(const struct stat *st) {
+  int64_t seconds = st->st_mtim.tv_sec;
+  if (seconds < 0) return 0;
+  if (seconds > REPLY_MAX_SECONDS) seconds = REPLY_MAX_SECONDS;
+  return (uint64_t)seconds * 1000 + (uint64_t)st->st_mtim.tv_nsec / 1000000;
+}
+
 void reply_put_entry(struct wire_out *out, uint8_t tag, const char *path, const struct stat *st, const char *target) {
   mode_t mode = st->st_mode;
   uint32_t type = S_ISREG(mode)   ? ENTRY_FILE
                   : S_ISDIR(mode) ? ENTRY_DIRECTORY
                   : S_ISLNK(mode) ? ENTRY_SYMLINK
                                   : ENTRY_OTHER;
-  int64_t mtime_ms = (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
   size_t mark = wire_begin(out, tag);
   wire_put_str(out, ENTRY_path, path);
   wire_put_u32(out, ENTRY_type, type);
@@ -64,7 +72,7 @@ void reply_put_entry(struct wire_out *out, uint8_t tag, const char *path, const 
   wire_put_u32(out, ENTRY_mode, mode & 07777);
   wire_put_u32(out, ENTRY_uid, st->st_uid);
   wire_put_u32(out, ENTRY_gid, st->st_gid);
-  wire_put_u64(out, ENTRY_mtime_ms, mtime_ms < 0 ? 0 : (uint64_t)mtime_ms);
+  wire_put_u64(out, ENTRY_mtime_ms, modified_ms(st));
   if (target != NULL) wire_put_str(out, ENTRY_target, target);
   wire_end(out, mark);
 }

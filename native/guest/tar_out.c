@@ -120,7 +120,8 @@ static void put_entry(const struct stat *st, char type, const char *target, uint
   octal(header.uid, sizeof header.uid, st->st_uid & TAR_OUT_MAX_OCTAL_ID);
   octal(header.gid, sizeof header.gid, st->st_gid & TAR_OUT_MAX_OCTAL_ID);
   octal(header.size, sizeof header.size, size & (uint64_t)MAX_OCTAL_SIZE);
-  octal(header.mtime, sizeof header.mtime, st->st_mtim.tv_sec < 0 ? 0 : (uint64_t)st->st_mtim.tv_sec & (uint64_t)MAX_OCTAL_SIZE);
+  int64_t mtime = st->st_mtim.tv_sec;
+  octal(header.mtime, sizeof header.mtime, mtime < 0 ? 0 : (uint64_t)(mtime > MAX_OCTAL_SIZE ? MAX_OCTAL_SIZE : mtime));
   if (type == '3' || type == '4') {
     octal(header.major, sizeof header.major, major(st->st_rdev));
     octal(header.minor, sizeof header.minor, minor(st->st_rdev));

@@ -11,6 +11,8 @@ import {
 } from './messages.gen.ts'
 
 const ENTRY_TYPES: readonly (EntryType | undefined)[] = [undefined, 'file', 'directory', 'symlink', 'other']
+/** The last millisecond that an ISO date with a year of four digits can say. */
+const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 const MAX_ADDRESS = 64
 const MAX_MODE = 0o7777
 const MAX_PORT = 65_535
@@ -32,7 +34,7 @@ export function toEntry(record: EntryRecord | undefined): Entry {
     mode,
     uid: record.uid ?? 0,
     gid: record.gid ?? 0,
-    mtimeMs: record.mtimeMs ?? 0,
+    mtimeMs: Math.min(record.mtimeMs ?? 0, MAX_TIME_MS),
     ...(target !== undefined && { target }),
   }
 }

@@ -102,7 +102,8 @@ function checkNumber(spec: FieldSpec, value: FieldValue, max: number): number {
 
 /**
  * Reads a payload from an untrusted peer. Unknown tags are skipped, a malformed field throws WireError, lists are
- * bounded, U64 beyond 2^53 throws. A list that does not occur is []. Bytes are views into the payload.
+ * bounded. A U64 beyond 2^53 is the largest safe integer: files may say that they are that large. A list that does not
+ * occur is []. Bytes are views into the payload.
  */
 export function decodeFields(table: FieldTable, payload: Buffer): Fields {
   return readFields(table, payload, 0, payload.length)
@@ -159,7 +160,7 @@ function readValue(
   }
   if (spec.kind === 'u64') {
     if (length !== 8) throw new WireError(`${spec.name} is not a u64`)
-    return readU64(payload, at, spec.name)
+    return Math.min(readAnyU64(payload, at), Number.MAX_SAFE_INTEGER)
   }
   if (spec.kind === 'str') return payload.toString('utf8', at, at + length)
   if (spec.kind === 'bytes') return payload.subarray(at, at + length)
@@ -168,9 +169,13 @@ function readValue(
 
 /** A u64 that a number holds exactly; anything beyond throws WireError. */
 export function readU64(bytes: Buffer, at: number, name: string): number {
-  const value = bytes.readUInt32LE(at + 4) * TWO_32 + bytes.readUInt32LE(at)
+  const value = readAnyU64(bytes, at)
   if (value > Number.MAX_SAFE_INTEGER) throw new WireError(`${name} is out of range`)
   return value
+}
+
+function readAnyU64(bytes: Buffer, at: number): number {
+  return bytes.readUInt32LE(at + 4) * TWO_32 + bytes.readUInt32LE(at)
 }
 
 export function writeU64(bytes: Buffer, at: number, value: number): void {
