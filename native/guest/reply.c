@@ -56,7 +56,9 @@ static uint64_t modified_ms(const struct stat *st) {
   int64_t seconds = st->st_mtim.tv_sec;
   if (seconds < 0) return 0;
   if (seconds > REPLY_MAX_SECONDS) seconds = REPLY_MAX_SECONDS;
-  return (uint64_t)seconds * 1000 + (uint64_t)st->st_mtim.tv_nsec / 1000000;
+  int64_t nanoseconds = st->st_mtim.tv_nsec;
+  if (nanoseconds < 0 || nanoseconds > 999999999) nanoseconds = 0;
+  return (uint64_t)(seconds * 1000 + nanoseconds / 1000000);
 }
 
 void reply_put_entry(struct wire_out *out, uint8_t tag, const char *path, const struct stat *st, const char *target) {
