@@ -1,13 +1,21 @@
 // The bounds of what callers may send. Every one is enforced by a schema or by the server.
 
 export const LIMITS = {
-  /** A JSON body; file content goes through PUT files, which has no limit. */
-  jsonBodyBytes: 16 * 1024 * 1024,
+  /** A JSON body, where its route says nothing else; file content goes through PUT files, which has no limit. */
+  jsonBodyBytes: 256 * 1024,
+  /** A body that holds a command and its environment, with their escapes. */
+  commandBodyBytes: 2 * 1024 * 1024,
+  /** A body that holds stdin or files, also as base64. */
+  contentBodyBytes: 12 * 1024 * 1024,
+  /** What a JSON body is made of: members of objects, and values in all. Bounded because each takes time to read. */
+  jsonMembers: 20_000,
+  jsonValues: 100_000,
   /** Arrays and objects within each other; readers of JSON in other languages give up at about a thousand. */
   jsonDepth: 512,
   nameLength: 128,
   descriptionLength: 4096,
   metadataBytes: 16 * 1024,
+  metadataMembers: 1000,
   envEntries: 1000,
   envNameBytes: 256,
   envValueBytes: 64 * 1024,
@@ -16,7 +24,7 @@ export const LIMITS = {
   argumentBytes: 128 * 1024,
   commandBytes: 512 * 1024,
   createFiles: 1000,
-  createFilesBytes: 12 * 1024 * 1024,
+  createFilesBytes: 8 * 1024 * 1024,
   stdinBytes: 8 * 1024 * 1024,
   pathBytes: 4095,
   listEntries: 100_000,
@@ -30,6 +38,7 @@ export const LIMITS = {
   /** How long a sandbox may be told to stay idle or paused. */
   lastingMs: 365 * 24 * 3_600_000,
   codeBytes: 4 * 1024 * 1024,
+  codeBodyBytes: 6 * 1024 * 1024,
   globs: 100,
   terminals: 256,
   /** Columns or rows. */
@@ -65,6 +74,9 @@ export const LIMITS = {
   storeKeyBytes: 512,
   storeValueBytes: 1024 * 1024,
   storeBatch: 1000,
+  /** The body that holds one value, or a batch: escapes make them longer. */
+  storeBodyBytes: 3 * 1024 * 1024,
+  storeBatchBodyBytes: 8 * 1024 * 1024,
   storeListKeys: 1000,
   storeKeys: 100_000,
   /** All keys and values of a sandbox together. */

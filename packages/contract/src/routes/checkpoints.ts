@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits.ts'
 import * as checkpoint from '../schemas/checkpoint.ts'
 import * as patch from '../schemas/patch.ts'
 import * as sandbox from '../schemas/sandbox.ts'
@@ -64,6 +65,7 @@ export const checkpointRoutes = {
     tag: 'checkpoints',
     idempotent: true,
     body: sandbox.copySandbox,
+    bodyBytes: LIMITS.commandBodyBytes,
     response: sandbox.createdSandbox,
     status: 201,
   },
@@ -73,6 +75,7 @@ export const checkpointRoutes = {
     summary: 'Add a script that is run once in every sandbox made from this checkpoint',
     tag: 'checkpoints',
     body: patch.createPatch,
+    bodyBytes: LIMITS.commandBodyBytes,
     response: patch.patchInfo,
     status: 201,
   },

@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits.ts'
 import * as code from '../schemas/code.ts'
 import { type Route, SANDBOX } from './route.ts'
 
@@ -9,6 +10,7 @@ export const codeRoutes = {
     tag: 'processes',
     wakes: true,
     body: code.runCode,
+    bodyBytes: LIMITS.codeBodyBytes,
     response: code.codeResult,
     status: 200,
   },

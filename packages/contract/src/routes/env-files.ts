@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits.ts'
 import * as envFile from '../schemas/env-file.ts'
 import { type Route, SANDBOX } from './route.ts'
 
@@ -20,6 +21,7 @@ export const envFileRoutes = {
     wakes: true,
     query: envFile.envFileQuery,
     body: envFile.updateEnvFile,
+    bodyBytes: LIMITS.commandBodyBytes,
     response: envFile.envKeys,
     status: 200,
   },

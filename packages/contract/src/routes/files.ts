@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits.ts'
 import * as file from '../schemas/file.ts'
 import { type Route, SANDBOX } from './route.ts'
 
@@ -114,6 +115,7 @@ export const fileRoutes = {
     tag: 'files',
     wakes: true,
     body: file.batchFiles,
+    bodyBytes: LIMITS.contentBodyBytes,
     response: file.batchResults,
     status: 200,
   },

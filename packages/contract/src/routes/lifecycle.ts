@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits.ts'
 import * as patch from '../schemas/patch.ts'
 import * as sandbox from '../schemas/sandbox.ts'
 import * as timeout from '../schemas/timeout.ts'
@@ -54,6 +55,7 @@ export const lifecycleRoutes = {
     tag: 'lifecycle',
     keyOnly: true,
     body: sandbox.forkSandbox,
+    bodyBytes: LIMITS.commandBodyBytes,
     response: sandbox.forks,
     status: 201,
   },

@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits.ts'
 import * as process from '../schemas/process.ts'
 import { PROCESS, type Route, SANDBOX } from './route.ts'
 
@@ -9,6 +10,7 @@ export const processRoutes = {
     tag: 'processes',
     wakes: true,
     body: process.exec,
+    bodyBytes: LIMITS.contentBodyBytes,
     response: process.execResult,
     status: 200,
   },
@@ -19,6 +21,7 @@ export const processRoutes = {
     tag: 'processes',
     wakes: true,
     body: process.startProcess,
+    bodyBytes: LIMITS.commandBodyBytes,
     response: process.startedProcess,
     status: 201,
   },
@@ -66,6 +69,7 @@ export const processRoutes = {
     tag: 'processes',
     wakes: true,
     body: process.writeStdin,
+    bodyBytes: LIMITS.contentBodyBytes,
     response: null,
     status: 204,
   },

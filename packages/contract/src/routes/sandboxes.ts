@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits.ts'
 import * as process from '../schemas/process.ts'
 import * as sandbox from '../schemas/sandbox.ts'
 import { type Route, SANDBOX } from './route.ts'
@@ -10,6 +11,7 @@ export const sandboxRoutes = {
     tag: 'sandboxes',
     idempotent: true,
     body: sandbox.createSandbox,
+    bodyBytes: LIMITS.contentBodyBytes,
     response: sandbox.createdSandbox,
     status: 201,
   },
@@ -36,6 +38,7 @@ export const sandboxRoutes = {
     summary: 'Change name, metadata, environment, resources or network',
     tag: 'sandboxes',
     body: sandbox.updateSandbox,
+    bodyBytes: LIMITS.commandBodyBytes,
     response: sandbox.sandbox,
     status: 200,
   },
@@ -61,6 +64,7 @@ export const sandboxRoutes = {
     summary: 'Make a sandbox, run one command, collect its output, remove the sandbox',
     tag: 'sandboxes',
     body: process.run,
+    bodyBytes: LIMITS.contentBodyBytes,
     response: process.runResult,
     status: 200,
   },

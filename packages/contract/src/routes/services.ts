@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits.ts'
 import * as service from '../schemas/service.ts'
 import { type Route, SANDBOX } from './route.ts'
 
@@ -11,6 +12,7 @@ export const serviceRoutes = {
     tag: 'services',
     wakes: true,
     body: service.startService,
+    bodyBytes: LIMITS.commandBodyBytes,
     response: service.serviceInfo,
     status: 201,
   },

@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits.ts'
 import * as store from '../schemas/store.ts'
 import { type Route, SANDBOX } from './route.ts'
 
@@ -8,6 +9,7 @@ const set = {
   summary: 'Set a value',
   ...COMMON,
   body: store.setStore,
+  bodyBytes: LIMITS.storeBodyBytes,
   response: store.storeSet,
   status: 200,
 } as const
@@ -38,6 +40,7 @@ const batch = {
   summary: 'All of these operations or none',
   ...COMMON,
   body: store.storeBatch,
+  bodyBytes: LIMITS.storeBatchBodyBytes,
   response: store.storeBatchResult,
   status: 200,
 } as const
@@ -46,6 +49,7 @@ const operation = {
   summary: 'Get, set or delete with the key in the body, for the keys . and .. which no URL can end in',
   ...COMMON,
   body: store.storeKeyOperation,
+  bodyBytes: LIMITS.storeBodyBytes,
   response: store.storeKeyResult,
   status: 200,
 } as const

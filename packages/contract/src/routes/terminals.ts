@@ -1,3 +1,4 @@
+import { LIMITS } from '../limits.ts'
 import * as terminal from '../schemas/terminal.ts'
 import { type Route, SANDBOX } from './route.ts'
 
@@ -11,6 +12,7 @@ export const terminalRoutes = {
     tag: 'terminals',
     wakes: true,
     body: terminal.createTerminal,
+    bodyBytes: LIMITS.commandBodyBytes,
     response: terminal.terminalInfo,
     status: 201,
   },
@@ -46,6 +48,7 @@ export const terminalRoutes = {
     tag: 'terminals',
     wakes: true,
     body: terminal.runTerminalCommand,
+    bodyBytes: LIMITS.commandBodyBytes,
     response: terminal.terminalCommand,
     status: 200,
   },

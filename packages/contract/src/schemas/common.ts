@@ -46,9 +46,21 @@ const envFits = (env: Record<string, string | null>): boolean =>
     LIMITS.envBytes
 const envMessage = `an environment has at most ${LIMITS.envEntries} variables and ${LIMITS.envBytes} bytes`
 
-export const env = z.record(envName, envValue).refine(envFits, envMessage)
+export const env = fewMembers(LIMITS.envEntries, z.record(envName, envValue).refine(envFits, envMessage))
 /** A change of an environment: null takes a variable away. */
-export const envPatch = z.record(envName, envValue.nullable()).refine(envFits, envMessage)
+export const envPatch = fewMembers(
+  LIMITS.envEntries,
+  z.record(envName, envValue.nullable()).refine(envFits, envMessage),
+)
+
+/** Of an object with more members none is looked at: each costs some microseconds. */
+export function fewMembers<Schema extends z.ZodType>(most: number, schema: Schema) {
+  return z.preprocess((value: z.input<Schema>, context) => {
+    if (typeof value !== 'object' || value === null || Object.keys(value).length <= most) return value
+    context.addIssue({ code: 'custom', message: `it has at most ${most} members`, input: value })
+    return z.NEVER
+  }, schema)
+}
 
 /** What JSON text cannot hold, or other readers could not read again. */
 export function jsonProblem(value: unknown, depth: number = LIMITS.jsonDepth): string | undefined {
@@ -77,13 +89,16 @@ export const json = z.unknown().superRefine((value, context) => {
   if (message !== undefined) context.addIssue({ code: 'custom', message, input: value, continue: false })
 }) as unknown as z.ZodType<z.core.util.JSONType, z.core.util.JSONType>
 
-export const metadata = z
-  .record(z.string().min(1).max(LIMITS.nameLength), json)
-  .refine(
-    (value) => byteLength(JSON.stringify(value)) <= LIMITS.metadataBytes,
-    `metadata has at most ${LIMITS.metadataBytes} bytes of JSON`,
-  )
-  .refine((value) => !holdsNul(value), 'metadata has no NUL')
+export const metadata = fewMembers(
+  LIMITS.metadataMembers,
+  z
+    .record(z.string().min(1).max(LIMITS.nameLength), json)
+    .refine(
+      (value) => byteLength(JSON.stringify(value)) <= LIMITS.metadataBytes,
+      `metadata has at most ${LIMITS.metadataBytes} bytes of JSON`,
+    )
+    .refine((value) => !holdsNul(value), 'metadata has no NUL'),
+)
 
 function holdsNul(value: unknown): boolean {
   if (typeof value === 'string') return !noNul(value)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { byteLength, noNul, sandboxPath } from './common.ts'
+import { byteLength, fewMembers, noNul, sandboxPath } from './common.ts'
 
 export const envKey = z
   .string()
@@ -17,11 +17,7 @@ export const envFileQuery = z.strictObject({
 })
 export const envVariables = z.object({ variables: z.record(z.string(), z.string()) })
 export const updateEnvFile = z.strictObject({
-  variables: z
-    .record(envKey, envText)
-    .refine((variables) => Object.keys(variables).length <= LIMITS.envEntries, {
-      message: `at most ${LIMITS.envEntries} variables at once`,
-    }),
+  variables: fewMembers(LIMITS.envEntries, z.record(envKey, envText)),
 })
 export const removeEnvQuery = z.strictObject({
   file: sandboxPath,

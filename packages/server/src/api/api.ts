@@ -150,13 +150,14 @@ type AnyHandler = (call: unknown) => unknown
 function mount(app: Hono<ApiEnv>, route: Route, handler: AnyHandler, { control, fleet }: ApiDeps): void {
   app.on(route.method, route.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
     const call = await readCall(route, c, control)
+    using hold = call.held
     using uses = new Uses(control, () => c.env.outgoing.setHeader(AUTO_RESUMED, 'true'))
     if (route.fills) fleet.disk.assertRoom()
     if (route.wakes) await uses.ofCall(call)
     const { autoResumed } = uses
     const used = { autoResumed, use: (id: string) => uses.add(id), hold: (id: string) => uses.hold(id) }
     const result = await handler(Object.assign(call, used))
-    await send(route, result, c.env.incoming, c.env.outgoing)
+    await send(route, result, c.env.incoming, c.env.outgoing, hold)
     return RESPONSE_ALREADY_SENT
   })
 }

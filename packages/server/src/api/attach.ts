@@ -20,6 +20,8 @@ import { validate } from './validate.ts'
 
 const CHANNELS = { stdout: 1, stderr: 2 } as const
 const NOT_JSON = 1003
+/** Of a message that is no stdin. */
+const MAX_TEXT_BYTES = 4096
 const NOT_A_MESSAGE = 1008
 
 export function attachRoute({ processes, log }: Pick<ApiDeps, 'processes' | 'log'>): WebSocketRoute {
@@ -110,6 +112,7 @@ class BadMessage extends IsletError {
 }
 
 function parse(data: Buffer): z.output<typeof attachClientMessage> {
+  if (data.length > MAX_TEXT_BYTES) throw new BadMessage(NOT_A_MESSAGE, 'The message is too long.')
   let value: unknown
   try {
     value = JSON.parse(data.toString('utf8'))

@@ -2,11 +2,16 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { IsletError, LIMITS } from '@islet/contract'
+import type { Hold } from '../control/held.ts'
 import { type Chunks, free } from '../wire/chunks.ts'
 import { BodyStream } from './body-stream.ts'
+import { checkShape } from './json-shape.ts'
 
 /** A JSON body is small: one that makes no progress for so long is not coming. */
 const IDLE_MS = 60_000
+
+/** Not counted: there are no more of these at once than connections. */
+const SMALL_BODY_BYTES = 64 * 1024
 
 const waitsForContinue = new WeakSet<IncomingMessage>()
 
@@ -19,11 +24,11 @@ export function bodyIsOnItsWay(incoming: IncomingMessage): boolean {
   return !incoming.complete && !waitsForContinue.has(incoming) && hasBody(incoming)
 }
 
-/** The parsed body; nothing at all counts as {}. */
+/** The parsed body; nothing at all counts as {}. `hold` counts one that is not small. */
 export async function readJson(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  limit: number = LIMITS.jsonBodyBytes,
+  { limit = LIMITS.jsonBodyBytes, hold }: { limit?: number; hold: Hold },
 ): Promise<unknown> {
   if (!hasBody(incoming)) return {}
   const encoding = incoming.headers['content-encoding']
@@ -33,12 +38,13 @@ export async function readJson(
       `A JSON body is sent as it is, not with Content-Encoding: ${encoding}.`,
     )
   }
-  const bytes = await readAll(incoming, outgoing, limit)
+  const bytes = await readAll(incoming, outgoing, limit, hold)
   if (bytes.length === 0) return {}
   if (!isJsonType(incoming.headers['content-type'])) {
     throw new IsletError('invalid_json', 'The Content-Type of the body is not application/json.')
   }
   if (!isUtf8(bytes)) throw new IsletError('invalid_json', 'The body is not valid UTF-8.')
+  checkShape(bytes)
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch (error) {
@@ -57,12 +63,20 @@ export function byteStream(incoming: IncomingMessage, outgoing: ServerResponse):
   }
 }
 
-function readAll(incoming: IncomingMessage, outgoing: ServerResponse, limit: number): Promise<Buffer> {
+function readAll(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  limit: number,
+  hold: Hold,
+): Promise<Buffer> {
   const tooLarge = () =>
     new IsletError('body_too_large', `The JSON body of this request has at most ${limit} bytes.`, {
       details: { limitBytes: limit },
     })
-  if (Number(incoming.headers['content-length']) > limit) return Promise.reject(tooLarge())
+  const tooMany = () => new IsletError('too_many_requests', 'Too many large requests at once.')
+  const expected = Number(incoming.headers['content-length'] ?? limit)
+  if (expected > limit) return Promise.reject(tooLarge())
+  if (expected > SMALL_BODY_BYTES && !hold.take(expected)) return Promise.reject(tooMany())
   sendContinue(incoming, outgoing)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []

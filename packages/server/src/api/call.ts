@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ErrorCode, IsletError, idPattern, isId, LIMITS, type Route } from '@islet/contract'
 import { z } from 'zod'
+import type { Held, Hold } from '../control/held.ts'
 import { byteStream, readJson } from './body.ts'
 import { authorize, type Caller, callerOf } from './caller.ts'
 import { type ApiContext, clientSignal, pathOf } from './exchange.ts'
@@ -16,6 +17,8 @@ export interface AnyCall {
   idempotencyKey: string | undefined
   caller: Caller | undefined
   isHead: boolean
+  /** What is in memory for it. */
+  held: Hold
   readonly signal: AbortSignal
 }
 
@@ -36,20 +39,26 @@ const IDS: Record<string, { pattern: RegExp; code: ErrorCode }> = {
 }
 
 /** Everything a handler may trust. Throws what is wrong with the request; the body is read last. */
-export async function readCall(route: Route, c: ApiContext, names: Names): Promise<AnyCall> {
+export async function readCall(
+  route: Route,
+  c: ApiContext,
+  sandboxes: Names & { held: Held },
+): Promise<AnyCall> {
   const { incoming, outgoing } = c.env
   checkEncoding(incoming)
   const caller = callerOf(incoming)
-  const params = readParams(c.req.param(), caller, names)
+  const params = readParams(c.req.param(), caller, sandboxes)
   authorize(route, params, caller)
+  const held = sandboxes.held.open(caller && caller.kind !== 'admin' ? caller.sandboxId : undefined)
   return {
+    held,
     params,
     caller,
     query: readQuery(route, incoming),
     headers: incoming.headers,
     idempotencyKey: route.idempotent ? idempotencyKey(incoming) : undefined,
     isHead: incoming.method === 'HEAD',
-    body: await readBody(route, incoming, outgoing),
+    body: await readBody(route, incoming, outgoing, held),
     get signal() {
       // Made on demand: most calls have no use for it.
       const signal = clientSignal(outgoing)
@@ -97,10 +106,21 @@ export function readQuery(route: Route, incoming: IncomingMessage): unknown {
   return parsed
 }
 
-async function readBody(route: Route, incoming: IncomingMessage, outgoing: ServerResponse): Promise<unknown> {
+async function readBody(
+  route: Route,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  hold: Hold,
+): Promise<unknown> {
   if (route.body === undefined) return undefined
   if (route.body === 'bytes') return byteStream(incoming, outgoing)
-  return validate(route.body, await readJson(incoming, outgoing, route.bodyBytes), 'body')
+  try {
+    const value = await readJson(incoming, outgoing, { limit: route.bodyBytes, hold })
+    return validate(route.body, value, 'body')
+  } catch (error) {
+    hold[Symbol.dispose]()
+    throw error
+  }
 }
 
 function idempotencyKey(incoming: IncomingMessage): string | undefined {

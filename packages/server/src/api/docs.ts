@@ -5,7 +5,7 @@ import type { Hono } from 'hono'
 import type { ApiEnv } from './exchange.ts'
 import { type OpenApi, type Operation, openApi } from './openapi.ts'
 import { schemaText } from './schema-text.ts'
-import { sendJson, sendText } from './send.ts'
+import { sendText } from './send.ts'
 
 const STYLE = `
 :root{color-scheme:light dark;--line:#8884;--soft:#8882;--accent:#0a7ea4}
@@ -31,7 +31,7 @@ export function mountDocs(app: Hono<ApiEnv>): void {
       // Relative, so that a proxy may put the server below a path.
       outgoing.setHeader('Location', 'docs')
       sendText(outgoing, 302, 'text/plain; charset=utf-8', 'The API is documented at /docs.\n')
-    } else sendJson(outgoing, 200, POINTER)
+    } else sendText(outgoing, 200, 'application/json', JSON.stringify(POINTER))
     return RESPONSE_ALREADY_SENT
   })
   let page: string | undefined

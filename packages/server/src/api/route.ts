@@ -13,6 +13,7 @@ import type { Snapshots } from '../control/snapshots.ts'
 import type { CodeRunner } from '../data/code/code.ts'
 import type { FileService, ProcessService } from '../data/data.ts'
 import type { EnvFiles } from '../data/env-files/env-files.ts'
+import type { Told } from '../data/kept-bytes.ts'
 import type { Overlays } from '../data/overlays/overlays.ts'
 import type { Patches } from '../data/patches.ts'
 import type { Ports } from '../data/ports.ts'
@@ -135,7 +136,7 @@ type BodyOutput<Name extends RouteName> =
     : undefined
 type Result<Name extends RouteName> = RouteOf<Name>['response'] extends infer Response
   ? Response extends z.ZodType
-    ? z.output<Response> | Answer<z.output<Response>> | JsonText | Streamed<Name>
+    ? Told<z.output<Response>> | Answer<z.output<Response>> | JsonText | Streamed<Name>
     : Response extends 'bytes'
       ? Bytes
       : Response extends 'lines'

@@ -18,6 +18,7 @@ import type { SavedRecord } from '../db/saved-states.ts'
 import type { Control } from './control.ts'
 import { type CreateOptions, Creation, type CreationOptions, type Given } from './creation.ts'
 import type { Fleet, RunningSandbox, SandboxObserver } from './fleet.ts'
+import { Held } from './held.ts'
 import { assertMade, assertNotStopped, isStill } from './lifecycle.ts'
 import type { Machine } from './machine.ts'
 import { switchNetwork } from './network.ts'
@@ -32,11 +33,15 @@ import { usageOf } from './usage.ts'
 const KEEP_STOPPED = 10_000
 const PRUNE_EVERY = 100
 
+const HELD = { eachBytes: 16 * 1024 * 1024, allBytes: 256 * 1024 * 1024 }
+
 /** How often what programs read of their memory is brought up to date at most. */
 const SHOW_EVERY_MS = 250
 
 export class Sandboxes implements Control {
   readonly suspension: Suspension
+  /** What is in memory for calls: large bodies, and answers on their way. */
+  readonly held = new Held(HELD)
   readonly #options: CreationOptions
   readonly #fleet: Fleet
   readonly #creation: Creation

@@ -16,6 +16,14 @@ export class ByteBuffer {
     this.#length = wanted
   }
 
+  clear(): void {
+    this.#length = 0
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#length)
   }

@@ -13,13 +13,14 @@ import type {
 } from '@islet/contract'
 import type { OutputChannel, TerminalSize } from '../guest/guest.ts'
 import type { Chunks } from '../wire/chunks.ts'
+import type { Told } from './kept-bytes.ts'
 
 export interface ProcessService {
   /** Runs to the end. When `signal` aborts (the client went away) the command is killed. */
-  exec(sandboxId: string, input: ExecParsed, options?: { signal?: AbortSignal }): Promise<CommandResult>
-  run(input: RunParsed, options?: { signal?: AbortSignal }): Promise<RunResult>
+  exec(sandboxId: string, input: ExecParsed, options?: { signal?: AbortSignal }): Promise<Told<CommandResult>>
+  run(input: RunParsed, options?: { signal?: AbortSignal }): Promise<Told<RunResult>>
   start(sandboxId: string, input: StartProcessParsed): Promise<ProcessInfo>
-  list(sandboxId: string, query: { status?: ProcessInfo['status']; limit?: number }): ProcessInfo[]
+  list(sandboxId: string, query: { status?: ProcessInfo['status']; limit?: number }): Iterable<ProcessInfo>
   get(
     sandboxId: string,
     processId: string,
@@ -34,7 +35,7 @@ export interface ProcessService {
     options: { end: boolean },
   ): Promise<void>
   resize(sandboxId: string, processId: string, size: TerminalSize): Promise<void>
-  output(sandboxId: string, processId: string, options?: GetOutputParsed): Promise<ProcessOutput>
+  output(sandboxId: string, processId: string, options?: GetOutputParsed): Promise<Told<ProcessOutput>>
   attach(sandboxId: string, processId: string, options: { replay: boolean }): Promise<Attachment>
 }
 
@@ -70,7 +71,7 @@ export interface FileService {
     sandboxId: string,
     path: string | undefined,
     options: { depth: number; limit: number; signal?: AbortSignal },
-  ): Promise<FileList>
+  ): Promise<Told<FileList>>
   /** `start` and `end` as in an HTTP range, end inclusive; a negative start counts from the end. */
   read(
     sandboxId: string,

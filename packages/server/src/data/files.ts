@@ -5,10 +5,12 @@ import { Locks } from '../control/locks.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import { Slots } from '../control/slots.ts'
 import type { SandboxRecord } from '../db/sandboxes.ts'
-import type { Entry, Guest } from '../guest/guest.ts'
+import type { Guest } from '../guest/guest.ts'
 import type { Chunks } from '../wire/chunks.ts'
 import type { FileService } from './data.ts'
 import { Exactly } from './exactly.ts'
+import { release, type Told } from './kept-bytes.ts'
+import { ListedFiles, toFileEntry } from './listed-files.ts'
 
 const GUEST_WAIT_MS = 10_000
 const LOOKUPS_AT_ONCE = 16
@@ -47,13 +49,17 @@ export class Files implements FileService {
     sandboxId: string,
     path: string | undefined,
     options: { depth: number; limit: number; signal?: AbortSignal },
-  ): Promise<FileList> {
+  ): Promise<Told<FileList>> {
     const { guest, resolve } = await this.#in(sandboxId)
     const directory = resolve(path ?? '.')
-    const { entries, truncated } = await guest.list(directory, options)
-    const seen = entries.map((entry) => toFileEntry(posix.join(directory, entry.path), entry))
-    seen.sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
-    return { path: directory, entries: seen, truncated }
+    const entries = new ListedFiles(directory, this.#sandboxes.held.open(sandboxId))
+    try {
+      const { truncated } = await guest.list(directory, { ...options, sink: entries })
+      return { path: directory, entries, truncated }
+    } catch (error) {
+      release(entries)
+      throw error
+    }
   }
 
   async read(
@@ -170,19 +176,5 @@ export class Files implements FileService {
     const { machine, record } = await this.#sandboxes.running(sandboxId)
     if (!machine.guest.connected) await machine.guest.ready({ timeoutMs: GUEST_WAIT_MS })
     return { guest: machine.guest, record, resolve: (path) => posix.resolve(record.workdir, path) }
-  }
-}
-
-function toFileEntry(path: string, entry: Entry): FileEntry {
-  return {
-    name: posix.basename(path),
-    path,
-    type: entry.type,
-    sizeBytes: entry.sizeBytes,
-    mode: entry.mode.toString(8).padStart(4, '0'),
-    uid: entry.uid,
-    gid: entry.gid,
-    modifiedAt: new Date(entry.mtimeMs).toISOString(),
-    ...(entry.target !== undefined && { target: entry.target }),
   }
 }

@@ -1,12 +1,17 @@
 // Where the output of every process is kept, and how much of it.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ExecParsed, IsletError } from '@islet/contract'
+import { type ExecParsed, IsletError, newId } from '@islet/contract'
+import { Held } from '../control/held.ts'
 import type { ProcessRecord } from '../db/processes.ts'
 import type { Log } from '../log.ts'
+import { KeptBytes } from './kept-bytes.ts'
 import { OutputLog, removeOutput } from './output-log.ts'
 import { OutputReader } from './output-reader.ts'
 import { OutputRoom } from './output-room.ts'
+
+/** Of output on the disk that waits for its answer. */
+const WAITING = { eachBytes: 256 * 1024 * 1024, allBytes: 2 * 1024 * 1024 * 1024 }
 
 export interface OutputOptions {
   dir: string
@@ -30,6 +35,7 @@ export class Outputs {
   readonly #options: OutputOptions
   readonly #room: OutputRoom
   readonly #running: OutputParts['running']
+  readonly #waiting = new Held(WAITING)
 
   constructor(options: OutputOptions, parts: OutputParts) {
     this.#options = options
@@ -49,6 +55,12 @@ export class Outputs {
 
   path({ sandboxId, id }: Owner): string {
     return join(this.#options.dir, sandboxId, `${id}.log`)
+  }
+
+  /** For output of a sandbox that is going to be an answer. */
+  keep(sandboxId: string): KeptBytes {
+    const path = join(this.#options.dir, sandboxId, `${newId('request')}.answer`)
+    return new KeptBytes({ path, disk: this.#waiting.open(sandboxId) })
   }
 
   /** Of a process that has not printed yet. */

@@ -11,6 +11,7 @@ import type { Beginning, Fleet, RunningSandbox, SandboxObserver } from '../contr
 import { Locks } from '../control/locks.ts'
 import { type PatchRecord, type PatchRunRecord, PatchTable } from '../db/patches.ts'
 import type { Log } from '../log.ts'
+import { release } from './kept-bytes.ts'
 import { PATCH_TIMEOUT_MS, patchCommand, patchInput, whyFailed } from './patch-script.ts'
 import type { Processes } from './processes.ts'
 
@@ -111,7 +112,8 @@ export class Patches implements SandboxObserver {
       maxOutputBytes: LIMITS.patchOutputBytes,
     }
     try {
-      const { result } = await processes.capture(id, exec, { processId })
+      const { result, output } = await processes.capture(id, exec, { processId })
+      release(output)
       this.#ended(id, run, { result })
     } catch (error) {
       const code = error instanceof IsletError ? error.code : undefined

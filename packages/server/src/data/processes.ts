@@ -20,6 +20,7 @@ import { attachTo } from './attachment.ts'
 import { ByteBuffer } from './byte-buffer.ts'
 import { type CollectedOutput, collectOutput } from './collect.ts'
 import type { Attachment, ProcessService } from './data.ts'
+import { release, type Told } from './kept-bytes.ts'
 import { runOnce } from './run.ts'
 import { type ProcessResult, type TrackedProcess, toProcessInfo } from './tracked.ts'
 import { ProcessTracker, type TrackerOptions } from './tracker.ts'
@@ -28,8 +29,9 @@ import { ProcessTracker, type TrackerOptions } from './tracker.ts'
 const FOUND_AGAIN_MS = 200
 /** Most commands are short: that one has begun is told together with its end, unless that takes longer. */
 const QUIET_MS = 5
-/** Of kept output that is read for one answer. */
-const PIECES_AT_ONCE = 10_000
+/** Of kept output that is read for one answer: then others have their turn. A piece costs as much as so many bytes. */
+const BYTES_AT_ONCE = 1024 * 1024
+const PIECE_WORK_BYTES = 512
 
 export interface ProcessOwner {
   terminalId?: string
@@ -53,12 +55,12 @@ export class Processes implements ProcessService {
     sandboxId: string,
     input: ExecParsed,
     options: { signal?: AbortSignal } = {},
-  ): Promise<CommandResult> {
+  ): Promise<Told<CommandResult>> {
     const { processId, result, output } = await this.capture(sandboxId, input, options)
     return { processId, ...result, ...output.texts(input.encoding ?? 'utf8') }
   }
 
-  /** As `exec`, for callers that want the output in another form, or know the id beforehand. */
+  /** As `exec`, for callers that want the output in another form, or know the id beforehand. They dispose of the output. */
   async capture(
     sandboxId: string,
     input: ExecParsed,
@@ -69,7 +71,23 @@ export class Processes implements ProcessService {
     const { processId } = options
     const prepare = { id: processId, terminal: false, foreground: true, keepAwake: true }
     const tracked = this.#tracker.prepare(sandbox, input, prepare)
-    const output = collectOutput(input.maxOutputBytes ?? DEFAULTS.execOutputBytes, options)
+    const output = collectOutput(input.maxOutputBytes ?? DEFAULTS.execOutputBytes, {
+      together: options.together,
+      bytes: () => this.#tracker.outputs.keep(sandboxId),
+    })
+    try {
+      return await this.#collect(sandbox, tracked, { input, output, signal: options.signal })
+    } catch (error) {
+      release(output)
+      throw error
+    }
+  }
+
+  async #collect(
+    sandbox: RunningSandbox,
+    tracked: TrackedProcess,
+    { input, output, ...options }: { input: ExecParsed; output: CollectedOutput; signal?: AbortSignal },
+  ): Promise<{ processId: string; result: ProcessResult; output: CollectedOutput }> {
     tracked.listeners.add(output)
     const timed = withTimeout(input, sandbox)
     const stdin = input.stdin !== undefined
@@ -95,7 +113,7 @@ export class Processes implements ProcessService {
     }
   }
 
-  run(input: RunParsed, options: { signal?: AbortSignal } = {}): Promise<RunResult> {
+  run(input: RunParsed, options: { signal?: AbortSignal } = {}): Promise<Told<RunResult>> {
     return runOnce(this.#options.sandboxes, this, input, options)
   }
 
@@ -125,8 +143,9 @@ export class Processes implements ProcessService {
     return toProcessInfo(tracked.record)
   }
 
-  list(sandboxId: string, query: { status?: ProcessInfo['status']; limit?: number }): ProcessInfo[] {
-    return this.#tracker.list(sandboxId, { limit: 100, ...query }).map(toProcessInfo)
+  list(sandboxId: string, query: { status?: ProcessInfo['status']; limit?: number }): Iterable<ProcessInfo> {
+    const records = this.#tracker.list(sandboxId, { limit: 100, ...query })
+    return { [Symbol.iterator]: () => Iterator.from(records).map(toProcessInfo) }
   }
 
   /** Oldest first. */
@@ -198,22 +217,28 @@ export class Processes implements ProcessService {
     sandboxId: string,
     processId: string,
     { encoding = 'utf8', maxBytes = DEFAULTS.execOutputBytes }: GetOutputParsed = {},
-  ): Promise<ProcessOutput> {
+  ): Promise<Told<ProcessOutput>> {
     const record = this.#tracker.record(sandboxId, processId)
-    const kept = this.#tracker.outputs.open(record, maxBytes)
-    const found = { stdout: new ByteBuffer(), stderr: new ByteBuffer() }
-    let pieces = 0
+    const { outputs } = this.#tracker
+    const kept = outputs.open(record, maxBytes)
+    const found = { stdout: outputs.keep(sandboxId), stderr: outputs.keep(sandboxId) }
+    let work = 0
     for (const { channel, bytes } of kept ?? []) {
-      found[channel].append(bytes)
+      if (!found[channel].append(bytes)) {
+        release(found)
+        throw new IsletError('too_many_requests', 'Too much output of this sandbox waits to be read.')
+      }
+      work += PIECE_WORK_BYTES + bytes.length
+      if (work < BYTES_AT_ONCE) continue
       // Others are served meanwhile.
-      if (++pieces % PIECES_AT_ONCE === 0) await setImmediate()
+      work = 0
+      await setImmediate()
     }
     const outputBytes = kept?.end ?? record.outputBytes
-    const [stdout, stderr] = [found.stdout.bytes, found.stderr.bytes]
-    const droppedBytes = outputBytes - stdout.length - stderr.length
+    const droppedBytes = outputBytes - found.stdout.length - found.stderr.length
     return {
-      stdout: stdout.toString(encoding),
-      stderr: stderr.toString(encoding),
+      stdout: found.stdout.text(encoding),
+      stderr: found.stderr.text(encoding),
       truncated: droppedBytes > 0,
       droppedBytes,
       outputBytes,

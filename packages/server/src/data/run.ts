@@ -2,6 +2,7 @@
 import type { RunParsed, RunResult } from '@islet/contract'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { ProcessService } from './data.ts'
+import type { Told } from './kept-bytes.ts'
 
 /** One whose server died before it could remove it is idle once its command has ended, and goes then. */
 const LEFT_BEHIND = { idle: 60_000, onIdle: 'kill' } as const
@@ -11,7 +12,7 @@ export async function runOnce(
   processes: Pick<ProcessService, 'exec'>,
   input: RunParsed,
   options: { signal?: AbortSignal } = {},
-): Promise<RunResult> {
+): Promise<Told<RunResult>> {
   const { command, cwd, env, timeout, stdin, stdinEncoding, encoding, maxOutputBytes, ...create } = input
   const sandbox = await sandboxes.create({ ...create, env, keepAwake: false, timeout: LEFT_BEHIND }, options)
   try {

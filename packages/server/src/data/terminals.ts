@@ -2,6 +2,7 @@
 import { posix } from 'node:path'
 import {
   type CreateTerminalParsed,
+  DEFAULTS,
   IsletError,
   isId,
   LIMITS,
@@ -18,6 +19,7 @@ import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Db } from '../db/db.ts'
 import { type TerminalRecord, TerminalTable } from '../db/terminals.ts'
 import type { Log } from '../log.ts'
+import { release, type Told } from './kept-bytes.ts'
 import type { Processes } from './processes.ts'
 
 /** Of output in a list of commands; those that ran before are listed without theirs. */
@@ -111,7 +113,7 @@ export class Terminals implements SandboxObserver {
     terminalId: string,
     input: RunTerminalCommandParsed,
     options: { signal?: AbortSignal } = {},
-  ): Promise<TerminalCommandInfo> {
+  ): Promise<Told<TerminalCommandInfo>> {
     const terminal = this.#forCommands(sandboxId, terminalId)
     const { settings } = terminal
     const { processes } = this.#options
@@ -132,14 +134,19 @@ export class Terminals implements SandboxObserver {
   }
 
   /** Oldest first. */
-  async commands(sandboxId: string, terminalId: string): Promise<TerminalCommandInfo[]> {
+  async commands(sandboxId: string, terminalId: string): Promise<Told<TerminalCommandInfo>[]> {
     const terminal = this.#forCommands(sandboxId, terminalId)
-    const commands: TerminalCommandInfo[] = []
+    const commands: Told<TerminalCommandInfo>[] = []
     let room = LIST_OUTPUT_BYTES
-    for (const process of this.#options.processes.ofTerminal(terminalId).reverse()) {
-      const command = await this.#toCommand(terminal, process, { withOutput: room > 0 })
-      room -= command.stdout.length + command.stderr.length
-      commands.push(command)
+    try {
+      for (const process of this.#options.processes.ofTerminal(terminalId).reverse()) {
+        const withOutput = room > 0
+        commands.push(await this.#toCommand(terminal, process, { withOutput }))
+        if (withOutput) room -= Math.min(process.outputBytes, DEFAULTS.execOutputBytes)
+      }
+    } catch (error) {
+      release(commands)
+      throw error
     }
     return commands.reverse()
   }
@@ -149,7 +156,7 @@ export class Terminals implements SandboxObserver {
     terminalId: string,
     processId: string,
     options: { waitMs?: number; signal?: AbortSignal } = {},
-  ): Promise<TerminalCommandInfo> {
+  ): Promise<Told<TerminalCommandInfo>> {
     const terminal = this.#forCommands(sandboxId, terminalId)
     const process = await this.#options.processes.get(sandboxId, processId, options)
     if (options.waitMs) this.#assertKept(process)
@@ -242,7 +249,7 @@ export class Terminals implements SandboxObserver {
     terminal: TerminalRecord,
     process: ProcessInfo,
     options = { withOutput: true },
-  ): Promise<TerminalCommandInfo> {
+  ): Promise<Told<TerminalCommandInfo>> {
     const encoding = terminal.encoding === 'base64' ? 'base64' : 'utf8'
     const { id, sandboxId, status, command, startedAt, endedAt, result } = process
     const output =

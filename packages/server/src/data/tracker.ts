@@ -153,9 +153,17 @@ export class ProcessTracker implements SandboxObserver {
     )
   }
 
-  list(sandboxId: string, query: { status?: ProcessInfo['status']; limit: number }): ProcessRecord[] {
+  /** Read one after the other as they are used: a command may have half a megabyte. */
+  list(sandboxId: string, query: { status?: ProcessInfo['status']; limit: number }): Iterable<ProcessRecord> {
     this.#options.sandboxes.record(sandboxId)
-    return this.#current(this.table.list(sandboxId, query))
+    return this.#each(sandboxId, this.table.ids(sandboxId, query))
+  }
+
+  *#each(sandboxId: string, ids: readonly string[]): Generator<ProcessRecord> {
+    for (const id of ids) {
+      const record = this.#tracked.get(id)?.record ?? this.table.get(sandboxId, id)
+      if (record) yield record
+    }
   }
 
   ofTerminal(terminalId: string): ProcessRecord[] {

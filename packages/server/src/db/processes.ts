@@ -139,6 +139,18 @@ export class ProcessTable {
     return rows.map(fromRow)
   }
 
+  ids(sandboxId: string, options: { status?: ProcessRecord['status']; limit: number }): string[] {
+    const { status = null, limit } = options
+    const rows = this.#db.all<Pick<Row, 'id'>>(
+      `SELECT id FROM processes WHERE sandbox_id = ?1 AND (?2 IS NULL OR status = ?2)
+       ORDER BY started_at DESC, id DESC LIMIT ?3`,
+      sandboxId,
+      status,
+      limit,
+    )
+    return rows.map(({ id }) => id)
+  }
+
   /** Oldest first. */
   ofTerminal(terminalId: string): ProcessRecord[] {
     return this.#db

@@ -43,12 +43,12 @@ export function fileRequests(host: Host): FileRequests {
       return call(host, request, (ok) => toEntry(ok.entry?.[0]))
     },
 
-    async list(path, { depth = 1, limit = MAX_ENTRIES, signal } = {}): Promise<Listing> {
+    async list(path, { depth = 1, limit = MAX_ENTRIES, signal, sink } = {}): Promise<Listing> {
       checkPath(path)
       checkNumber('depth', depth)
       checkNumber('limit', limit, MAX_U64)
       const fields = { path, depth, limit: Math.min(limit, MAX_ENTRIES) }
-      return list(host, { name: 'LIST', fields, about: { path }, signal, again: true })
+      return list(host, { name: 'LIST', fields, about: { path }, signal, again: true }, sink)
     },
 
     async read(path, { offset, length, nofollow, signal } = {}) {

@@ -1,6 +1,7 @@
 // What the server can ask of a guest. link.ts implements it over one socket; PROTOCOL.md in native/guest is the wire.
 import type { Duplex } from 'node:stream'
 import type { Chunks } from '../wire/chunks.ts'
+import type { EntrySink } from './list.ts'
 
 export interface Guest {
   /** Whether the guest is connected right now. It redials by itself when the connection drops. */
@@ -18,10 +19,10 @@ export interface Guest {
   resize(id: string, size: TerminalSize): Promise<void>
 
   stat(path: string, options?: { follow?: boolean }): Promise<Entry>
-  /** Paths are below the listed one. At most 100,000 entries and 32 MiB of them, `truncated` beyond. */
+  /** Paths are below the listed one. At most 100,000 entries and 32 MiB of them, `truncated` beyond. With a `sink` it is given them. */
   list(
     path: string,
-    options?: { depth?: number; limit?: number; signal?: AbortSignal },
+    options?: { depth?: number; limit?: number; signal?: AbortSignal; sink?: EntrySink },
   ): Promise<{ entries: Entry[]; truncated: boolean }>
   /** Only regular files; with `nofollow` a symlink is none. */
   read(

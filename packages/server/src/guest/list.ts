@@ -17,13 +17,33 @@ export interface Listing {
   truncated: boolean
 }
 
-export function list(host: Host, request: Request<'LIST'>): Promise<Listing> {
-  return new List(host, request as unknown as Request).run()
+/** Takes entries as they come. What `add` throws is the answer. */
+export interface EntrySink {
+  add(entries: Entry[]): void
+  /** They come again from the beginning. */
+  clear(): void
+}
+
+export function list(host: Host, request: Request<'LIST'>, sink?: EntrySink): Promise<Listing> {
+  return new List(host, request as unknown as Request, sink).run()
 }
 
 class List extends Exchange<Listing> {
-  #entries: Entry[] = []
+  readonly #sink: EntrySink
+  readonly #entries: Entry[] = []
+  #count = 0
   #inflow = new Inflow()
+
+  /** Without a sink they are collected. */
+  constructor(host: Host, request: Request, sink?: EntrySink) {
+    super(host, request)
+    this.#sink = sink ?? {
+      add: (entries) => void this.#entries.push(...entries),
+      clear: () => {
+        this.#entries.length = 0
+      },
+    }
+  }
 
   protected override onMessage(frame: Frame): void {
     if (frame.type === MESSAGE.ENTRIES) this.#onEntries(frame)
@@ -35,16 +55,22 @@ class List extends Exchange<Listing> {
   }
 
   protected override restart(): void {
-    this.#entries = []
+    this.#sink.clear()
+    this.#count = 0
     this.#inflow = new Inflow()
   }
 
   #onEntries({ payload }: Frame): void {
     this.#inflow.countBytes(payload.length)
     const { limit = MAX_ENTRIES } = this.request.fields as { limit?: number }
-    for (const record of (decodeFields(FIELDS.ENTRIES!, payload) as EntriesFields).entry ?? []) {
-      if (this.#entries.length === limit) throw new Violation('more entries than asked for')
-      this.#entries.push(toListedEntry(record))
+    const entries = ((decodeFields(FIELDS.ENTRIES!, payload) as EntriesFields).entry ?? []).map(toListedEntry)
+    this.#count += entries.length
+    if (this.#count > limit) throw new Violation('more entries than asked for')
+    try {
+      this.#sink.add(entries)
+    } catch (error) {
+      this.cancel(error)
+      return
     }
     if (this.#inflow.received <= MAX_LIST_BYTES) {
       this.#inflow.taken(payload.length, this.connection, this.stream)

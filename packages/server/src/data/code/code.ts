@@ -4,6 +4,7 @@ import { type CodeResult, IsletError, newId, type RunCodeParsed } from '@islet/c
 import type { RunningSandbox } from '../../control/fleet.ts'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Entry, Guest } from '../../guest/guest.ts'
+import { release, type Told } from '../kept-bytes.ts'
 import type { Processes } from '../processes.ts'
 import { detectLanguage } from './detect.ts'
 import { type Interpreter, interpretersOf } from './interpreters.ts'
@@ -32,7 +33,7 @@ export class CodeRunner {
     sandboxId: string,
     input: RunCodeParsed,
     options: RunOptions = {},
-  ): Promise<Omit<CodeResult, 'autoResumed'>> {
+  ): Promise<Told<Omit<CodeResult, 'autoResumed'>>> {
     const { code } = input
     if (code.trim() === '') throw new IsletError('bad_request', 'The code is empty.')
     const language = input.language ?? detectLanguage(code)
@@ -65,7 +66,7 @@ export class CodeRunner {
     { program, args, isUnable }: Interpreter,
     placed: Placed,
     options: RunOptions,
-  ): Promise<Omit<CodeResult, 'autoResumed' | 'language'> | 'missing' | 'unable'> {
+  ): Promise<Told<Omit<CodeResult, 'autoResumed' | 'language'>> | 'missing' | 'unable'> {
     const [main, ...preloads] = placed.paths as [string, ...string[]]
     const argv = [...preloads.flatMap((path) => ['--require', path]), ...args, main]
     const env = { ...input.env, ...(placed.isElsewhere && searchPaths(sandbox, input)) }
@@ -75,7 +76,11 @@ export class CodeRunner {
     try {
       const how = { processId, together: true, ...options }
       const { result, output } = await this.#options.processes.capture(sandbox.record.id, exec, how)
-      if (isUnable?.({ ...result, ...output.texts('utf8') })) return 'unable'
+      const { stderr } = output.texts('utf8')
+      if (typeof stderr === 'string' && isUnable?.({ ...result, stderr })) {
+        release(output)
+        return 'unable'
+      }
       const { encoding = 'utf8' } = input
       return { processId, ...result, ...output.texts(encoding), output: output.together(encoding) }
     } catch (error) {

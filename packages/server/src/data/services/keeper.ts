@@ -209,9 +209,9 @@ export class Keeper {
     if (!this.#isResuming) return undefined
     const { sandboxId, name } = this.#key
     const { attemptAt } = this.#record.state
-    const found = this.#parts.processes
-      .list(sandboxId, { limit: 1000 })
-      .find(({ service, startedAt }) => service === name && Date.parse(startedAt) >= attemptAt)
+    const found = Iterator.from(this.#parts.processes.list(sandboxId, { limit: 1000 })).find(
+      ({ service, startedAt }) => service === name && Date.parse(startedAt) >= attemptAt,
+    )
     if (!found) return undefined
     // Known only after the processes of before a restart were found again: one that is lost never ran.
     const process = await this.#parts.processes.get(sandboxId, found.id, { waitMs: 1 })

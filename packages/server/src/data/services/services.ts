@@ -18,6 +18,7 @@ import type { ServiceState } from '../../db/services.ts'
 import type { Log } from '../../log.ts'
 import type { EnvFiles } from '../env-files/env-files.ts'
 import type { Files } from '../files.ts'
+import type { Told } from '../kept-bytes.ts'
 import type { Ports } from '../ports.ts'
 import type { Processes } from '../processes.ts'
 import type { Signals } from '../signals.ts'
@@ -127,7 +128,7 @@ export class Services implements SandboxObserver {
     await this.#ask({ sandboxId, name }, 'gone')
   }
 
-  async logs(sandboxId: string, name: string, options: { install: boolean }): Promise<ServiceLogs> {
+  async logs(sandboxId: string, name: string, options: { install: boolean }): Promise<Told<ServiceLogs>> {
     this.#options.sandboxes.record(sandboxId)
     const { state } = this.#records.get({ sandboxId, name })
     const processId = options.install ? state.installId : state.processId
@@ -275,9 +276,8 @@ export class Services implements SandboxObserver {
     if (hasEnded(state)) return
     const timeoutMs = spec.stopTimeout ?? STOP_TIMEOUT_MS
     // Also one that a crash kept from being written down.
-    const running = this.#options.processes
-      .list(sandboxId, { status: 'running', limit: 1000 })
-      .filter((process) => process.service === name)
+    const all = this.#options.processes.list(sandboxId, { status: 'running', limit: 1000 })
+    const running = [...all].filter((process) => process.service === name)
     await Promise.all(
       running.map(({ id }) => endProcess(this.#options.processes, sandboxId, id, { timeoutMs })),
     )

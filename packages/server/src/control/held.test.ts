@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Held } from './held.ts'
+
+test('what is held is bounded for each holder and in all, and is free again afterwards', () => {
+  const held = new Held({ eachBytes: 100, allBytes: 250 })
+  const first = held.open('a')
+  const second = held.open('a')
+  assert.deepEqual(
+    [first.take(60), second.take(40), second.take(1), first.take(1)],
+    [true, true, false, false],
+  )
+  const others = ['b', 'c'].map((who) => held.open(who))
+  assert.deepEqual(
+    others.map((hold) => hold.take(75)),
+    [true, true],
+  )
+  assert.equal(held.open(undefined).take(1), false)
+  first[Symbol.dispose]()
+  first[Symbol.dispose]()
+  assert.equal(second.take(60), true)
+})
+
+test('one that is alone may hold more than its part, and then nobody else holds anything', () => {
+  const held = new Held({ eachBytes: 100, allBytes: 250 })
+  using alone = held.open('a')
+  assert.deepEqual([alone.take(90), alone.take(900)], [true, true])
+  assert.deepEqual([held.open('a').take(1), held.open('b').take(1)], [false, false])
+})
