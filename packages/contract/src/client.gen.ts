@@ -620,6 +620,7 @@ export type UpdateSandbox = {
   project?: string | null | undefined
   /** Merged into the environment of later commands; null removes a variable. */
   env?: Record<string, string | null> | undefined
+  /** With the API key only. */
   resources?: {
     /** Bytes, or like '512Mi'. */
     memory?: number | string | undefined
@@ -1694,6 +1695,7 @@ export interface Calls {
     path: string
     name: string
   }; response: undefined }
+  uploadImage: { body: undefined; response: undefined }
   collectImages: { body: undefined; response: {
     removed: string[]
     freedBytes: number
@@ -1818,6 +1820,7 @@ export const ROUTES = {
   pullImage: { method: 'POST', path: '/v1/images/pull', response: 'nothing' },
   buildImage: { method: 'POST', path: '/v1/images/build', response: 'nothing' },
   importImage: { method: 'POST', path: '/v1/images/import', response: 'nothing' },
+  uploadImage: { method: 'POST', path: '/v1/images/upload', response: 'nothing' },
   collectImages: { method: 'POST', path: '/v1/images/collect', response: { fields: { removed: { list: 'string' }, freedBytes: 'number' } } },
   removeImage: { method: 'DELETE', path: '/v1/images/{name}', response: 'nothing' },
 } as const satisfies Record<keyof Calls, { method: string; path: string; open?: true; response: Shape | 'nothing' }>

@@ -69,7 +69,8 @@ export class Events {
         }
         return
       } catch (error) {
-        if (isOpened && hasCode(error, 'sandbox_not_found')) return
+        // A token ends with its sandbox.
+        if (isOpened && hasCode(error, 'sandbox_not_found', 'unauthorized')) return
         brokenAt ??= Date.now()
         if (!isOpened || !isTransient(error) || Date.now() - brokenAt > RECONNECT_MS) throw error
       }

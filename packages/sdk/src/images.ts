@@ -8,6 +8,7 @@ import { checked } from './checked.ts'
 import type { CallOptions, Client } from './client.ts'
 import { ClientError, errorFromBody } from './errors.ts'
 import { ABORTABLE, guard, type Names } from './options.ts'
+import type { Content } from './transport/body.ts'
 
 interface Abortable {
   signal?: AbortSignal
@@ -36,19 +37,24 @@ export class Images {
     options: { name?: string; insecure?: boolean } & ImageWorkOptions = {},
   ): Promise<ImageInfo> {
     const { name, insecure, ...work } = options
-    return this.#work('pullImage', { reference, name, insecure }, work)
+    return this.#work('pullImage', { body: { reference, name, insecure } }, work)
   }
 
   build(runtime: 'base' = 'base', options: ImageWorkOptions = {}): Promise<ImageInfo> {
-    return this.#work('buildImage', { runtime }, options)
+    return this.#work('buildImage', { body: { runtime } }, options)
   }
 
-  /** A directory or tar on the server's machine. */
+  /** A tar of a root filesystem: plain, gzip, xz or zstd. */
+  upload(name: string, tar: Content, options: ImageWorkOptions = {}): Promise<ImageInfo> {
+    return this.#work('uploadImage', { query: { name }, content: tar }, options)
+  }
+
+  /** A directory or tar on the server's machine, where its operator lets it be read. */
   import(
     source: { kind: 'directory' | 'tar'; path: string; name: string },
     options: ImageWorkOptions = {},
   ): Promise<ImageInfo> {
-    return this.#work('importImage', source, options)
+    return this.#work('importImage', { body: source }, options)
   }
 
   /** Takes a runtime name away, and its image when nothing else names it. */
@@ -63,10 +69,10 @@ export class Images {
 
   async #work<Name extends RouteName>(
     name: Name,
-    body: CallOptions<Name>['body'],
+    ask: Pick<CallOptions<Name>, 'body' | 'query' | 'content'>,
     { onProgress, signal }: ImageWorkOptions,
   ): Promise<ImageInfo> {
-    for await (const line of this.#client.lines(name, { body, signal })) {
+    for await (const line of this.#client.lines(name, { ...ask, signal } as CallOptions<Name>)) {
       const step = checked<ImageProgress>(imageProgressShape, line, 'What the server reports')
       if (step.type === 'done') return step.image
       if (step.type === 'error') throw errorFromBody(step.error)
@@ -82,6 +88,7 @@ guard(Images.prototype, 'islet.images', {
   list: [ABORTABLE],
   pull: [null, { ...WORK, name: 1, insecure: 1 }],
   build: [null, WORK],
+  upload: [null, null, WORK],
   import: [null, WORK],
   remove: [null, ABORTABLE],
   collect: [ABORTABLE],

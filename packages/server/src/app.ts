@@ -128,6 +128,17 @@ function temporaryDirectory(): string {
   return process.env.TMPDIR || !existsSync('/var/tmp') ? tmpdir() : '/var/tmp'
 }
 
+function ceilingsOf(config: Config) {
+  const given = <T>(value: number | 'auto', make: (value: number) => T) =>
+    value === 'auto' ? undefined : make(value)
+  return {
+    ...given(config.maxMemoryBytes, (memoryBytes) => ({ memoryBytes })),
+    ...given(config.maxCpu, (cores) => ({ cpuMillis: cores * 1000 })),
+    ...given(config.maxPids, (pids) => ({ pids })),
+    ...given(config.maxDiskBytes, (diskBytes) => ({ diskBytes })),
+  }
+}
+
 async function wire(config: Config, options: StartOptions & { log: Log }, cleanup: Cleanup): Promise<Server> {
   const { log } = options
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
@@ -166,7 +177,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     reserveBytes: reserveBytes(instance.dataDir, config.diskReserveBytes),
     log,
   })
-  const fleet = new Fleet({ db, engine, storage, log, disk, warm })
+  const fleet = new Fleet({ db, engine, storage, log, disk, warm, ceilings: ceilingsOf(config) })
   const { events } = fleet
   const saves = new Saves(fleet, { memoryDir: join(instance.dataDir, 'memory') })
   const snapshots = new Snapshots({ fleet, saves, images })

@@ -45,7 +45,7 @@ export async function targetIn(sandbox: Sandbox, remote: string, name: string): 
   }
 }
 
-async function statLocal(path: string): Promise<Stats> {
+export async function statLocal(path: string): Promise<Stats> {
   try {
     return await stat(path)
   } catch (cause) {
@@ -56,9 +56,12 @@ async function statLocal(path: string): Promise<Stats> {
   }
 }
 
-/** What is in a directory, as a tar. Owners are left to the sandbox. */
-async function* tarOf(directory: string): AsyncGenerator<Uint8Array> {
-  const argv = ['--owner=0', '--group=0', '--numeric-owner', '-C', directory, '-cf', '-', '.']
+/** Owners are left to the sandbox. */
+const OWNERLESS = ['--owner=0', '--group=0', '--numeric-owner']
+
+/** What is in a directory, as a tar. */
+export async function* tarOf(directory: string, options = OWNERLESS): AsyncGenerator<Uint8Array> {
+  const argv = [...options, '-C', directory, '-cf', '-', '.']
   const child = spawn('tar', argv, { stdio: ['ignore', 'pipe', 'pipe'] })
   let complaint = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -49,6 +49,9 @@ export const importImage = z.strictObject({
   path: z.string().min(1).max(4095),
   name: runtimeName,
 })
+export const uploadImage = z.strictObject({
+  name: runtimeName.meta({ description: 'The runtime name it gets.' }),
+})
 export const collectResult = z.object({ removed: z.array(z.string()), freedBytes: z.number() })
 
 /** Long image work answers with one of these per line (application/x-ndjson); the last is done or error. */

@@ -151,7 +151,7 @@ export const updateSandbox = z.strictObject({
   env: envPatch
     .optional()
     .meta({ description: 'Merged into the environment of later commands; null removes a variable.' }),
-  resources: resourcesInput.optional(),
+  resources: resourcesInput.optional().meta({ description: 'With the API key only.' }),
   keepAwake: keepAwake
     .optional()
     .meta({ description: 'true: it is never idle. false: its idle time begins now.' }),

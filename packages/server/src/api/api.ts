@@ -83,7 +83,7 @@ export function createApi(deps: ApiDeps): Api {
     ...tokenRoutes(deps),
     ...watcherRoutes(deps),
   }
-  const gates = [drain.check, hostGate(deps.config), keyGate(deps.key, deps.tokens)]
+  const gates = [drain.check, hostGate(deps.config), keyGate(deps.key, deps.tokens, deps.control)]
   const upgrade = createUpgrade({
     gates,
     log: deps.log,

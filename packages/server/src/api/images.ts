@@ -6,9 +6,10 @@ import {
   runtimeName,
 } from '@islet/contract'
 import type { Image, Images, ImportOptions, Progress, Runtime } from '../image/image.ts'
+import { openSource } from '../image/import-dirs.ts'
 import { type ApiDeps, type Handlers, Lines } from './route.ts'
 
-export function imageRoutes({ images }: ApiDeps) {
+export function imageRoutes({ images, config }: ApiDeps) {
   return {
     listRuntimes: async () => ({ runtimes: (await images.runtimes()).map(runtimeInfo) }),
     listImages: async () => ({ images: (await images.list()).map(imageInfo) }),
@@ -16,7 +17,12 @@ export function imageRoutes({ images }: ApiDeps) {
       follow(images, signal, (more) => images.pull(reference, { ...options, ...more })),
     buildImage: ({ signal }) => follow(images, signal, (more) => images.buildBase(more)),
     importImage: ({ body: { kind, path, name }, signal }) =>
-      follow(images, signal, (more) => images.import({ kind, path }, { ...more, name })),
+      follow(images, signal, async (more) => {
+        await using opened = await openSource(path, config.importDirs)
+        return await images.import({ kind, path }, { ...more, name, at: opened.at })
+      }),
+    uploadImage: ({ query: { name }, body, signal }) =>
+      follow(images, signal, (more) => images.upload(body, { ...more, name })),
     collectImages: () => images.collect(),
     removeImage: ({ params }) => {
       if (!runtimeName.safeParse(params.name).success) throw new IsletError('image_not_found')

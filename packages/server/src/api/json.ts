@@ -1,7 +1,8 @@
 // JSON text in pieces of bounded size: whoever sends it can serve others in between, and wait for a client that reads slowly.
 import { LongText } from '../data/kept-bytes.ts'
 
-const PIECE_CHARACTERS = 32 * 1024
+/** Longer strings would be garbage that only a collection of the whole heap finds. */
+const PIECE_CHARACTERS = 16 * 1024
 /** What a value takes beside its text. */
 const VALUE_BYTES = 16
 

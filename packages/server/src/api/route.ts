@@ -54,7 +54,7 @@ export interface ApiDeps {
   tokens: Tokens
   key: Pick<AdminKey, 'keyMatches'>
   log: Log
-  config: Pick<Config, 'host' | 'publicUrl' | 'corsOrigins' | 'tlsCert'>
+  config: Pick<Config, 'host' | 'publicUrl' | 'corsOrigins' | 'tlsCert' | 'importDirs'>
 }
 
 export interface Call<Name extends RouteName> {

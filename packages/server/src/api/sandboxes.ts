@@ -3,13 +3,14 @@ import { created } from './lifecycle.ts'
 import type { ApiDeps, Handlers } from './route.ts'
 
 /**
- * What a token may not change: it may be in the hands of what runs inside. Its network is what it reaches; a name or a project
- * is how the holder of the API key finds a sandbox, so that one with another's name would be given what is meant for the other.
+ * What a token may not change: it may be in the hands of what runs inside. Its network is what it reaches; its limits are what it costs
+ * others; a name or a project is how the holder of the API key finds a sandbox, so that one with another's name would be given what is
+ * meant for the other.
  */
 function assertTokenMay(body: UpdateSandboxParsed): void {
   if (body.network?.enabled)
     throw keyWanted('turn its network on', 'It wants the API key: islet network on SANDBOX.')
-  for (const field of ['name', 'project'] as const)
+  for (const field of ['name', 'project', 'resources'] as const)
     if (body[field] !== undefined)
       throw keyWanted(`change its ${field}`, 'It wants the API key: islet update SANDBOX.')
 }

@@ -74,8 +74,9 @@ async function sendPieces(pieces: Iterable<string>, status: number, outgoing: Se
   outgoing.writeHead(status, { 'Content-Type': 'application/json' })
   for (const piece of pieces) {
     if (outgoing.destroyed) return
-    if (outgoing.write(piece)) await setImmediate()
-    else await drained(outgoing)
+    if (!outgoing.write(piece)) await drained(outgoing)
+    // Others have their turn: a reader that is fast enough makes room within the same one.
+    await setImmediate()
   }
   outgoing.end()
   await closedOrFinished(outgoing)

@@ -33,6 +33,7 @@ export interface TestApiOptions {
   /** For running requests when it closes. Default: none. */
   drainTimeoutMs?: number
   imageDir?: string
+  importDirs?: string
   corsOrigins?: string
   maxSandboxes?: number
   previewDomain?: string

@@ -236,6 +236,36 @@ export const SETTINGS = {
     defaultText: '`<data>/images`',
     help: 'Where images are kept; several servers may share it.',
   }),
+  importDirs: setting({
+    env: 'ISLET_IMPORT_DIRS',
+    parse: list(path),
+    default: '',
+    help: 'Directories of this machine whose directories and tars may be imported as images by their path, separated by commas. Others are uploaded.',
+  }),
+  maxMemoryBytes: setting({
+    env: 'ISLET_MAX_MEMORY',
+    parse: autoOr(size),
+    default: 'auto',
+    help: 'The most memory that a sandbox may have. `auto`: what the machine has.',
+  }),
+  maxCpu: setting({
+    env: 'ISLET_MAX_CPU',
+    parse: autoOr(integer(1, 1024)),
+    default: 'auto',
+    help: 'The most cores that a sandbox may have. `auto`: what the machine has.',
+  }),
+  maxPids: setting({
+    env: 'ISLET_MAX_PIDS',
+    parse: autoOr(integer(16, 4_194_304)),
+    default: 'auto',
+    help: 'The most processes that a sandbox may have. `auto`: what the machine can.',
+  }),
+  maxDiskBytes: setting({
+    env: 'ISLET_MAX_DISK',
+    parse: autoOr(size),
+    default: 'auto',
+    help: 'The most disk that a sandbox may have. `auto`: what the pool has.',
+  }),
   previewPorts: setting<PortRange | undefined>({
     env: 'ISLET_PREVIEW_PORTS',
     parse: portRange,

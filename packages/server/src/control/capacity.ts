@@ -16,10 +16,13 @@ const OPTIONS = [
 
 export class Capacity {
   readonly #storage: Pick<Storage, 'sizeBytes'>
+  readonly #ceilings: Partial<Resources>
   #has: Resources
 
-  constructor(storage: Pick<Storage, 'sizeBytes'>) {
+  /** `ceilings`: what the operator allows, where that is less than there is. */
+  constructor(storage: Pick<Storage, 'sizeBytes'>, ceilings: Partial<Resources> = {}) {
     this.#storage = storage
+    this.#ceilings = ceilings
     this.#has = this.#look()
   }
 
@@ -38,7 +41,7 @@ export class Capacity {
       if (wanted === undefined || wanted <= available) continue
       throw new IsletError(
         'limit_too_high',
-        `resources.${option} is ${format(wanted)}, but this machine has ${format(available)}.`,
+        `resources.${option} is ${format(wanted)}, but this server allows ${format(available)}.`,
         {
           hint: `Ask for at most ${format(available)}.`,
           details: { option: `resources.${option}`, asked: wanted, available },
@@ -58,6 +61,8 @@ export class Capacity {
   }
 
   #look(): Resources {
-    return { ...machineLimits(), diskBytes: this.#storage.sizeBytes() }
+    const found = { ...machineLimits(), diskBytes: this.#storage.sizeBytes() }
+    for (const [, key] of OPTIONS) found[key] = Math.min(found[key], this.#ceilings[key] ?? found[key])
+    return found
   }
 }

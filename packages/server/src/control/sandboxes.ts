@@ -96,6 +96,12 @@ export class Sandboxes implements Control {
     return this.#fleet.record(id)
   }
 
+  /** It is, and is not stopped. */
+  isThere(id: string): boolean {
+    const record = this.#fleet.table.get(id)
+    return record !== undefined && record.status !== 'stopped'
+  }
+
   idOf(name: string): string | undefined {
     return this.#fleet.table.idOf(name)
   }

@@ -19,3 +19,24 @@ export class Slots {
     }
   }
 }
+
+/** As Slots, with so many for each. */
+export class SlotsOf {
+  readonly #count: number
+  readonly #by = new Map<string, { slots: Slots; users: number }>()
+
+  constructor(count: number) {
+    this.#count = count
+  }
+
+  async run<T>(who: string, work: () => Promise<T>): Promise<T> {
+    const own = this.#by.get(who) ?? { slots: new Slots(this.#count), users: 0 }
+    this.#by.set(who, own)
+    own.users++
+    try {
+      return await own.slots.run(work)
+    } finally {
+      if (--own.users === 0) this.#by.delete(who)
+    }
+  }
+}

@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { type FileEntry, type FileList, IsletError } from '@islet/contract'
 import { Locks } from '../control/locks.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
-import { Slots } from '../control/slots.ts'
+import { Slots, SlotsOf } from '../control/slots.ts'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { Guest } from '../guest/guest.ts'
 import type { Chunks } from '../wire/chunks.ts'
@@ -14,10 +14,13 @@ import { ListedFiles, toFileEntry } from './listed-files.ts'
 
 const GUEST_WAIT_MS = 10_000
 const LOOKUPS_AT_ONCE = 16
+/** Of a sandbox, from the guest; sending them takes longer. */
+const LISTS_AT_ONCE = 2
 
 export class Files implements FileService {
   readonly #sandboxes: Sandboxes
   readonly #locks = new Locks()
+  readonly #lists = new SlotsOf(LISTS_AT_ONCE)
 
   constructor(sandboxes: Sandboxes) {
     this.#sandboxes = sandboxes
@@ -54,7 +57,9 @@ export class Files implements FileService {
     const directory = resolve(path ?? '.')
     const entries = new ListedFiles(directory, this.#sandboxes.held.open(sandboxId))
     try {
-      const { truncated } = await guest.list(directory, { ...options, sink: entries })
+      const { truncated } = await this.#lists.run(sandboxId, () =>
+        guest.list(directory, { ...options, sink: entries }),
+      )
       return { path: directory, entries, truncated }
     } catch (error) {
       release(entries)

@@ -6,8 +6,8 @@ import { ByteBuffer } from './byte-buffer.ts'
 
 /** So many are in memory. */
 const MEMORY_BYTES = 64 * 1024
-/** A multiple of three, so that pieces of base64 are whole. */
-const PIECE_BYTES = 48 * 1024
+/** A multiple of three, so that pieces of base64 are whole; few, so that their text is young garbage even if JSON escapes each. */
+const PIECE_BYTES = 12 * 1024
 
 /** What an answer may hold in place of plain JSON. */
 export type Told<T> = T extends string

@@ -140,13 +140,11 @@ export class ProcessTable {
   }
 
   ids(sandboxId: string, options: { status?: ProcessRecord['status']; limit: number }): string[] {
-    const { status = null, limit } = options
+    const { status, limit } = options
     const rows = this.#db.all<Pick<Row, 'id'>>(
-      `SELECT id FROM processes WHERE sandbox_id = ?1 AND (?2 IS NULL OR status = ?2)
-       ORDER BY started_at DESC, id DESC LIMIT ?3`,
-      sandboxId,
-      status,
-      limit,
+      `SELECT id FROM processes WHERE sandbox_id = ? ${status ? 'AND status = ?' : ''}
+       ORDER BY started_at DESC, id DESC LIMIT ?`,
+      ...[sandboxId, ...(status ? [status] : []), limit],
     )
     return rows.map(({ id }) => id)
   }

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, stat } from 'node:fs/promises'
-import { isAbsolute, join } from 'node:path'
+import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { IsletError } from '@islet/contract'
 import { adapt, adaptedTrees } from './adapt.ts'
@@ -14,6 +14,8 @@ import { type RunResult, runOk } from './run.ts'
 
 export interface ArchiveJob extends Job {
   source: Extract<ImageSource, { path: string }>
+  /** Where it is read. */
+  at: string
 }
 
 const XATTRS = ['--xattrs', '--xattrs-include=user.*']
@@ -34,9 +36,8 @@ const EXTRACT = [
 ]
 
 export async function importArchive(job: ArchiveJob): Promise<Image> {
-  const { source, staging, onProgress } = job
-  if (!isAbsolute(source.path)) throw new IsletError('bad_request', 'The path of an import must be absolute.')
-  const found = await stat(source.path).catch(() => undefined)
+  const { source, at, staging, onProgress } = job
+  const found = await stat(at).catch(() => undefined)
   const fits = source.kind === 'directory' ? found?.isDirectory() : found?.isFile()
   if (!found || !fits)
     throw new IsletError('file_not_found', `There is no ${source.kind} ${source.path} on the server.`)
@@ -49,17 +50,17 @@ export async function importArchive(job: ArchiveJob): Promise<Image> {
   if (source.kind === 'tar') {
     onProgress({ stage: 'unpack', message: `Unpacking ${source.path}`, fraction: 0.4 })
     // tar itself sees how the file is compressed; a colon in its name does not mean another machine.
-    await unpack(job, [`--file=${source.path}`, '--force-local', `--directory=${root}`])
+    await unpack(job, [`--file=${at}`, '--force-local', `--directory=${root}`])
   }
   onProgress({ stage: 'finish', message: 'Adding what a sandbox needs', fraction: 0.95 })
   const defaults = await adapt(staging.image, { env: { LANG: 'C.UTF-8' } })
   return publish(staging, { digest, source, defaults, trees: adaptedTrees })
 }
 
-async function hashTar({ source, signal, onProgress }: ArchiveJob, sizeBytes: number): Promise<string> {
+async function hashTar({ source, at, signal, onProgress }: ArchiveJob, sizeBytes: number): Promise<string> {
   const hash = createHash('sha256')
   let bytes = 0
-  for await (const chunk of createReadStream(source.path, { highWaterMark: 4 << 20, signal })) {
+  for await (const chunk of createReadStream(at, { highWaterMark: 4 << 20, signal })) {
     hash.update(chunk)
     bytes += chunk.length
     onProgress({
@@ -72,10 +73,10 @@ async function hashTar({ source, signal, onProgress }: ArchiveJob, sizeBytes: nu
 }
 
 async function copyDirectory(job: ArchiveJob, root: string): Promise<string> {
-  const { source, signal, onProgress } = job
+  const { source, at, signal, onProgress } = job
   onProgress({ stage: 'unpack', message: `Copying ${source.path}` })
   const hash = createHash('sha256')
-  const reader = spawn('tar', [...CREATE, ...STABLE, `--directory=${source.path}`, '.'], {
+  const reader = spawn('tar', [...CREATE, ...STABLE, `--directory=${at}`, '.'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH, LANG: 'C.UTF-8' },
     signal,

@@ -69,8 +69,10 @@ export interface Images {
   list(): Promise<(Image & { runtimes: string[] })[]>
   /** Pulls an OCI reference and gives it a catalog name (the reference itself unless named). */
   pull(reference: string, options?: ImportOptions): Promise<Image>
-  /** A directory or tar (plain, gzip, zstd, xz) as an image. */
-  import(source: ImageSource, options: ImportOptions & { name: string }): Promise<Image>
+  /** A directory or tar (plain, gzip, zstd, xz) as an image. `at`: where it is read, if not by its path. */
+  import(source: ImageSource, options: ImportOptions & { name: string; at?: string }): Promise<Image>
+  /** A tar that comes in. */
+  upload(body: AsyncIterable<Uint8Array>, options: ImportOptions & { name: string }): Promise<Image>
   /** The Debian base: the runtime `base`. Made from the same inputs already, that one is returned unless forced. */
   buildBase(options?: BaseOptions): Promise<Image>
   /** An image that `fill` makes in a directory of its own, or finds. Callers with the same key share one. */

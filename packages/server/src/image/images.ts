@@ -1,8 +1,9 @@
 // The images of one data directory. This file composes; each way to make an image is a file of its own.
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync, createWriteStream, mkdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { IsletError } from '@islet/contract'
+import { isAbsolute, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { IsletError, newId } from '@islet/contract'
 import { importArchive } from './archive.ts'
 import { localAuthorities, trusting } from './authorities.ts'
 import { BUILT_IN, checkRuntimeName, IMAGE_NAME, imageName, openCatalog } from './catalog.ts'
@@ -174,9 +175,21 @@ export function createImages(options: ImagesOptions): Images {
       if (source.kind !== 'directory' && source.kind !== 'tar') {
         throw new IsletError('bad_request', 'Only a directory or a tar can be imported.')
       }
+      if (!isAbsolute(source.path))
+        throw new IsletError('bad_request', 'The path of an import must be absolute.')
       return make(`${source.kind} ${source.path}`, { ...options, source }, (job) =>
-        importArchive({ ...job, source }),
+        importArchive({ ...job, source, at: options.at ?? source.path }),
       )
+    },
+    async upload(body, options) {
+      checkRuntimeName(options.name)
+      const source = { kind: 'tar', path: options.name } as const
+      return make(`upload ${newId('request')}`, { ...options, source }, async (job) => {
+        job.onProgress({ stage: 'download', message: 'Receiving the tar' })
+        const at = join(job.staging.path, 'upload')
+        await pipeline(body, createWriteStream(at, { mode: 0o600 }), { signal: job.signal })
+        return importArchive({ ...job, source, at })
+      })
     },
     async buildBase(options = {}) {
       const { force = false, packages = [] } = options

@@ -22,20 +22,28 @@ const OPEN_PATHS = new Set([
     .map((route) => route.path),
 ])
 
-/** The admin key, or the token of a sandbox; or no more than being inside of one. */
-export function keyGate(key: Pick<AdminKey, 'keyMatches'>, tokens: Tokens): Gate {
+/** The admin key, or the token of a sandbox that is not stopped; or no more than being inside of one. */
+export function keyGate(
+  key: Pick<AdminKey, 'keyMatches'>,
+  tokens: Tokens,
+  sandboxes: { isThere(id: string): boolean },
+): Gate {
   const fromInside = insideGate(tokens)
+  const callerOf = async (candidate: string): Promise<Caller> => {
+    if (key.keyMatches(candidate)) return { kind: 'admin' }
+    const { sandboxId } = await tokens.verify(candidate)
+    // A token ends with its sandbox, whose records are then for the holder of the API key.
+    if (!sandboxes.isThere(sandboxId)) throw new IsletError('unauthorized')
+    return { kind: 'sandbox', sandboxId }
+  }
   return async (incoming) => {
     const origin = insideOf(incoming)
     if (origin) return fromInside(incoming, origin)
     if (OPEN_PATHS.has(pathOf(incoming))) return
     const candidate = bearerOf(incoming.headers.authorization) ?? protocolKeyOf(incoming)
     if (candidate === undefined) throw new IsletError('unauthorized')
-    const caller: Caller = key.keyMatches(candidate)
-      ? { kind: 'admin' }
-      : { kind: 'sandbox', ...(await tokens.verify(candidate)) }
+    setCaller(incoming, await callerOf(candidate))
     markKnown(incoming.socket)
-    setCaller(incoming, caller)
   }
 }
 

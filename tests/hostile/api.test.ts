@@ -1,0 +1,131 @@
+// One token against the server: answers nobody reads, output that grows when it is written down, bodies that take long to read.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Sandbox } from 'islet'
+import { say } from '../support/shell.ts'
+import type { Suite } from '../support/suite.ts'
+import { eachIsolation } from './attack.ts'
+
+const MIB = 1024 ** 2
+const FILES = 100_000
+const UNREAD_LISTS = 90
+const NULS = 16 * MIB
+const BODIES = 8
+
+await eachIsolation({ area: 'API' }, ({ suite, attack, isolation }) => {
+  test('lists that nobody reads do not fill the server', async () => {
+    await using sandbox = await suite.create()
+    const make = `mkdir many && cd many && perl -e 'for (1..${FILES}) { open F, ">", $_; close F }'`
+    await say(sandbox, make, { cwd: '/dev/shm', timeout: '120s' })
+    const call = await asToken(suite, sandbox)
+    await attack('file lists of 100,000 names that nobody reads', UNREAD_LISTS, async () => {
+      const path = `/v1/sandboxes/${sandbox.id}/files/list?path=/dev/shm/many&limit=${FILES}`
+      const unread = await Promise.all(
+        Array.from({ length: UNREAD_LISTS }, () => ask(suite, call.token, path)),
+      )
+      await sleep(5000)
+      for (const socket of unread) socket.destroy()
+      const { length } = await until(() => sandbox.files.list('/dev/shm/many', { limit: FILES }))
+      assert.equal(length, FILES)
+    })
+  })
+
+  test('output of NULs, which JSON writes as six characters each, does not stall the server', async () => {
+    await using sandbox = await suite.create()
+    await attack('16 MiB of NULs as the output of a command', 3, async () => {
+      for (let n = 0; n < 3; n++) {
+        const command = `head -c ${NULS} /dev/zero`
+        const response = await suite.server.post(`/v1/sandboxes/${sandbox.id}/exec`, {
+          command,
+          maxOutputBytes: NULS,
+        })
+        assert.equal(response.status, 200)
+        let bytes = 0
+        for await (const chunk of response.body!) bytes += chunk.length
+        assert.ok(bytes > 6 * NULS, `${bytes} bytes of JSON`)
+      }
+    })
+  })
+
+  if (isolation === 'gvisor') return
+
+  test('bodies that would take seconds to read are refused at once', async () => {
+    await using sandbox = await suite.create()
+    const call = await asToken(suite, sandbox)
+    const members = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`key-${n}`, n]))
+    const bodies = {
+      'a patch of 14 MB': JSON.stringify({ metadata: members(700_000) }),
+      'a patch of many members': JSON.stringify({ metadata: members(15_000) }),
+      'a patch of unknown members': JSON.stringify(members(15_000)),
+      'a deep patch': `{"metadata":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`,
+      'a patch of empty lists': `{"metadata":{"a":[${'[],'.repeat(80_000)}0]}}`,
+    }
+    for (const [name, body] of Object.entries(bodies))
+      await attack(name, BODIES, async () => {
+        const sent = Array.from({ length: BODIES }, () => call('PATCH', '', body))
+        for (const { status } of await Promise.all(sent))
+          assert.ok([400, 413, 429].includes(status), `${status}`)
+      })
+    const large = JSON.stringify({ command: 'wc -c', stdin: 'x'.repeat(8 * MIB) })
+    await attack('the largest bodies at once', BODIES, async () => {
+      const sent = Array.from({ length: BODIES }, () => call('POST', '/exec', large))
+      const statuses = (await Promise.all(sent)).map(({ status }) => status)
+      assert.ok(statuses.includes(200), statuses.join(' '))
+      assert.ok(
+        statuses.every((status) => status === 200 || status === 429),
+        statuses.join(' '),
+      )
+    })
+  })
+
+  test('a thousand long commands are listed without being held in memory', async () => {
+    await using sandbox = await suite.create()
+    const argument = 'x'.repeat(120_000)
+    const command = ['true', argument, argument, argument, argument]
+    for (let n = 0; n < 100; n++) await sandbox.exec.run(command)
+    const call = await asToken(suite, sandbox)
+    await attack('lists of processes with long commands', BODIES, async () => {
+      const path = `/v1/sandboxes/${sandbox.id}/processes?limit=1000`
+      const unread = await Promise.all(Array.from({ length: BODIES }, () => ask(suite, call.token, path)))
+      const { processes } = JSON.parse(await (await call('GET', '/processes?limit=1000')).text())
+      assert.equal(processes.length, 100)
+      for (const socket of unread) socket.destroy()
+    })
+  })
+})
+
+type Call = ((method: string, path: string, body?: string) => Promise<Response>) & { token: string }
+
+async function asToken({ server }: Suite, sandbox: Sandbox): Promise<Call> {
+  const { token } = await sandbox.getToken()
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+  const call = (method: string, path: string, body?: string) =>
+    server.fetch(`/v1/sandboxes/${sandbox.id}${path}`, { method, headers, body })
+  return Object.assign(call, { token })
+}
+
+/** A request whose answer is not read. */
+async function ask({ server }: Suite, token: string, path: string): Promise<Socket> {
+  const { hostname, port, host } = new URL(server.url)
+  const socket = connect({ host: hostname, port: Number(port) })
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  socket.pause()
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+  return socket
+}
+
+/** What is held for those who left is free a moment later. */
+async function until<T>(work: () => Promise<T>): Promise<T> {
+  for (const deadline = Date.now() + 30_000; ; await sleep(100)) {
+    try {
+      return await work()
+    } catch (error) {
+      if (Date.now() > deadline) throw error
+    }
+  }
+}
