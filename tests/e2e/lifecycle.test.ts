@@ -101,14 +101,14 @@ test('limits above what the machine has are refused with what there is, by whate
     memory: [
       machine.memoryBytes + 1,
       '1Ti',
-      /^resources\.memory is 1Ti, but this machine has [\d.]+[MG]i\.$/,
+      /^resources\.memory is 1Ti, but this server allows [\d.]+[MG]i\.$/,
     ],
     cpu: [
       (machine.cpuMillis + 1) / 1000,
       999,
-      /^resources\.cpu is 999 cores, but this machine has [\d.]+ cores?\.$/,
+      /^resources\.cpu is 999 cores, but this server allows [\d.]+ cores?\.$/,
     ],
-    disk: [machine.diskBytes + 1, '900Ti', /^resources\.disk is 900Ti, but this machine has [\d.]+[GT]i\.$/],
+    disk: [machine.diskBytes + 1, '900Ti', /^resources\.disk is 900Ti, but this server allows [\d.]+[GT]i\.$/],
   } as const
   for (const [option, [justAbove, absurd, message]] of Object.entries(tooMuch)) {
     for (const value of [justAbove, absurd]) {

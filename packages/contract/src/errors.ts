@@ -13,7 +13,7 @@ export const ERRORS = {
   limit_too_high: {
     status: 400,
     retryable: false,
-    message: 'A limit is larger than what this machine has.',
+    message: 'A limit is larger than what this server allows.',
     hint: 'GET /v1/info says what the machine has.',
   },
   invalid_json: {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -27,7 +27,7 @@ describe('images', () => {
     registry = await startRegistry(scratch)
     await registry.push('small:1', [ROOT])
     await registry.push('random:1', [[...ROOT, { ...LARGE, content: noise(LARGE.content!.length) }]])
-    api = await startTestApi()
+    api = await startTestApi({ importDirs: scratch })
   })
   after(async () => {
     await api[Symbol.asyncDispose]()
@@ -101,7 +101,7 @@ describe('images', () => {
     mkdirSync(at('disk'))
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'islet-test', at('disk')])
     try {
-      await using other = await startTestApi({ imageDir: join(at('disk'), 'images') })
+      await using other = await startTestApi({ imageDir: join(at('disk'), 'images'), importDirs: scratch })
       writeFileSync(at('large.tar'), tarOf([...ROOT, LARGE]))
       const last = (await linesOf(await importing('tar', at('large.tar'), 'large', other))).at(-1)!
       assert.equal(last.type === 'error' && last.error.code, 'server_disk_full')
@@ -111,6 +111,46 @@ describe('images', () => {
     } finally {
       execFileSync('umount', [at('disk')])
     }
+  })
+
+  it('are made from a tar that is uploaded', async () => {
+    const upload = (name: string, tar: Uint8Array) => api.call('POST', `/v1/images/upload?name=${name}`, tar)
+    const done = (await linesOf(await upload('uploaded', tarOf(ROOT)))).at(-1)!
+    assert.ok(done.type === 'done')
+    assert.deepEqual(done.image.runtimes, ['uploaded'])
+    assert.deepEqual(done.image.source, { kind: 'tar', path: 'uploaded' })
+    const broken = (await linesOf(await upload('broken', Buffer.alloc(100_000, 'x')))).at(-1)!
+    assert.equal(broken.type === 'error' && broken.error.code, 'bad_request')
+    const left = readdirSync(join(api.dataDir, 'images')).filter((name) => name.startsWith('.tmp-'))
+    assert.deepEqual(left, [])
+  })
+
+  it('read no path of the machine but those that its operator names, whatever leads there', async () => {
+    mkdirSync(at('secret/etc'), { recursive: true })
+    mkdirSync(at('allowed/within'), { recursive: true })
+    writeFileSync(at('secret.tar'), tarOf(ROOT))
+    symlinkSync(at('secret'), at('allowed/link'))
+    symlinkSync(at('secret.tar'), at('allowed/link.tar'))
+    symlinkSync(at('allowed/within'), at('allowed/own'))
+    await using other = await startTestApi({ importDirs: at('allowed') })
+    const codeOf = async (kind: string, path: string, from: TestApi) =>
+      (await errorOf(await importing(kind, path, 'secret', from))).code
+    for (const path of ['secret', 'allowed/link', 'allowed/../secret', 'allowed-not', '/etc'])
+      assert.equal(
+        await codeOf('directory', path.startsWith('/') ? path : at(path), other),
+        'forbidden',
+        path,
+      )
+    for (const path of ['secret.tar', 'allowed/link.tar'])
+      assert.equal(await codeOf('tar', at(path), other), 'forbidden')
+    for (const path of ['allowed', 'allowed/within', 'allowed/own'])
+      assert.equal(
+        (await linesOf(await importing('directory', at(path), 'fine', other))).at(-1)?.type,
+        'done',
+        path,
+      )
+    await using none = await startTestApi()
+    assert.equal(await codeOf('directory', at('allowed'), none), 'forbidden')
   })
 
   it('are imported, collected and removed by names that need escaping', async () => {

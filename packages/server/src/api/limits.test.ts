@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { type ErrorBody, LIMITS } from '@islet/contract'
+import { Held } from '../control/held.ts'
 import { Connections } from '../listen/connections.ts'
 import { createLog } from '../log.ts'
 import { createApi } from './api.ts'
@@ -90,7 +91,7 @@ describe('what is too much', () => {
   })
 
   it('a body of just the limit is read', async () => {
-    const filler = LIMITS.jsonBodyBytes - '{"name":"x"}'.length
+    const filler = LIMITS.contentBodyBytes - '{"name":"x"}'.length
     const body = `{"name":"x"${' '.repeat(filler)}}`
     const headers = { 'Content-Type': 'application/json' }
     assert.equal((await api.call('POST', '/v1/sandboxes', body, { headers })).status, 201)
@@ -150,7 +151,8 @@ describe('a head that takes too long', () => {
     const key = { keyMatches: (candidate: string) => candidate === TEST_KEY }
     const config = { host: '127.0.0.1', corsOrigins: [] }
     const previews = { handlerOf: () => undefined }
-    const api = createApi({ config, key, previews, log: createLog({ level: 'silent' }) } as never)
+    const control = { held: new Held({ eachBytes: 1, allBytes: 1 }) }
+    const api = createApi({ config, control, key, previews, log: createLog({ level: 'silent' }) } as never)
     const served = await serveApi(api, {
       ...config,
       port: 0,

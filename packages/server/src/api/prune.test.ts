@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import {
@@ -13,7 +14,7 @@ import { errorOf, startTestApi, type TestApi } from './testing.ts'
 
 let api: TestApi
 before(async () => {
-  api = await startTestApi()
+  api = await startTestApi({ importDirs: tmpdir() })
 })
 after(() => api[Symbol.asyncDispose]())
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { after, before, describe, test } from 'node:test'
 import {
   type CreatedSandbox,
@@ -182,19 +183,44 @@ describe('a token', () => {
     assert.ok(Math.abs(Date.parse(own.tokenExpiresAt) - Date.now() - 3_600_000) < 300_000)
   })
 
-  test('of a sandbox that is gone reads its record and nothing more, and is not renewed', async () => {
+  test('ends with its sandbox: it reads nothing of it then, and is not renewed', async () => {
     const gone = await api.createSandbox()
+    const { id: pid } = await api.start(gone.id, { command: 'sleep 600' })
+    const attach = `${api.url.replace('http', 'ws')}/v1/sandboxes/${gone.id}/processes/${pid}/attach`
+    const socket = new WebSocket(attach, bearer(gone.token))
+    await once(socket, 'open')
+    const follow = await api.call(
+      'GET',
+      `/v1/sandboxes/${gone.id}/events?follow=true`,
+      undefined,
+      bearer(gone.token),
+    )
+    const closed = once(socket, 'close')
     await api.call('DELETE', `/v1/sandboxes/${gone.id}`, undefined, bearer(gone.token))
-    const call = (method: string, path: string, body?: unknown) =>
-      api.call(method, `/v1/sandboxes/${gone.id}${path}`, body, bearer(gone.token))
-    assert.equal((await call('GET', '')).status, 200)
-    assert.equal((await errorOf(await call('POST', '/exec', { command: 'true' }))).code, 'invalid_state')
-    assert.equal((await errorOf(await call('GET', '/store'))).code, 'invalid_state')
-    assert.equal((await errorOf(await call('POST', '/token'))).code, 'invalid_state')
-    const store = await api.call('GET', '/v1/store', undefined, bearer(gone.token))
-    assert.equal((await errorOf(store)).code, 'invalid_state')
+    await closed
+    assert.match(await follow.text(), /event: stopped/)
+    for (const [name, route] of ordinary) {
+      const answer = await ask(route, gone.id, gone.token)
+      assert.deepEqual(answer, { status: 401, code: 'unauthorized' }, name)
+    }
+    for (const [name, route] of sockets)
+      assert.equal(await upgrade(route, gone.id, { header: gone.token }), 401, name)
+    assert.equal((await api.call('GET', `/v1/sandboxes/${gone.id}`)).status, 200)
+    assert.equal(
+      (await errorOf(await api.call('POST', `/v1/sandboxes/${gone.id}/token`))).code,
+      'invalid_state',
+    )
     const missing = await api.call('POST', `/v1/sandboxes/${newId('sandbox')}/token`)
     assert.equal((await errorOf(missing)).code, 'sandbox_not_found')
+  })
+
+  test('changes no limit of its sandbox, up or down', async () => {
+    const path = `/v1/sandboxes/${other.id}`
+    for (const resources of [{ memory: '512Mi' }, { cpu: 1 }, { pids: 4000 }, { disk: '1Gi' }, {}]) {
+      const refused = await errorOf(await api.call('PATCH', path, { resources }, bearer(other.token)))
+      assert.deepEqual([refused.status, refused.code], [403, 'forbidden'])
+      assert.match(`${refused.message} ${refused.hint}`, /resources.*API key/)
+    }
   })
 
   test('is in no line of the log', async () => {

@@ -70,7 +70,7 @@ describe('a request that is not valid', () => {
     const env = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`V${index}`, 'x']))
     const { status, message } = await refused('POST', '/v1/sandboxes', { env })
     assert.equal(status, 400)
-    assert.match(message, /^env: .*1000 variables/)
+    assert.match(message, /^env: .*1000 members/)
   })
 
   it('is refused when the body is not a JSON object', async () => {

@@ -96,21 +96,13 @@ export class Fleet {
   readonly #observers: SandboxObserver[] = []
   readonly #failing = new Map<string, Promise<void>>()
 
-<<<<<<< HEAD
-  constructor({ db, engine, storage, log, disk, warm }: FleetOptions) {
-=======
-  constructor({ db, engine, storage, log, warm, ceilings }: FleetOptions) {
->>>>>>> 8552cc4 (feat(images): paths of the machine only from directories its operator names, others are uploaded; feat: ceilings for limits; a token ends with its sandbox)
+  constructor({ db, engine, storage, log, disk, warm, ceilings }: FleetOptions) {
     this.db = db
     this.engine = engine
     this.storage = storage
     this.log = log
-<<<<<<< HEAD
     this.disk = disk
-    this.capacity = new Capacity(storage)
-=======
     this.capacity = new Capacity(storage, ceilings)
->>>>>>> 8552cc4 (feat(images): paths of the machine only from directories its operator names, others are uploaded; feat: ceilings for limits; a token ends with its sandbox)
     this.table = new SandboxTable(db)
     this.events = new Events(db)
     this.layers = new LayersHeld(db)
