@@ -10,10 +10,10 @@ import type { Suite } from '../support/suite.ts'
 import { eachIsolation } from './attack.ts'
 
 const MIB = 1024 ** 2
-const FILES = 100_000
+const FILES = 40_000
 const UNREAD_LISTS = 90
 const NULS = 16 * MIB
-const BODIES = 8
+const BODIES = 4
 
 await eachIsolation({ area: 'API' }, ({ suite, attack, isolation }) => {
   test('lists that nobody reads do not fill the server', async () => {
@@ -21,12 +21,12 @@ await eachIsolation({ area: 'API' }, ({ suite, attack, isolation }) => {
     const make = `mkdir many && cd many && perl -e 'for (1..${FILES}) { open F, ">", $_; close F }'`
     await say(sandbox, make, { cwd: '/dev/shm', timeout: '120s' })
     const call = await asToken(suite, sandbox)
-    await attack('file lists of 100,000 names that nobody reads', UNREAD_LISTS, async () => {
+    await attack('file lists of 40,000 names that nobody reads', UNREAD_LISTS, async () => {
       const path = `/v1/sandboxes/${sandbox.id}/files/list?path=/dev/shm/many&limit=${FILES}`
       const unread = await Promise.all(
         Array.from({ length: UNREAD_LISTS }, () => ask(suite, call.token, path)),
       )
-      await sleep(5000)
+      await sleep(2000)
       for (const socket of unread) socket.destroy()
       const { length } = await until(() => sandbox.files.list('/dev/shm/many', { limit: FILES }))
       assert.equal(length, FILES)
@@ -82,17 +82,17 @@ await eachIsolation({ area: 'API' }, ({ suite, attack, isolation }) => {
     })
   })
 
-  test('a thousand long commands are listed without being held in memory', async () => {
+  test('long commands are listed without being held in memory', async () => {
     await using sandbox = await suite.create()
     const argument = 'x'.repeat(120_000)
     const command = ['true', argument, argument, argument, argument]
-    for (let n = 0; n < 100; n++) await sandbox.exec.run(command)
+    for (let n = 0; n < 50; n++) await sandbox.exec.run(command)
     const call = await asToken(suite, sandbox)
     await attack('lists of processes with long commands', BODIES, async () => {
       const path = `/v1/sandboxes/${sandbox.id}/processes?limit=1000`
       const unread = await Promise.all(Array.from({ length: BODIES }, () => ask(suite, call.token, path)))
       const { processes } = JSON.parse(await (await call('GET', '/processes?limit=1000')).text())
-      assert.equal(processes.length, 100)
+      assert.equal(processes.length, 50)
       for (const socket of unread) socket.destroy()
     })
   })
