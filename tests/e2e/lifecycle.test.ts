@@ -108,7 +108,11 @@ test('limits above what the machine has are refused with what there is, by whate
       999,
       /^resources\.cpu is 999 cores, but this server allows [\d.]+ cores?\.$/,
     ],
-    disk: [machine.diskBytes + 1, '900Ti', /^resources\.disk is 900Ti, but this server allows [\d.]+[GT]i\.$/],
+    disk: [
+      machine.diskBytes + 1,
+      '900Ti',
+      /^resources\.disk is 900Ti, but this server allows [\d.]+[GT]i\.$/,
+    ],
   } as const
   for (const [option, [justAbove, absurd, message]] of Object.entries(tooMuch)) {
     for (const value of [justAbove, absurd]) {
