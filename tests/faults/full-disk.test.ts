@@ -1,7 +1,16 @@
 // What ends while nothing can be written down: on the server's own disk, which is a small one here.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  globSync,
+  mkdtempSync,
+  openSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -23,16 +32,18 @@ test('a command that ends on a full disk has ended for everybody, and is written
       await server.post(processes, { command: 'until test -e go; do sleep 0.01; done; exit 7' })
     ).json()) as ProcessInfo
     const filler = join(disk, 'filler')
-    const sandbox = await server.islet().sandboxes.connect(id)
     try {
       fill(filler)
+      // What the server keeps back for itself goes too.
+      rmSync(join(server.dataDir, 'ballast'))
+      fill(`${filler}-2`)
       // A name and no content: there is room for that.
-      await sandbox.files.write('go', '')
+      writeFileSync(join(globSync(join(server.dataDir, 'workspaces/*'))[0]!, 'go'), '')
       await until(async () => ((await look(`/${started.id}`)) as ProcessInfo).status === 'exited')
       assert.equal(((await look(`/${started.id}`)) as ProcessInfo).result?.exitCode, 7)
       await until(() => server.output.includes('not written down yet'))
     } finally {
-      rmSync(filler)
+      for (const path of globSync(`${filler}*`)) rmSync(path)
     }
     await until(async () => {
       const { processes: running } = (await look('?status=running')) as { processes: ProcessInfo[] }
