@@ -39,8 +39,8 @@ export class Previews {
     throw new IsletError('not_supported', `Previews of this server are not served over ${protocol}.`, {
       hint:
         protocol === 'https'
-          ? 'Set ISLET_PREVIEW_DOMAIN to a domain that a TLS proxy in front of the server answers for.'
-          : 'Leave the protocol out: ISLET_PREVIEW_DOMAIN makes it https.',
+          ? 'Give the server a certificate (ISLET_TLS_CERT), or set ISLET_PREVIEW_DOMAIN to a domain that a TLS proxy in front of it answers for.'
+          : 'Leave the protocol out: ISLET_TLS_CERT or ISLET_PREVIEW_DOMAIN makes it https.',
     })
   }
 }

@@ -27,6 +27,18 @@ function problemsOf(options: Partial<LoadOptions>): readonly string[] {
 }
 
 describe('loadConfig', () => {
+  it('refuses a certificate without its key, and previews over http beside TLS', () => {
+    for (const name of ['ISLET_TLS_CERT', 'ISLET_TLS_KEY'])
+      assert.match(problemsOf({ env: { [name]: '/a' } })[0]!, /go together/)
+    const env = {
+      ISLET_TLS_CERT: '/a',
+      ISLET_TLS_KEY: '/b',
+      ISLET_PREVIEW_DOMAIN: 'http://preview.localhost',
+    }
+    assert.match(problemsOf({ env })[0]!, /https alone/)
+    assert.deepEqual(problemsOf({ env: { ...env, ISLET_PREVIEW_DOMAIN: 'preview.localhost' } }), [])
+  })
+
   it('has a default for all that needs one', () => {
     assert.deepEqual(loadConfig({ env: {}, isRoot: true }), {
       dataDir: '/var/lib/islet',

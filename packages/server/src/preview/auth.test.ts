@@ -10,6 +10,28 @@ const TOKEN = 'a-token-of-good-length'
 const AUTH = { type: 'token', token: TOKEN } as const
 const HTML = { Accept: 'text/html' }
 
+it('shows a program none of our keys and tokens, whoever sends them and whatever the preview asks for', async (t) => {
+  const lab = await openLab()
+  t.after(() => lab[Symbol.asyncDispose]())
+  const tokenOf = async (id: string) =>
+    ((await (await lab.api.call('POST', `/v1/sandboxes/${id}/token`, {})).json()) as { token: string }).token
+  const other = await lab.api.createSandbox()
+  await lab.preview({ port: 1, authConfig: AUTH })
+  const { url } = await lab.show((incoming, outgoing) => void outgoing.end(JSON.stringify(incoming.headers)))
+  const seenBy = async (headers: Record<string, string>): Promise<Record<string, string>> =>
+    JSON.parse((await get(url, { headers })).text)
+  for (const secret of [TEST_KEY, TOKEN, await tokenOf(lab.sandboxId), await tokenOf(other.id)]) {
+    const basic = `Basic ${Buffer.from(`user:${secret}`).toString('base64')}`
+    for (const Authorization of [`Bearer ${secret}`, `token ${secret}`, secret, basic])
+      assert.equal((await seenBy({ Authorization })).authorization, undefined)
+    const protocols = `chat, islet.bearer.${secret}, ${secret}`
+    assert.equal((await seenBy({ 'Sec-WebSocket-Protocol': protocols }))['sec-websocket-protocol'], 'chat')
+  }
+  const own = { Authorization: 'Bearer of-the-program', 'Sec-WebSocket-Protocol': 'a,b' }
+  const seen = await seenBy(own)
+  assert.deepEqual([seen.authorization, seen['sec-websocket-protocol']], Object.values(own))
+})
+
 describe('a preview that asks for a token', () => {
   let lab: Lab
   let shown: Shown

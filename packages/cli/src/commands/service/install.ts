@@ -156,9 +156,11 @@ async function assertFree(url: string): Promise<void> {
 function urlOf({
   ISLET_HOST: host = '127.0.0.1',
   ISLET_PORT: port = '7400',
+  ISLET_TLS_CERT: certificate,
 }: Record<string, string>): string {
-  if (['0.0.0.0', '::', '[::]'].includes(host)) return `http://127.0.0.1:${port}`
-  return `http://${host.includes(':') ? `[${host.replace(/[[\]]/g, '')}]` : host}:${port}`
+  const scheme = certificate ? 'https' : 'http'
+  if (['0.0.0.0', '::', '[::]'].includes(host)) return `${scheme}://127.0.0.1:${port}`
+  return `${scheme}://${host.includes(':') ? `[${host.replace(/[[\]]/g, '')}]` : host}:${port}`
 }
 
 async function isHealthy(url: string): Promise<boolean> {
