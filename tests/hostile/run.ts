@@ -6,8 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { table } from '../../bench/table.ts'
+import { needs } from '../support/programs.ts'
 import { root } from '../support/server.ts'
 import type { Row } from './attack.ts'
+
+needs('git')
 
 const { values } = parseArgs({ options: { report: { type: 'boolean' } } })
 const scratch = mkdtempSync(join(tmpdir(), 'islet-hostile-'))

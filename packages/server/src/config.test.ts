@@ -54,6 +54,7 @@ describe('loadConfig', () => {
       poolSizeBytes: 50 * 2 ** 30,
       outputKeepBytes: 16 * 1024 * 1024,
       outputSandboxBytes: 256 * 1024 * 1024,
+      diskReserveBytes: 'auto',
       logLevel: 'info',
       logFormat: 'json',
       networkAllow: [],

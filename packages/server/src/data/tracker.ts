@@ -156,14 +156,9 @@ export class ProcessTracker implements SandboxObserver {
   /** Read one after the other as they are used: a command may have half a megabyte. */
   list(sandboxId: string, query: { status?: ProcessInfo['status']; limit: number }): Iterable<ProcessRecord> {
     this.#options.sandboxes.record(sandboxId)
-    return this.#each(sandboxId, this.table.ids(sandboxId, query))
-  }
-
-  *#each(sandboxId: string, ids: readonly string[]): Generator<ProcessRecord> {
-    for (const id of ids) {
-      const record = this.#tracked.get(id)?.record ?? this.table.get(sandboxId, id)
-      if (record) yield record
-    }
+    const find = (id: string) => this.#tracked.get(id)?.record ?? this.table.get(sandboxId, id)
+    const records = this.table.ids(sandboxId, query).values().map(find)
+    return records.filter((record) => record !== undefined)
   }
 
   ofTerminal(terminalId: string): ProcessRecord[] {
