@@ -1512,7 +1512,7 @@ export interface Calls {
   signalProcess: { body: {
     /** A name or number. Default: SIGKILL. */
     signal?: number | string | undefined
-    /** Its whole session. Default: true. */
+    /** Its whole session, and with SIGKILL all else that it started. Default: true. */
     group?: boolean | undefined
   }; response: undefined }
   writeStdin: { body: {

@@ -158,7 +158,7 @@ export class Exec {
     return this.#client.call('processOutput', { params: this.#params(processId), query, signal })
   }
 
-  /** Signals a process and its whole session. Default: SIGKILL. */
+  /** Signals a process and its whole session; SIGKILL, the default, ends all that it started. */
   async kill(
     processId: string,
     signalName: string | number = 'SIGKILL',

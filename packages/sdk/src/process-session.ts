@@ -30,7 +30,7 @@ export class ProcessSession {
     return this.session.result
   }
 
-  /** Signals the process and its whole session. Default: SIGKILL. */
+  /** Signals the process and its whole session; SIGKILL, the default, ends all that it started. */
   kill(signal?: string | number): Promise<void> {
     return this.#kill(signal)
   }
