@@ -206,7 +206,10 @@ export const signalName = z.union([
 ])
 export const sendSignal = z.strictObject({
   signal: signalName.optional().meta({ description: 'A name or number. Default: SIGKILL.' }),
-  group: z.boolean().optional().meta({ description: 'Its whole session, and with SIGKILL all else that it started. Default: true.' }),
+  group: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Its whole session, and with SIGKILL all else that it started. Default: true.' }),
 })
 export const resizeTerminal = terminalSize
 export const writeStdin = z
