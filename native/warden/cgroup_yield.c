@@ -17,7 +17,8 @@ enum {
   ROUND_MIN_US = 200 * 1000,
   /* Of one core, in the time since the last round. */
   RUNS_PERCENT = 1,
-  MAY_BURN_PERCENT = 10, /* above it: if that is at least the average of those that run */
+  RESTS_PERCENT = 5,     /* or was kept from running: then it is its turn */
+  MAY_BURN_PERCENT = 10, /* above it: if that is at least the average of several that run */
   BURNS_PERCENT = 50,
 };
 
@@ -57,11 +58,12 @@ static bool used_usec(const char *name, uint64_t *usec) {
   return true;
 }
 
-/* A group that was kept from running rests too: then it is its turn. */
-static bool burns(uint64_t used, uint64_t elapsed_us) {
+static bool burns(uint64_t used, uint64_t elapsed_us, bool burned) {
   uint64_t percent = used * 100 / elapsed_us;
   if (percent >= RUNS_PERCENT) running.usec += used, running.count++;
-  return percent >= BURNS_PERCENT || (percent >= MAY_BURN_PERCENT && ran.count > 0 && used * ran.count >= ran.usec);
+  if (percent >= BURNS_PERCENT) return true;
+  if (burned) return percent >= RESTS_PERCENT && 2 * used * ran.count >= ran.usec;
+  return percent >= MAY_BURN_PERCENT && ran.count > 1 && used * ran.count >= ran.usec;
 }
 
 static void judge(int parent, const char *name, uint64_t elapsed_us) {
@@ -76,7 +78,7 @@ static void judge(int parent, const char *name, uint64_t elapsed_us) {
     /* A kernel before 5.15 has no such file; nobody gives way there. */
     found.idle = cgroup_read(dir, "cpu.idle", text, sizeof text) == 0 && text[0] == '1';
   } else {
-    found.idle = burns(found.usec - old->usec, elapsed_us);
+    found.idle = burns(found.usec - old->usec, elapsed_us, old->idle);
     if (found.idle != old->idle && cgroup_write(dir, "cpu.idle", found.idle ? "1" : "0") < 0) found.idle = old->idle;
   }
   struct group *at = place(now, found.inode);
