@@ -67,6 +67,11 @@ describe('loadConfig', () => {
       warmMax: 128,
       defaultRuntime: 'base',
       imageDir: '/var/lib/islet/images',
+      importDirs: [],
+      maxMemoryBytes: 'auto',
+      maxCpu: 'auto',
+      maxPids: 'auto',
+      maxDiskBytes: 'auto',
       drainTimeoutMs: 10_000,
     })
   })
