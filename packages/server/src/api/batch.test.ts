@@ -96,7 +96,7 @@ describe('a batch', () => {
       [[{ ...write('x', '***'), encoding: 'base64' }], /^files\[0\]\.content/],
       [[{ path: 'x', operation: 'move' }], /^files\[0\]\.operation/],
       [Array.from({ length: 1001 }, () => write('x')), /^files/],
-      [[write('x', 'x'.repeat(13_000_000))], /^files: files hold at most/],
+      [[write('x', 'x'.repeat(9_000_000))], /^files: files hold at most/],
     ]
     for (const [files, message] of cases) {
       const error = await errorOf(await send(files))
