@@ -147,7 +147,7 @@ export const SETTINGS = {
     env: 'ISLET_DISK_RESERVE',
     parse: autoOr(size),
     default: 'auto',
-    help: "What the pool leaves free on the disk of the data directory. `auto`: 5 % of the disk, at most 2Gi. With less than half of it free, the server's disk is low: it makes nothing new until there is room.",
+    help: "What the pool leaves free on the disk of the data directory. `auto`: 5 % of the disk, at most 2Gi. With less than a quarter of it free, the server's disk is low: it makes nothing new until there is room.",
   }),
   outputKeepBytes: setting({
     env: 'ISLET_OUTPUT_KEEP',

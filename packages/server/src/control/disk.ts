@@ -37,7 +37,8 @@ export class Disk {
 
   constructor(options: DiskOptions) {
     this.#options = options
-    this.#machineLine = options.reserveBytes / 2
+    // The ballast is taken out of the rest, and must leave enough.
+    this.#machineLine = options.reserveBytes / 4
     this.#roomLine = Math.min(options.storage.sizeBytes() * LINE.share, LINE.bytes)
     this.look()
   }
