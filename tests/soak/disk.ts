@@ -56,7 +56,8 @@ export class Disk {
   /** `keep`: the file with all that is on it stays. */
   close({ keep = false } = {}): void {
     rmSync(this.#filler, { recursive: true, force: true })
-    execFileSync('umount', [this.path])
+    // After a failure something may still hold on to it for a moment.
+    execFileSync('umount', [...(keep ? ['--lazy'] : []), this.path])
     rmdirSync(this.path)
     if (!keep) rmSync(this.#directory, { recursive: true })
   }

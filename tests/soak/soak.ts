@@ -70,7 +70,6 @@ export async function soak(options: SoakOptions): Promise<Soaked> {
 
 async function work(world: World, env: Record<string, string>, options: SoakOptions): Promise<void> {
   const random = new Random(options.seed)
-  const deadline = Date.now() + options.durationMs
   const { server, tally } = world
   const clients = Array.from(
     { length: CLIENTS },
@@ -80,6 +79,7 @@ async function work(world: World, env: Record<string, string>, options: SoakOpti
     clients.map((client) => client.explained(doing(client)))
   const canary = new Canary(world)
   await canary.start()
+  const deadline = Date.now() + options.durationMs
   const mishaps = new Mishaps({ world, canary, random, env, deadline })
   await together(world, [
     mishaps.run(),

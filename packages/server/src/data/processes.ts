@@ -164,6 +164,12 @@ export class Processes implements ProcessService {
     return toProcessInfo(this.#tracker.record(sandboxId, processId))
   }
 
+  /** As it is once the processes of before a restart were found again, however long that takes. */
+  async found(sandboxId: string, processId: string): Promise<ProcessInfo> {
+    await this.#tracker.followed(sandboxId, processId)
+    return toProcessInfo(this.#tracker.record(sandboxId, processId))
+  }
+
   /** Its end, however long that takes. */
   async waitEnd(sandboxId: string, processId: string, signal?: AbortSignal): Promise<ProcessInfo> {
     const tracked = await this.#tracker.followed(sandboxId, processId)

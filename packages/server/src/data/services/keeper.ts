@@ -213,8 +213,8 @@ export class Keeper {
       ({ service, startedAt }) => service === name && Date.parse(startedAt) >= attemptAt,
     )
     if (!found) return undefined
-    // Known only after the processes of before a restart were found again: one that is lost never ran.
-    const process = await this.#parts.processes.get(sandboxId, found.id, { waitMs: 1 })
+    // One that is lost never ran.
+    const process = await this.#parts.processes.found(sandboxId, found.id)
     return process.status === 'lost' ? undefined : process
   }
 
