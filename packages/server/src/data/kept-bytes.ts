@@ -32,6 +32,8 @@ export class KeptBytes implements Disposable {
   #file: number | undefined
   #fileBytes = 0
   #isFull = false
+  /** The file could not be written. */
+  isDiskFull = false
 
   constructor(options: KeptBytesOptions) {
     this.#options = options
@@ -59,6 +61,7 @@ export class KeptBytes implements Disposable {
       writeAll(this.#file, this.#end.bytes, this.#fileBytes)
       writeAll(this.#file, bytes, this.length)
     } catch {
+      this.isDiskFull = true
       return false
     }
     this.#fileBytes = this.length + bytes.length

@@ -232,6 +232,7 @@ export class Processes implements ProcessService {
     for (const { channel, bytes } of kept ?? []) {
       if (!found[channel].append(bytes)) {
         release(found)
+        if (found[channel].isDiskFull) throw new IsletError('server_disk_full')
         throw new IsletError('too_many_requests', 'Too much output of this sandbox waits to be read.')
       }
       work += PIECE_WORK_BYTES + bytes.length
