@@ -255,3 +255,18 @@ function linkOf(fd: string): string {
 function filesOf(path: string): string[] {
   return numbersOf(path).map((number) => basename(segmentPath(path, number)))
 }
+
+test('what a guest does not have any more is counted as printed, and no gap is kept', () => {
+  const path = join(directory, 'skipped')
+  const before = new OutputLog(path, 1024)
+  before.append('stdout', Buffer.from('early'))
+  before.close()
+  const log = OutputLog.recover(path, 1024)
+  log.skipTo(3)
+  assert.equal(textOf(log.read(1024).pieces), 'early')
+  log.skipTo(100)
+  log.append('stdout', Buffer.from('late'))
+  const { start, end, pieces } = log.read(1024)
+  log.close()
+  assert.deepEqual([start, end, textOf(pieces)], [100, 104, 'late'])
+})

@@ -82,6 +82,13 @@ export class OutputLog {
     }
   }
 
+  /** What was printed up to this offset is gone, and what is kept of before it goes too. */
+  skipTo(offset: number): void {
+    if (offset <= this.#end) return
+    this.#forget()
+    this.#end = offset
+  }
+
   #append(channel: OutputChannel, bytes: Buffer): void {
     const head = Buffer.allocUnsafe(PIECE_BYTES)
     head[0] = channel === 'stdout' ? 1 : 2

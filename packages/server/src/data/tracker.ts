@@ -250,6 +250,7 @@ export class ProcessTracker implements SandboxObserver {
       const state = states.get(record.id)
       states.delete(record.id)
       const tracked = this.#track(record, this.outputs.recover(record))
+      if (state) tracked.log.skipTo(state.outputStart)
       record.outputBytes = tracked.log.end
       this.#tracked.set(record.id, tracked)
       tracked.leave = this.#use(record.sandboxId, record)
@@ -258,8 +259,7 @@ export class ProcessTracker implements SandboxObserver {
         continue
       }
       record.pid = state.pid
-      const offset = Math.max(tracked.log.end, state.outputStart)
-      this.#follow(sandbox, tracked, await guest.attach(record.id, offset, tracked))
+      this.#follow(sandbox, tracked, await guest.attach(record.id, tracked.log.end, tracked))
       tracked.abandonment.begin()
     }
     for (const state of states.values()) {

@@ -210,7 +210,9 @@ export class Keeper {
     const { sandboxId, name } = this.#key
     const { attemptAt } = this.#record.state
     const found = Iterator.from(this.#parts.processes.list(sandboxId, { limit: 1000 })).find(
-      ({ service, startedAt }) => service === name && Date.parse(startedAt) >= attemptAt,
+      // The clock may have been set back since; one that runs is this attempt's, for those before it were ended.
+      ({ service, status, startedAt }) =>
+        service === name && (status === 'running' || Date.parse(startedAt) >= attemptAt),
     )
     if (!found) return undefined
     // One that is lost never ran.
