@@ -119,7 +119,7 @@ test('create and run take timeouts', async () => {
 
 test('what a killed run leaves goes by itself', async () => {
   const killed = new AbortController()
-  const words = ['run', '--name', 'left', '--idle-timeout', '500ms', '--', 'sleep', '1000']
+  const words = ['run', '--name', 'left', '--idle-timeout', '2s', '--', 'sleep', '1000']
   const running = assert.rejects(run(words, { url: api.url, signal: killed.signal }), { name: 'AbortError' })
   // Its command runs, and is followed.
   await until(async () => (await info('left'))?.awake?.reasons.some(({ kind }) => kind === 'session'))
