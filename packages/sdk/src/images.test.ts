@@ -16,7 +16,7 @@ before(async () => {
   mkdirSync(at('root/etc'), { recursive: true })
   writeFileSync(at('root/etc/passwd'), 'root:x:0:0::/root:/bin/sh\n')
   writeFileSync(at('broken.tar'), 'x'.repeat(100_000))
-  api = await startTestApi()
+  api = await startTestApi({ importDirs: scratch })
 })
 after(async () => {
   await api[Symbol.asyncDispose]()
