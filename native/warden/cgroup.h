@@ -13,7 +13,7 @@ int cgroup_open(struct fail *fail);
 int cgroup_limit(const char *name, const struct limits *limits, struct fail *fail);
 /* The limits of our parent group, which is made if it is missing. */
 int cgroup_ceiling(const struct limits *limits, struct fail *fail);
-/* Has groups that burn CPU time give way to the others; asked again and again, a second apart. */
+/* Has groups that burn CPU time give way to the others; asked again and again, a fraction of a second apart. */
 int cgroup_yield(struct fail *fail);
 int cgroup_stat(const char *name, struct wire_out *ok, struct fail *fail);
 /* These wait, with a bound, until it is so. */

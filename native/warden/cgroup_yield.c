@@ -2,11 +2,14 @@
  * Who burns CPU time gives way. The kernel shares it out evenly, but whoever wakes up still waits for the slice of whoever runs; a
  * sandbox that wakes a thousand times for one command (gVisor's kernel and its programs wake each other) waits for seconds. A group that
  * is idle by name (cpu.idle) runs when nobody else wants to, and is interrupted at once.
+ *
+ * On a machine that has no time left, those that use at least the average burn it, as long as they use more than those that give way
+ * already. The others then get what they want at once, and those that give way share what is left.
  */
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cgroup.h"
@@ -14,30 +17,30 @@
 
 enum {
   MAX_GROUPS = 4096, /* a power of two, above the sandboxes of a slot */
-  ROUND_MIN_US = 200 * 1000,
-  /* Of one core, in the time since the last round. */
+  ROUND_MIN_US = 100 * 1000,
+  /* Of the time that all cores have. */
+  FREE_PERCENT = 10,
+  /* Of one core. */
   RUNS_PERCENT = 1,
-  RESTS_PERCENT = 5,     /* or was kept from running: then it is its turn */
-  MAY_BURN_PERCENT = 10, /* above it: if that is at least the average of several that run */
-  BURNS_PERCENT = 50,
+  BURNS_PERCENT = 5, /* one that gives way and uses less rests, or was kept from running: then it is its turn */
 };
 
 struct group {
   ino_t inode; /* 0: a free place */
-  uint64_t usec;
+  uint64_t usec, used; /* ever, and since the round before */
   bool idle;
 };
 
 /* As this round and the one before found them. */
 static struct group tables[2][MAX_GROUPS];
 static struct group *before = tables[0], *now = tables[1];
-static uint64_t round_us;
+static uint64_t round_us, idle_us;
+static bool any_idle;
 
-/* Those that ran, and how long together: of this round, and of the one before, by which this one judges. */
+/* Those that ran in this round, [1]: and give way. */
 static struct {
-  uint64_t usec;
-  unsigned count;
-} running, ran;
+  uint64_t usec, count;
+} running[2];
 
 /* The place of a group, or a free one; NULL when all are taken. */
 static struct group *place(struct group *table, ino_t inode) {
@@ -46,6 +49,18 @@ static struct group *place(struct group *table, ino_t inode) {
     if (group->inode == inode || group->inode == 0) return group;
   }
   return NULL;
+}
+
+/* Whether the machine had time left since the last round: what its cores were idle is in the second number. */
+static bool has_time(uint64_t elapsed_us) {
+  double idle = 0;
+  FILE *file = fopen("/proc/uptime", "re");
+  if (file == NULL) return false;
+  if (fscanf(file, "%*f %lf", &idle) != 1) idle = 0;
+  fclose(file);
+  uint64_t last = idle_us;
+  idle_us = (uint64_t)(idle * 1e6);
+  return (idle_us - last) * 100 > elapsed_us * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * FREE_PERCENT;
 }
 
 static bool used_usec(const char *name, uint64_t *usec) {
@@ -58,53 +73,68 @@ static bool used_usec(const char *name, uint64_t *usec) {
   return true;
 }
 
-static bool burns(uint64_t used, uint64_t elapsed_us, bool burned) {
-  uint64_t percent = used * 100 / elapsed_us;
-  if (percent >= RUNS_PERCENT) running.usec += used, running.count++;
-  if (percent >= BURNS_PERCENT) return true;
-  if (burned) return percent >= RESTS_PERCENT && 2 * used * ran.count >= ran.usec;
-  return percent >= MAY_BURN_PERCENT && ran.count > 1 && used * ran.count >= ran.usec;
+static void measure(int parent, const char *name, ino_t inode, uint64_t elapsed_us) {
+  char text[8] = "";
+  struct group *group = place(now, inode);
+  const struct group *old = place(before, inode);
+  if (group == NULL || !used_usec(name, &group->usec)) return;
+  group->inode = inode;
+  if (old != NULL && old->inode != 0) {
+    group->idle = old->idle;
+    group->used = group->usec - old->usec;
+  } else {
+    AUTO_CLOSE int dir = path_open_dir(parent, name);
+    group->idle = dir >= 0 && cgroup_read(dir, "cpu.idle", text, sizeof text) == 0 && text[0] == '1';
+  }
+  if (group->used * 100 < elapsed_us * RUNS_PERCENT) return;
+  running[group->idle].usec += group->used;
+  running[group->idle].count++;
 }
 
-static void judge(int parent, const char *name, uint64_t elapsed_us) {
-  struct stat stat;
-  char text[8] = "";
-  AUTO_CLOSE int dir = path_open_dir(parent, name);
-  struct group found = {0};
-  if (dir < 0 || fstat(dir, &stat) < 0 || !used_usec(name, &found.usec)) return;
-  found.inode = stat.st_ino;
-  const struct group *old = place(before, found.inode);
-  if (old == NULL || old->inode == 0 || found.usec < old->usec) {
-    /* A kernel before 5.15 has no such file; nobody gives way there. */
-    found.idle = cgroup_read(dir, "cpu.idle", text, sizeof text) == 0 && text[0] == '1';
-  } else {
-    found.idle = burns(found.usec - old->usec, elapsed_us, old->idle);
-    if (found.idle != old->idle && cgroup_write(dir, "cpu.idle", found.idle ? "1" : "0") < 0) found.idle = old->idle;
+static bool burns(const struct group *group, uint64_t elapsed_us) {
+  if (group->used * 100 < elapsed_us * BURNS_PERCENT) return false;
+  if (group->idle) return 2 * group->used * running[1].count >= running[1].usec;
+  return running[0].usec >= running[1].usec && group->used * running[0].count >= running[0].usec;
+}
+
+/* A kernel before 5.15 has no such file; nobody gives way there. */
+static void judge(int parent, const char *name, ino_t inode, bool free, uint64_t elapsed_us) {
+  struct group *group = place(now, inode);
+  if (group == NULL || group->inode == 0) return;
+  bool idle = !free && burns(group, elapsed_us);
+  if (idle != group->idle) {
+    AUTO_CLOSE int dir = path_open_dir(parent, name);
+    if (dir >= 0 && cgroup_write(dir, "cpu.idle", idle ? "1" : "0") == 0) group->idle = idle;
   }
-  struct group *at = place(now, found.inode);
-  if (at != NULL) *at = found;
+  any_idle |= group->idle;
 }
 
 int cgroup_yield(struct fail *fail) {
   bool v2;
   uint64_t elapsed = now_us() - round_us;
   if (elapsed < ROUND_MIN_US) return 0;
-  AUTO_CLOSE int parent = cgroup_dir("", CGROUP_CPU, &v2, fail);
-  if (parent < 0) return -1;
-  int fd = path_open_dir(parent, ".");
-  DIR *list = fd < 0 ? NULL : fdopendir(fd);
-  struct dirent *entry;
-  while (list != NULL && (entry = readdir(list)) != NULL) {
-    if (entry->d_type == DT_DIR && entry->d_name[0] != '.') judge(parent, entry->d_name, elapsed);
+  bool free = has_time(elapsed);
+  round_us += elapsed;
+  memset(now, 0, sizeof tables[0]);
+  memset(running, 0, sizeof running);
+  if (!free || any_idle) {
+    AUTO_CLOSE int parent = cgroup_dir("", CGROUP_CPU, &v2, fail);
+    int fd = parent < 0 ? -1 : path_open_dir(parent, ".");
+    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    if (list == NULL) return parent < 0 ? -1 : fail_errno(fail, "yield", "list");
+    any_idle = false;
+    for (int pass = 0; pass < 2; pass++) {
+      struct dirent *entry;
+      for (rewinddir(list); (entry = readdir(list)) != NULL;) {
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
+        if (pass == 0) measure(parent, entry->d_name, entry->d_ino, elapsed);
+        else judge(parent, entry->d_name, entry->d_ino, free, elapsed);
+      }
+    }
+    closedir(list);
   }
-  if (list != NULL) closedir(list);
-  ran.usec = running.usec;
-  ran.count = running.count;
-  running.usec = running.count = 0;
   struct group *swap = before;
   before = now;
   now = swap;
-  memset(now, 0, sizeof tables[0]);
-  round_us = now_us();
   return 0;
 }
