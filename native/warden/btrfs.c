@@ -69,9 +69,11 @@ int btrfs_limit(int fd, uint64_t bytes) {
   return ioctl(fd, BTRFS_IOC_QGROUP_LIMIT, &args);
 }
 
+int btrfs_sync(int fd) { return ioctl(fd, BTRFS_IOC_SYNC); }
+
 void btrfs_hurry_cleaner(int fd) {
   struct statfs fs;
-  if (fstatfs(fd, &fs) == 0 && fs.f_bavail < fs.f_blocks / 8) ioctl(fd, BTRFS_IOC_SYNC);
+  if (fstatfs(fd, &fs) == 0 && fs.f_bavail < fs.f_blocks / 8) btrfs_sync(fd);
 }
 
 /* The next page of quota groups from *from on; whether there was anything. */
@@ -99,6 +101,6 @@ static bool sweep_page(int fd, uint64_t *from) {
 
 void btrfs_sweep_quota(int fd) {
   uint64_t from = 0;
-  if (ioctl(fd, BTRFS_IOC_SYNC) < 0) return; /* a subvolume counts as empty until its first commit */
+  if (btrfs_sync(fd) < 0) return; /* a subvolume counts as empty until its first commit */
   while (sweep_page(fd, &from)) continue;
 }

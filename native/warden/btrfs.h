@@ -14,6 +14,8 @@ bool btrfs_is_subvolume(int fd);
 int btrfs_enable_quota(int fd);
 /* Removes groups of subvolumes that are gone and whose last shared block is too; a live one has at least its own root block. */
 void btrfs_sweep_quota(int fd);
+/* Like syncfs, and unlike it wakes the thread of the kernel that gives back what was destroyed. */
+int btrfs_sync(int fd);
 /* What was destroyed is given back by the kernel within half a minute; at once where room is scarce. */
 void btrfs_hurry_cleaner(int fd);
 /* The limit of the subvolume fd is in; 0 takes it off. */

@@ -197,7 +197,8 @@ int layer_limit(const char *name, uint64_t limit_bytes, struct fail *fail) {
 }
 
 int layer_sync(struct fail *fail) {
-  return syncfs(warden.layers_fd) < 0 ? fail_errno(fail, "sync", "layers") : 0;
+  int done = warden.method == CLONE_BY_BTRFS ? btrfs_sync(warden.layers_fd) : syncfs(warden.layers_fd);
+  return done < 0 ? fail_errno(fail, "sync", "layers") : 0;
 }
 
 int layer_usage(const char *name, struct wire_out *ok, struct fail *fail) {
