@@ -42,7 +42,7 @@ import { openEngine } from './start/engine.ts'
 import { groupOfKey, letThrough } from './start/key-group.ts'
 import { maxConnections, openCertificate } from './start/listening.ts'
 import { Ballast } from './storage/ballast.ts'
-import { reserveBytes } from './storage/room.ts'
+import { reserveBytes, shareBytes } from './storage/room.ts'
 import { Tokens } from './tokens.ts'
 
 export { isLoopback } from './config/loopback.ts'
@@ -170,16 +170,22 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   })
   const { maxSandboxes, defaultRuntime } = config
   const warm = { min: config.warmMin === 'auto' ? warmFloor() : config.warmMin, max: config.warmMax }
+  const share = (setting: number | 'auto', part: number) => shareBytes(instance.dataDir, setting, part)
   const disk = new Disk({
     dataDir: instance.dataDir,
     storage,
     ballast,
     reserveBytes: reserveBytes(instance.dataDir, config.diskReserveBytes),
+    db,
+    storeBytes: share(config.storeTotalBytes, 0.02),
     log,
   })
   const fleet = new Fleet({ db, engine, storage, log, disk, warm, ceilings: ceilingsOf(config) })
   const { events } = fleet
-  const saves = new Saves(fleet, { memoryDir: join(instance.dataDir, 'memory') })
+  const saves = new Saves(fleet, {
+    dir: join(instance.dataDir, 'memory'),
+    limitBytes: share(config.memoryTotalBytes, 0.25),
+  })
   const snapshots = new Snapshots({ fleet, saves, images })
   const snapshot = (ref: string) => snapshots.resolve(ref)
   const sandboxes = new Sandboxes({ fleet, saves, images, maxSandboxes, defaultRuntime, snapshot })
@@ -188,6 +194,8 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     dir: join(instance.dataDir, 'output'),
     keepBytes: Math.min(config.outputKeepBytes, config.outputSandboxBytes),
     sandboxBytes: config.outputSandboxBytes,
+    totalBytes: share(config.outputTotalBytes, 0.05),
+    hasRoom: () => !disk.isMachineLow,
   }
   const processes = new Processes({ db, sandboxes, events, output, log })
   const files = new Files(sandboxes)
@@ -215,7 +223,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     terminals: new Terminals({ db, sandboxes, processes, log }),
     watchers: new Watchers({ db, sandboxes, log }),
     overlays: new Overlays({ db, sandboxes, log }),
-    store: new Store({ db, sandboxes, log, assertRoom: () => disk.assertRoom() }),
+    store: new Store({ db, sandboxes, log, assertRoom: () => disk.assertStoreRoom() }),
     envFiles,
     services,
     ports,

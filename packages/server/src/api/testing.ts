@@ -38,6 +38,7 @@ export interface TestApiOptions {
   maxSandboxes?: number
   previewDomain?: string
   previewPorts?: string
+  storeTotalBytes?: string
 }
 
 export async function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {

@@ -161,6 +161,24 @@ export const SETTINGS = {
     default: '256Mi',
     help: 'How much is kept of all processes of a sandbox together, and the most that `keepOutput` may ask for. Beyond it the oldest output goes.',
   }),
+  outputTotalBytes: setting({
+    env: 'ISLET_OUTPUT_TOTAL',
+    parse: autoOr(size),
+    default: 'auto',
+    help: 'How much is kept of all sandboxes together. Beyond it the oldest output goes of the sandbox that has most. `auto`: 5 % of the disk, at least 1Gi.',
+  }),
+  storeTotalBytes: setting({
+    env: 'ISLET_STORE_TOTAL',
+    parse: autoOr(size),
+    default: 'auto',
+    help: "How large the server's own records may be before the stores of sandboxes, which lie in them with those of checkpoints and snapshots, take nothing more. `auto`: 2 % of the disk, at least 1Gi.",
+  }),
+  memoryTotalBytes: setting({
+    env: 'ISLET_MEMORY_TOTAL',
+    parse: autoOr(size),
+    default: 'auto',
+    help: 'How much the memory of hibernated sandboxes and of checkpoints may take on the disk (isolation `gvisor`). Beyond it a hibernated sandbox keeps its memory where it is, frozen, and a checkpoint is made without. `auto`: 25 % of the disk, at least 1Gi.',
+  }),
   logLevel: setting({
     env: 'ISLET_LOG_LEVEL',
     parse: oneOf(LOG_LEVELS),

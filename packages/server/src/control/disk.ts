@@ -1,6 +1,7 @@
 // Whether the server's disk is low: the machine's, beside whose last bytes lie the server's records, or the room that the files of
 // sandboxes share. While it is, nothing new is made; disk-relief.ts stops those that fill it.
 import { formatSize, IsletError } from '@islet/contract'
+import type { Db } from '../db/db.ts'
 import type { Log } from '../log.ts'
 import type { Ballast } from '../storage/ballast.ts'
 import { freeBytes } from '../storage/room.ts'
@@ -23,6 +24,10 @@ export interface DiskOptions {
   ballast: Ballast
   /** What is to stay free on the machine's disk. */
   reserveBytes: number
+  /** The server's records, in which the stores of all sandboxes are. */
+  db: Pick<Db, 'usedBytes'>
+  /** From this size on stores take nothing more. */
+  storeBytes: number
   log: Log
 }
 
@@ -32,6 +37,7 @@ export class Disk {
   readonly #roomLine: number
   #low: string | undefined
   #isFilling = false
+  #isMachineLow = false
   #isNear = false
   #enoughSince = Number.POSITIVE_INFINITY
 
@@ -53,6 +59,11 @@ export class Disk {
     return this.#low !== undefined && this.#isFilling
   }
 
+  /** The machine has little left, whoever took it: what need not be written is not. */
+  get isMachineLow(): boolean {
+    return this.#isMachineLow
+  }
+
   get isNear(): boolean {
     return this.#isNear
   }
@@ -60,6 +71,21 @@ export class Disk {
   /** Throws `disk_low`. */
   assertRoom(): void {
     if (this.#low !== undefined) throw this.error()
+  }
+
+  /** For something in the store of a sandbox. Throws `disk_low`, or `limit_exceeded` when all stores together have too much. */
+  assertStoreRoom(): void {
+    this.assertRoom()
+    const { db, storeBytes } = this.#options
+    if (db.usedBytes() < storeBytes) return
+    throw new IsletError(
+      'limit_exceeded',
+      `The stores of all sandboxes, now and as saved, have ${formatSize(storeBytes)} together on this server.`,
+      {
+        hint: 'Delete keys, checkpoints or sandboxes; ISLET_STORE_TOTAL of the server sets how much.',
+        details: { limitBytes: storeBytes },
+      },
+    )
   }
 
   error(): IsletError {
@@ -72,6 +98,7 @@ export class Disk {
 
   look(): void {
     const { freeBytes, roomBytes } = this.#free()
+    this.#isMachineLow = freeBytes < this.#machineLine * (this.#isMachineLow ? ENOUGH : 1)
     this.#isFilling = roomBytes < this.#roomLine
     this.#isNear = roomBytes < this.#roomLine * NEAR
     if (freeBytes < this.#machineLine)

@@ -4,7 +4,6 @@
 //
 // Killed before the transaction it is restarted as it was; killed after it, as it is to be. If it cannot be started it is left
 // hibernated, with its new root, and the next wake tries again.
-import { rm } from 'node:fs/promises'
 import { newId, type SandboxEvent } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
@@ -51,7 +50,7 @@ export async function restore(fleet: Fleet, saves: Saves, options: RestoreOption
   try {
     const restored = await exchange(fleet, saves, before, { ...options, root, claim })
     fleet.dropLater(restored.unheld)
-    if (before.memory !== null) await rm(saves.memoryPath(before.memory), { recursive: true, force: true })
+    if (before.memory !== null) await saves.memory.remove(before.memory)
     return await start(fleet, restored.record, claim, saves.memoryOf(saved))
   } finally {
     fleet.unsteady.delete(sandboxId)

@@ -54,7 +54,7 @@ export class Sandboxes implements Control {
     this.#fleet = options.fleet
     this.suspension = new Suspension({
       fleet: options.fleet,
-      memoryDir: options.saves.memoryDir,
+      memory: options.saves.memory,
       kill: (id, options) => this.#fleet.inTurn(id, () => this.#remove(id, options)),
     })
     this.#creation = new Creation(options, this.suspension.activity)

@@ -4,8 +4,6 @@
 //   a row `making` that holds its layer  →  freeze, clone, copy rows, thaw  →  `ready`, in the transaction that names it
 //
 // What a crash leaves `making` or unnamed is removed at the next start, with its layer and memory.
-import { cp, readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { IsletError, newId } from '@islet/contract'
 import { PatchTable } from '../db/patches.ts'
@@ -13,11 +11,10 @@ import type { SandboxRecord } from '../db/sandboxes.ts'
 import { type SavedRecord, type SavedSandbox, SavedTable } from '../db/saved-states.ts'
 import { ServiceTable } from '../db/services.ts'
 import type { Root } from '../engine/engine.ts'
-import { directoryBytes, syncFilesystem } from '../storage/usage.ts'
 import type { Fleet } from './fleet.ts'
 import type { Machine } from './machine.ts'
 import { asStorageError } from './machine.ts'
-import { hasRoom, reconnect, saveMemory } from './memory.ts'
+import { Memory, type MemoryOptions, reconnect } from './memory.ts'
 import { flattened, movedPath, stackOf } from './roots.ts'
 import { Slots } from './slots.ts'
 
@@ -34,7 +31,7 @@ export interface SaveOptions {
 
 export class Saves {
   readonly table: SavedTable
-  readonly memoryDir: string
+  readonly memory: Memory
   readonly #fleet: Fleet
   readonly #services: ServiceTable
   readonly #patches: PatchTable
@@ -43,9 +40,9 @@ export class Saves {
   /** In use by a fork or create that is under way. */
   readonly #used = new Map<string, number>()
 
-  constructor(fleet: Fleet, options: { memoryDir: string }) {
+  constructor(fleet: Fleet, memory: MemoryOptions) {
     this.#fleet = fleet
-    this.memoryDir = options.memoryDir
+    this.memory = new Memory(fleet, memory)
     this.table = new SavedTable(fleet.db)
     this.#services = new ServiceTable(fleet.db)
     this.#patches = new PatchTable(fleet.db)
@@ -56,14 +53,14 @@ export class Saves {
     for (const id of this.table.unnamed()) this.table.remove(id)
     const kept = new Set(this.#fleet.table.holding().flatMap(({ memory }) => memory ?? []))
     for (const { id, memory } of this.table.all()) if (memory) kept.add(id)
-    for (const name of await readdir(this.memoryDir).catch(() => []))
-      if (!kept.has(name)) await rm(join(this.memoryDir, name), { recursive: true, force: true })
+    await this.memory.start(kept)
   }
 
   /** Call it in the turn of the sandbox. `name` writes who keeps it; without that, `discard` it. */
   async save(record: SandboxRecord, { name, takenOver }: SaveOptions): Promise<SavedRecord> {
     const { db, disk, storage } = this.#fleet
     disk.assertRoom()
+    if (this.table.hasStore(record.id)) disk.assertStoreRoom()
     const layer = newId('layer')
     const machine = await this.#fleet.machine(record.id)
     const can = this.#fleet.engine.capabilities.memoryCheckpoint === true
@@ -93,7 +90,7 @@ export class Saves {
       })
       // What nobody names is gone after a power cut anyway.
       if (name && !isDurable) await storage.sync()
-      if (name && memory) await syncFilesystem(this.memoryDir)
+      if (name && memory) await this.memory.sync()
       const saved: SavedRecord = { ...making, ...rows, memory, status: 'ready', frozenMs }
       db.transaction(() => {
         this.table.save(saved)
@@ -165,11 +162,7 @@ export class Saves {
   /** What a sandbox that begins as it is started with, where the engine of this server can. */
   memoryOf(saved: SavedRecord): string | undefined {
     const can = this.#fleet.engine.capabilities.memoryCheckpoint === true
-    return saved.memory && can ? this.memoryPath(saved.id) : undefined
-  }
-
-  memoryPath(id: string): string {
-    return join(this.memoryDir, id)
+    return saved.memory && can ? this.memory.path(saved.id) : undefined
   }
 
   /** Rows of a sandbox as they were then, in place of what it has. In the caller's transaction. */
@@ -266,13 +259,8 @@ export class Saves {
   }
 
   /** False: it could not be saved, and everything else is. */
-  async #saveMemory(record: SandboxRecord, machine: Machine | undefined, id: string): Promise<boolean> {
-    const directory = this.memoryPath(id)
-    if (record.memory === null) return saveMemory(this.#fleet, machine!, directory)
-    const from = this.memoryPath(record.memory)
-    if (!(await hasRoom(directory, await directoryBytes(from)))) return false
-    await cp(from, directory, { recursive: true })
-    return true
+  #saveMemory({ memory }: SandboxRecord, machine: Machine | undefined, id: string): Promise<boolean> {
+    return memory === null ? this.memory.save(machine!, id) : this.memory.copy(memory, id)
   }
 
   /** One layer in place of a deep stack, made once for all who stand on it. */
@@ -327,6 +315,6 @@ export class Saves {
     })
     if (later) this.#fleet.dropLater(unheld)
     else await this.#fleet.dropLayers(unheld)
-    await rm(this.memoryPath(id), { recursive: true, force: true })
+    await this.memory.remove(id)
   }
 }

@@ -181,7 +181,7 @@ export class Snapshots {
     body: AsyncIterable<Buffer>,
     { name, tag, ...options }: ImportSnapshotParsed & { otherHost: boolean; signal: AbortSignal },
   ): Promise<SnapshotInfo> {
-    const { engine, storage } = this.#fleet
+    const { disk, engine, storage } = this.#fleet
     let held: string | undefined
     const hold = (making: SavedRecord) => {
       this.#saves.begin(making)
@@ -195,6 +195,7 @@ export class Snapshots {
         storage,
         engine: { engine: engine.capabilities.engine, isolation: engine.capabilities.isolation },
         table: this.#saves.table,
+        assertStoreRoom: () => disk.assertStoreRoom(),
         images: this.#images,
       })
       options.signal.throwIfAborted()

@@ -1,20 +1,18 @@
 // Standing still and going on: pause, hibernate, resume, wake, and the wake of whoever just uses a sandbox.
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { type AwakeReason, IsletError, newId } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import { Activity } from './activity.ts'
 import type { Beginning, Fleet, MoveOptions, RunningSandbox } from './fleet.ts'
 import { assertMove, isForDisk, isStill } from './lifecycle.ts'
 import { asStartError, goesOn, type Machine, startMachine } from './machine.ts'
-import { reconnect, saveMemory } from './memory.ts'
+import { type Memory, reconnect } from './memory.ts'
 import { settleNetwork } from './network.ts'
 import { ShellClaim, stopShell } from './shells.ts'
 
 export interface SuspensionOptions {
   fleet: Fleet
   /** For the memory of hibernated sandboxes. */
-  memoryDir: string
+  memory: Memory
   /** Stops it for good, if that is still meant when its turn has come. */
   kill(id: string, options: KillOptions): Promise<unknown>
 }
@@ -148,7 +146,7 @@ export class Suspension {
   }
 
   async forgetMemory({ memory }: SandboxRecord): Promise<void> {
-    if (memory !== null) await rm(this.#memoryPath(memory), { recursive: true, force: true })
+    if (memory !== null) await this.#options.memory.remove(memory)
   }
 
   /** Whoever wakes one that runs wants it for a while: its idle time begins anew. */
@@ -247,7 +245,7 @@ export class Suspension {
       throw error
     }
     const name = newId('saved')
-    const memory = (await saveMemory(this.#fleet, machine, this.#memoryPath(name))) ? name : null
+    const memory = (await this.#options.memory.save(machine, name)) ? name : null
     // What cannot be saved stays where it is, frozen.
     if (memory === null) await reconnect(this.#fleet, machine)
     const moved = this.#moved(id, 'hibernate', { ...options, change: { memory } })
@@ -299,7 +297,7 @@ export class Suspension {
     verb: 'resume' | 'wake',
     options: MoveOptions,
   ): Promise<Roused | undefined> {
-    const memory = this.#memoryPath(record.memory!)
+    const memory = this.#options.memory.path(record.memory!)
     const again = { ...this.#fleet.record(record.id), shell: newId('shell') }
     // First: if this cannot be written, the link and the memory are as they were.
     this.#fleet.table.save(again)
@@ -385,10 +383,6 @@ export class Suspension {
         this.activity.again(id, { failed: true })
       },
     )
-  }
-
-  #memoryPath(name: string): string {
-    return join(this.#options.memoryDir, name)
   }
 }
 

@@ -150,6 +150,7 @@ test('the processes of a sandbox together keep no more than the bound: the oldes
   const room = new OutputRoom({
     dir: directory,
     boundBytes: 100_000,
+    totalBytes: 1_000_000,
     running: (id) => logs.get(id),
     unended: () => new Set(),
     log: createLog({ level: 'silent' }),
@@ -179,7 +180,7 @@ test('also what many processes print now is bounded, and each goes on where it w
   const boundBytes = 100_000
   const log = createLog({ level: 'silent' })
   const running = (id: string) => logs.get(id)
-  const room = new OutputRoom({ dir: directory, boundBytes, running, unended: () => new Set(), log })
+  const room = new OutputRoom({ dir: directory, boundBytes, totalBytes: 1_000_000, running, unended: () => new Set(), log })
   const at = (id: string) => join(directory, 'many', `${id}.log`)
   for (let index = 0; index < 50; index++) {
     const id = `p${index}`
@@ -269,4 +270,19 @@ test('what a guest does not have any more is counted as printed, and no gap is k
   const { start, end, pieces } = log.read(1024)
   log.close()
   assert.deepEqual([start, end, textOf(pieces)], [100, 104, 'late'])
+})
+
+test('while there is no room nothing is kept and nothing is lost count of; then it is kept again', () => {
+  let hasRoom = true
+  const path = join(directory, 'low')
+  const log = new OutputLog(path, 80_000, { hasRoom: () => hasRoom, wrote: () => {} })
+  log.append('stdout', Buffer.from('before'))
+  hasRoom = false
+  log.append('stdout', Buffer.from('meanwhile'))
+  assert.deepEqual([filesOf(path), log.end], [[], 15])
+  hasRoom = true
+  log.append('stdout', Buffer.from('after'))
+  const { start, end, pieces } = log.read(80_000)
+  assert.deepEqual([start, end, textOf(pieces)], [15, 20, 'after'])
+  log.close()
 })

@@ -31,28 +31,36 @@ const MAX_SEGMENT_BYTES = 1024 * 1024
 /** So many more are there than are kept: a reader that was just opened does not miss its first ones. */
 const SPARE_SEGMENTS = 2
 
+export interface LogRoom {
+  /** False while nothing is to be written to the disk. */
+  hasRoom(): boolean
+  wrote(bytes: number): void
+}
+
+const ANY_ROOM: LogRoom = { hasRoom: () => true, wrote: () => {} }
+
 export class OutputLog {
   readonly #path: string
   readonly #keepBytes: number
   readonly #segmentBytes: number
-  readonly #onBytes: (bytes: number) => void
+  readonly #room: LogRoom
   #segments: Segment[] = []
   #file: number | undefined
   #fileBytes = 0
   #end = 0
 
   /** The log of a process that has not printed yet. */
-  constructor(path: string, keepBytes: number, onBytes: (bytes: number) => void = () => {}) {
+  constructor(path: string, keepBytes: number, room: LogRoom = ANY_ROOM) {
     this.#path = path
-    this.#onBytes = onBytes
+    this.#room = room
     this.#keepBytes = keepBytes
     const share = Math.ceil(keepBytes / SEGMENTS)
     this.#segmentBytes = Math.min(Math.max(share, MIN_SEGMENT_BYTES), MAX_SEGMENT_BYTES)
   }
 
   /** Goes on with what an earlier server wrote at this path. */
-  static recover(path: string, keepBytes: number, onBytes?: (bytes: number) => void): OutputLog {
-    const log = new OutputLog(path, keepBytes, onBytes)
+  static recover(path: string, keepBytes: number, room?: LogRoom): OutputLog {
+    const log = new OutputLog(path, keepBytes, room)
     log.#segments = segmentsOf(path)
     const last = log.#segments.at(-1)
     if (!last) return log
@@ -71,15 +79,15 @@ export class OutputLog {
     return this.#end
   }
 
-  /** On a full disk what is kept gives way, and this is not kept: the process goes on, and whoever is attached sees it. */
+  /** Without room what is kept gives way, and this is not kept: the process goes on, and whoever is attached sees it. */
   append(channel: OutputChannel, bytes: Buffer): void {
     try {
-      this.#append(channel, bytes)
+      if (this.#room.hasRoom()) return this.#append(channel, bytes)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-      this.#forget()
-      this.#end += bytes.length
     }
+    this.#forget()
+    this.#end += bytes.length
   }
 
   /** What was printed up to this offset is gone, and what is kept of before it goes too. */
@@ -102,7 +110,7 @@ export class OutputLog {
     this.#fileBytes += piece.length
     this.#end += bytes.length
     if (isNew) this.#trim()
-    this.#onBytes(piece.length)
+    this.#room.wrote(piece.length)
   }
 
   /** The last `maxBytes` of what is kept; undefined when nothing is. */

@@ -6,7 +6,7 @@ import { Held } from '../control/held.ts'
 import type { ProcessRecord } from '../db/processes.ts'
 import type { Log } from '../log.ts'
 import { KeptBytes } from './kept-bytes.ts'
-import { OutputLog, removeOutput } from './output-log.ts'
+import { type LogRoom, OutputLog, removeOutput } from './output-log.ts'
 import { OutputReader } from './output-reader.ts'
 import { OutputRoom } from './output-room.ts'
 
@@ -19,6 +19,10 @@ export interface OutputOptions {
   keepBytes: number
   /** Of all processes of a sandbox together, and so the most that one may ask for. */
   sandboxBytes: number
+  /** Of all sandboxes. */
+  totalBytes: number
+  /** False while nothing is to be kept. */
+  hasRoom(): boolean
 }
 
 export interface OutputParts {
@@ -35,12 +39,14 @@ export class Outputs {
   readonly #options: OutputOptions
   readonly #room: OutputRoom
   readonly #running: OutputParts['running']
-  readonly #waiting = new Held(WAITING)
+  readonly #waiting: Held
 
   constructor(options: OutputOptions, parts: OutputParts) {
     this.#options = options
     this.#running = parts.running
-    this.#room = new OutputRoom({ dir: options.dir, boundBytes: options.sandboxBytes, ...parts })
+    const { dir, sandboxBytes, totalBytes } = options
+    this.#waiting = new Held({ ...WAITING, allBytes: Math.min(WAITING.allBytes, totalBytes) })
+    this.#room = new OutputRoom({ dir, boundBytes: sandboxBytes, totalBytes, ...parts })
   }
 
   /** How much is kept of a process that is started like this. What a service asked for may be more than this server allows by now. */
@@ -60,17 +66,19 @@ export class Outputs {
   /** For output of a sandbox that is going to be an answer. */
   keep(sandboxId: string): KeptBytes {
     const path = join(this.#options.dir, sandboxId, `${newId('request')}.answer`)
-    return new KeptBytes({ path, disk: this.#waiting.open(sandboxId) })
+    const hold = this.#waiting.open(sandboxId)
+    const take = (bytes: number) => this.#options.hasRoom() && hold.take(bytes)
+    return new KeptBytes({ path, disk: { take, [Symbol.dispose]: hold[Symbol.dispose] } })
   }
 
   /** Of a process that has not printed yet. */
   begin(record: ProcessRecord): OutputLog {
-    return new OutputLog(this.path(record), record.keepOutputBytes, this.#count(record))
+    return new OutputLog(this.path(record), record.keepOutputBytes, this.#roomOf(record))
   }
 
   /** Of one that an earlier server has followed, or that has ended. */
   recover(record: ProcessRecord): OutputLog {
-    return OutputLog.recover(this.path(record), record.keepOutputBytes, this.#count(record))
+    return OutputLog.recover(this.path(record), record.keepOutputBytes, this.#roomOf(record))
   }
 
   /** The last `maxBytes` of what is kept; undefined when nothing is. */
@@ -86,11 +94,12 @@ export class Outputs {
 
   /** Of a sandbox that goes on, only the counting ends. */
   async gone(sandboxId: string, options: { removed: boolean }): Promise<void> {
-    this.#room.forget(sandboxId)
+    this.#room.forget(sandboxId, options)
     if (options.removed) await rm(join(this.#options.dir, sandboxId), { recursive: true, force: true })
   }
 
-  #count({ sandboxId }: ProcessRecord): (bytes: number) => void {
-    return (bytes) => this.#room.printed(sandboxId, bytes)
+  #roomOf({ sandboxId }: ProcessRecord): LogRoom {
+    const { hasRoom } = this.#options
+    return { hasRoom, wrote: (bytes) => this.#room.printed(sandboxId, bytes) }
   }
 }

@@ -194,6 +194,13 @@ export class Db implements Disposable {
     return this.#isTransaction
   }
 
+  /** What all records take, without pages that are free again. */
+  usedBytes(): number {
+    const sql =
+      'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size'
+    return this.get<{ bytes: number }>(sql)!.bytes
+  }
+
   /** What was committed until now survives a power cut too: it is in the log, or was synced when that was folded. */
   async sync(): Promise<void> {
     await promisify(fsync)(this.#log)

@@ -146,6 +146,11 @@ export class SavedTable {
       .flatMap(({ image }) => image ?? [])
   }
 
+  /** Whether there is anything to copy. */
+  hasStore(sandboxId: string): boolean {
+    return this.#db.get('SELECT 1 FROM store WHERE sandbox_id = ? LIMIT 1', sandboxId) !== undefined
+  }
+
   /** The keys of a sandbox that have not expired. */
   copyStoreFrom(id: string, sandboxId: string, now: number): void {
     this.#db.run(

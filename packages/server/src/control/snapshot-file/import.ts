@@ -44,6 +44,8 @@ export interface ImportOptions {
   otherHost: boolean
   engine: { engine: string; isolation: string }
   table: SavedTable
+  /** Throws when stores can take no more. */
+  assertStoreRoom(): void
   storage: Storage
   images: Images
   /** It is being made: from now on a crash leaves nothing of it. */
@@ -58,14 +60,14 @@ export interface Imported {
 
 /** What it has made by the time it fails is the caller's to remove: `hold` was told of it. */
 export async function readSnapshot(options: ImportOptions): Promise<Imported> {
-  const { storage, table } = options
+  const { storage } = options
   await using reader = new SnapshotReader(options.body)
   const about = await readManifest(reader)
   const local = await localImage(about, options)
   const making = makingOf(about, local, options)
   const { layer } = making.state.root
   options.hold(making)
-  await readStore(reader, making.id, table)
+  await readStore(reader, making.id, options)
   // Without stacks the tree is the layer.
   if (storage.capabilities.stacks) await storage.create(layer)
   const disks = [dirname(storage.treePath(layer, 'root')), options.images.directory('.')]
@@ -196,12 +198,20 @@ const storeLine = z.strictObject({
   expiresAt: z.number().int().nullable(),
 })
 
-async function readStore(reader: SnapshotReader, id: string, table: SavedTable): Promise<void> {
+async function readStore(
+  reader: SnapshotReader,
+  id: string,
+  { table, assertStoreRoom }: Pick<ImportOptions, 'table' | 'assertStoreRoom'>,
+): Promise<void> {
   let keys = 0
   let bytes = 0
   let last = ''
   let batch: z.infer<typeof storeLine>[] = []
   let batchBytes = 0
+  const write = () => {
+    if (batch.length > 0) assertStoreRoom()
+    table.setStore(id, batch)
+  }
   for await (const line of lines(reader.content(MEMBERS.store, MAX_STORE_FILE_BYTES))) {
     const { data: row } = storeLine.safeParse(parseJson(line))
     if (!row || row.key === last) throw damaged('Its store cannot be read.')
@@ -212,12 +222,12 @@ async function readStore(reader: SnapshotReader, id: string, table: SavedTable):
     batch.push(row)
     batchBytes += rowBytes
     if (batch.length < STORE_BATCH.rows && batchBytes < STORE_BATCH.bytes) continue
-    table.setStore(id, batch)
+    write()
     batch = []
     batchBytes = 0
     await setImmediate()
   }
-  table.setStore(id, batch)
+  write()
 }
 
 async function* lines(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
