@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SandboxEvent } from '@islet/contract'
 import type { Sandbox } from 'islet'
 import { until } from '../coming-from/until.ts'
@@ -25,11 +26,11 @@ interface Scene {
 
 async function onSmallDisk(
   work: (scene: Scene) => Promise<void>,
-  options: { leaveMib?: number } = {},
+  options: { leaveMib?: number; env?: Record<string, string> } = {},
 ): Promise<void> {
   using disk = new SmallDisk(DISK_MIB)
   if (options.leaveMib) disk.fill(options.leaveMib)
-  const server = await onDisk(disk, () => TestServer.start({ env }))
+  const server = await onDisk(disk, () => TestServer.start({ env: { ...env, ...options.env } }))
   try {
     await work({ disk, server })
   } finally {
@@ -60,24 +61,43 @@ function assertReserved({ dataDir }: TestServer): void {
   assert.ok(blocks * 512 >= size, 'every block of the pool is reserved')
 }
 
-test('one that writes more than the disk has is paused, its neighbour answers, and deleting it brings all back', async () => {
+for (const storage of ['auto', 'copy'])
+  test(`storage ${storage}: one that writes more than the disk has is paused, its neighbour answers, and deleting it brings all back`, async () => {
+    await onSmallDisk(
+      async ({ server }) => {
+        const [neighbour, culprit] = [await make(server), await make(server)]
+        await culprit.exec.spawn(FILL)
+        await until(async () => {
+          await answers(neighbour)
+          return (await statusOf(server, culprit)) === 'paused'
+        })
+        assert.ok((await eventsOf(server, culprit)).includes('disk_low'))
+        await assert.rejects(make(server), { code: 'disk_low' })
+        await assert.rejects(culprit.exec.run('true'), { code: 'disk_low' })
+        assert.equal((await server.fetch('/ready')).status, 503)
+        if (storage === 'auto') assertReserved(server)
+        await answers(neighbour)
+        await server.islet().sandboxes.delete(culprit.id)
+        await until(async () => (await server.fetch('/ready')).status === 200)
+        await answers(await make(server))
+        await neighbour.files.write('/file', 'written')
+      },
+      { env: { ISLET_STORAGE: storage } },
+    )
+  })
+
+test('one that holds much and is woken while the disk is low is not taken for one that fills it', async () => {
   await onSmallDisk(async ({ server }) => {
-    const [neighbour, culprit] = [await make(server), await make(server)]
+    const [sleeper, culprit] = [await make(server), await make(server)]
+    await sleeper.exec.run('head -c 20M /dev/zero > /held')
+    await sleeper.pause()
     await culprit.exec.spawn(FILL)
-    await until(async () => {
-      await answers(neighbour)
-      return (await statusOf(server, culprit)) === 'paused'
-    })
-    assert.ok((await eventsOf(server, culprit)).includes('disk_low'))
-    await assert.rejects(make(server), { code: 'disk_low' })
-    await assert.rejects(culprit.exec.run('true'), { code: 'disk_low' })
-    assert.equal((await server.fetch('/ready')).status, 503)
-    assertReserved(server)
-    await answers(neighbour)
-    await server.islet().sandboxes.delete(culprit.id)
-    await until(async () => (await server.fetch('/ready')).status === 200)
-    await answers(await make(server))
-    await neighbour.files.write('/file', 'written')
+    await until(async () => (await statusOf(server, culprit)) === 'paused')
+    for (let n = 0; n < 20; n++) {
+      await answers(sleeper)
+      await sleep(50)
+    }
+    assert.equal(await statusOf(server, sleeper), 'running')
   })
 })
 

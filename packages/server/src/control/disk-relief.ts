@@ -83,9 +83,10 @@ export class DiskRelief {
     const sizes = await this.#fleet.storage.growing([...running.keys()])
     const now = performance.now()
     this.#samples = [...this.#samples.filter(({ at }) => now - at < WINDOW_MS), { at: now, sizes }]
-    const before = this.#samples[0]!.sizes
+    // One that was woken or made meanwhile is in later samples only: what it held then is no growth.
+    const before = (layer: string) => this.#samples.find(({ sizes }) => sizes.has(layer))?.sizes.get(layer)
     return [...running].flatMap(([layer, id]) =>
-      (sizes.get(layer) ?? 0) - (before.get(layer) ?? 0) >= GROWN_BYTES ? id : [],
+      (sizes.get(layer) ?? 0) - (before(layer) ?? 0) >= GROWN_BYTES ? id : [],
     )
   }
 

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Warden } from '../warden/warden.ts'
 import { coalesced } from './coalesced.ts'
+import { Growth } from './growth.ts'
 import type { Pool } from './pool.ts'
 import { freeBytes, totalBytes } from './room.ts'
 import type { CloneMethod, LayerOptions, Storage, StorageCapabilities } from './storage.ts'
@@ -19,6 +20,9 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
     await warden.request('LAYER_SYNC', {})
   })
   const walks = new Walks(MAX_WALKS)
+  const usageBytes = (layer: string) =>
+    walks.of(layer, async () => (await warden.request('LAYER_USAGE', { layer })).bytes ?? 0)
+  const growth = new Growth(usageBytes)
   return {
     capabilities,
 
@@ -48,14 +52,17 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
       await warden.request('LAYER_LIMIT', { layer, limitBytes: limitBytes ?? 0 })
     },
 
-    usageBytes: (layer) =>
-      walks.of(layer, async () => (await warden.request('LAYER_USAGE', { layer })).bytes ?? 0),
+    usageBytes,
 
     sizeBytes: () => Math.min(pool.limitBytes, totalBytes(dirname(pool.dir))),
 
     room: () => pool.elastic?.room() ?? { freeBytes: freeBytes(pool.dir), moreBytes: 0 },
 
-    growing: async (layers) => (await pool.elastic?.layerBytes(layers)) ?? new Map(),
+    async growing(layers) {
+      const counted = (await pool.elastic?.layerBytes(layers)) ?? new Map<string, number>()
+      const others = layers.filter((layer) => !counted.has(layer))
+      return new Map([...counted, ...growth.of(others)])
+    },
 
     giveBack: async () => pool.elastic?.shrink(),
 

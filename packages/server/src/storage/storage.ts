@@ -46,7 +46,7 @@ export interface Storage {
   sizeBytes(): number
   /** What is free of it. */
   room(): Room
-  /** What these layers hold, live and cheap; nothing of those that nobody counts. */
+  /** What these layers hold: live where the filesystem counts, else as of a moment ago; nothing of those that are not known yet. */
   growing(layers: readonly string[]): Promise<Map<string, number>>
   /** Room that layers do not need goes back to the machine, where they have a filesystem of their own. */
   giveBack(): Promise<void>
