@@ -181,7 +181,7 @@ const WAITS: Record<string, Wait> = {
     return { begun: until(() => sandbox.files.exists('copy')), done }
   },
   'many files': async (sandbox) => {
-    const content = 'x'.repeat(10_000)
+    const content = 'x'.repeat(8000)
     const files = Array.from({ length: 1000 }, (_, n) => ({
       path: `d/${n}`,
       operation: 'write' as const,

@@ -180,7 +180,14 @@ test('also what many processes print now is bounded, and each goes on where it w
   const boundBytes = 100_000
   const log = createLog({ level: 'silent' })
   const running = (id: string) => logs.get(id)
-  const room = new OutputRoom({ dir: directory, boundBytes, totalBytes: 1_000_000, running, unended: () => new Set(), log })
+  const room = new OutputRoom({
+    dir: directory,
+    boundBytes,
+    totalBytes: 1_000_000,
+    running,
+    unended: () => new Set(),
+    log,
+  })
   const at = (id: string) => join(directory, 'many', `${id}.log`)
   for (let index = 0; index < 50; index++) {
     const id = `p${index}`

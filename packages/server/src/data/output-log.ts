@@ -81,20 +81,28 @@ export class OutputLog {
 
   /** Without room what is kept gives way, and this is not kept: the process goes on, and whoever is attached sees it. */
   append(channel: OutputChannel, bytes: Buffer): void {
-    try {
-      if (this.#room.hasRoom()) return this.#append(channel, bytes)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-    }
+    if (this.#room.hasRoom() && this.#isAppended(channel, bytes)) return
     this.#forget()
     this.#end += bytes.length
   }
 
+<<<<<<< HEAD
   /** What was printed up to this offset is gone, and what is kept of before it goes too. */
   skipTo(offset: number): void {
     if (offset <= this.#end) return
     this.#forget()
     this.#end = offset
+=======
+  /** False: the disk is full. */
+  #isAppended(channel: OutputChannel, bytes: Buffer): boolean {
+    try {
+      this.#append(channel, bytes)
+      return true
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+      return false
+    }
+>>>>>>> 7228ffc (refactor(output): one way out when there is no room)
   }
 
   #append(channel: OutputChannel, bytes: Buffer): void {
