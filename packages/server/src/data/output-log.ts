@@ -86,13 +86,13 @@ export class OutputLog {
     this.#end += bytes.length
   }
 
-<<<<<<< HEAD
   /** What was printed up to this offset is gone, and what is kept of before it goes too. */
   skipTo(offset: number): void {
     if (offset <= this.#end) return
     this.#forget()
     this.#end = offset
-=======
+  }
+
   /** False: the disk is full. */
   #isAppended(channel: OutputChannel, bytes: Buffer): boolean {
     try {
@@ -102,7 +102,6 @@ export class OutputLog {
       if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
       return false
     }
->>>>>>> 7228ffc (refactor(output): one way out when there is no room)
   }
 
   #append(channel: OutputChannel, bytes: Buffer): void {
