@@ -215,6 +215,27 @@ if (skip) {
     await sandbox.kill()
   })
 
+  it('stays in memory when the disk may hold no more of it, and a checkpoint is made without', async () => {
+    const { sandbox, before } = await start()
+    const restart = async () => {
+      await suite.server.kill()
+      await suite.server.start()
+    }
+    env.ISLET_MEMORY_TOTAL = '1Mi'
+    await restart()
+    assert.equal((await sandbox.createCheckpoint({ name: 'files' })).memory, false)
+    await sandbox.hibernate()
+    assert.equal((await sandbox.getInfo()).status, 'hibernated')
+    assert.deepEqual(globSync(join(suite.server.dataDir, 'memory/*/*')), [])
+    await goesOn(sandbox, before)
+    delete env.ISLET_MEMORY_TOTAL
+    await restart()
+    await sandbox.hibernate()
+    assert.notDeepEqual(globSync(join(suite.server.dataDir, 'memory/*/*')), [])
+    await goesOn(sandbox, before)
+    await sandbox.kill()
+  })
+
   // The last one: from here on the server has another.
   it('is not claimed by sandboxes that go on without it', async () => {
     const running = await suite.create()
