@@ -10,9 +10,10 @@ import type { Suite } from '../support/suite.ts'
 import { eachIsolation } from './attack.ts'
 
 const MIB = 1024 ** 2
-const FILES = 40_000
+const FILES = 100_000
 const UNREAD_LISTS = 90
-const NULS = 16 * MIB
+const NULS = 64 * MIB
+const OUTPUTS = 2
 const BODIES = 4
 
 await eachIsolation({ area: 'API' }, ({ suite, attack, isolation }) => {
@@ -21,7 +22,7 @@ await eachIsolation({ area: 'API' }, ({ suite, attack, isolation }) => {
     const make = `mkdir many && cd many && perl -e 'for (1..${FILES}) { open F, ">", $_; close F }'`
     await say(sandbox, make, { cwd: '/dev/shm', timeout: '120s' })
     const call = await asToken(suite, sandbox)
-    await attack('file lists of 40,000 names that nobody reads', UNREAD_LISTS, async () => {
+    await attack('file lists of 100,000 names that nobody reads', UNREAD_LISTS, async () => {
       const path = `/v1/sandboxes/${sandbox.id}/files/list?path=/dev/shm/many&limit=${FILES}`
       const unread = await Promise.all(
         Array.from({ length: UNREAD_LISTS }, () => ask(suite, call.token, path)),
@@ -35,19 +36,17 @@ await eachIsolation({ area: 'API' }, ({ suite, attack, isolation }) => {
 
   test('output of NULs, which JSON writes as six characters each, does not stall the server', async () => {
     await using sandbox = await suite.create()
-    await attack('16 MiB of NULs as the output of a command', 3, async () => {
-      for (let n = 0; n < 3; n++) {
-        const command = `head -c ${NULS} /dev/zero`
-        const response = await suite.server.post(`/v1/sandboxes/${sandbox.id}/exec`, {
-          command,
-          maxOutputBytes: NULS,
-        })
-        assert.equal(response.status, 200)
-        let bytes = 0
-        for await (const chunk of response.body!) bytes += chunk.length
-        assert.ok(bytes > 6 * NULS, `${bytes} bytes of JSON`)
-      }
-    })
+    const print = async () => {
+      const body = { command: `head -c ${NULS} /dev/zero`, maxOutputBytes: NULS }
+      const response = await suite.server.post(`/v1/sandboxes/${sandbox.id}/exec`, body)
+      assert.equal(response.status, 200)
+      let bytes = 0
+      for await (const chunk of response.body!) bytes += chunk.length
+      assert.ok(bytes > 6 * NULS, `${bytes} bytes of JSON`)
+    }
+    await attack('64 MiB of NULs as the output of commands at once', OUTPUTS, () =>
+      Promise.all(Array.from({ length: OUTPUTS }, print)),
+    )
   })
 
   if (isolation === 'gvisor') return

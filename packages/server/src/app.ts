@@ -198,7 +198,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     hasRoom: () => !disk.isMachineLow,
   }
   const processes = new Processes({ db, sandboxes, events, output, log })
-  const files = new Files(sandboxes)
+  const files = new Files(sandboxes, output)
   const previews = new Previews({ db, sandboxes, tokens, key, log, config, connections, certificate })
   const previewUrl = (sandboxId: string, port: number) => previews.urlOf(sandboxId, port)
   const ports = new Ports({ sandboxes, log })

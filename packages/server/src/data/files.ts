@@ -1,6 +1,6 @@
 // Files of a sandbox, through its guest. Paths mean what they mean inside; no path of the host is ever made from them.
-import { posix } from 'node:path'
-import { type FileEntry, type FileList, IsletError } from '@islet/contract'
+import { join, posix } from 'node:path'
+import { type FileEntry, type FileList, IsletError, newId } from '@islet/contract'
 import { Locks } from '../control/locks.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import { Slots, SlotsOf } from '../control/slots.ts'
@@ -19,11 +19,14 @@ const LISTS_AT_ONCE = 2
 
 export class Files implements FileService {
   readonly #sandboxes: Sandboxes
+  /** For lists that wait to be read. */
+  readonly #dir: string
   readonly #locks = new Locks()
   readonly #lists = new SlotsOf(LISTS_AT_ONCE)
 
-  constructor(sandboxes: Sandboxes) {
+  constructor(sandboxes: Sandboxes, options: { dir: string }) {
     this.#sandboxes = sandboxes
+    this.#dir = options.dir
   }
 
   async exclusively<T>(sandboxId: string, paths: readonly string[], work: () => Promise<T>): Promise<T> {
@@ -55,7 +58,8 @@ export class Files implements FileService {
   ): Promise<Told<FileList>> {
     const { guest, resolve } = await this.#in(sandboxId)
     const directory = resolve(path ?? '.')
-    const entries = new ListedFiles(directory, this.#sandboxes.held.open(sandboxId))
+    const file = join(this.#dir, `${newId('request')}.answer`)
+    const entries = new ListedFiles(directory, { path: file, hold: this.#sandboxes.held.open(sandboxId) })
     try {
       const { truncated } = await this.#lists.run(sandboxId, () =>
         guest.list(directory, { ...options, sink: entries }),

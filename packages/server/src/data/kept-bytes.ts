@@ -1,5 +1,6 @@
 // Output that waits for its answer: a little of it in memory, the rest in a file without a name, and read from there piece by piece.
-import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import type { Hold } from '../control/held.ts'
 import { ByteBuffer } from './byte-buffer.ts'
@@ -75,12 +76,13 @@ export class KeptBytes implements Disposable {
     return new LongText(this, encoding)
   }
 
-  *pieces(): Generator<Buffer> {
-    const piece = Buffer.allocUnsafe(PIECE_BYTES)
-    for (let at = 0; at < this.length; ) {
+  /** Each is in the place of the one before. */
+  *pieces(start = 0, end = this.length): Generator<Buffer> {
+    const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, end - start))
+    for (let at = start; at < end; ) {
       let filled = 0
-      while (filled < PIECE_BYTES && at < this.length) {
-        const got = this.#read(piece.subarray(filled), at)
+      while (filled < piece.length && at < end) {
+        const got = this.#read(piece.subarray(filled, filled + end - at), at)
         if (got === 0) return
         filled += got
         at += got
@@ -139,6 +141,7 @@ function writeAll(file: number, bytes: Buffer, position: number): void {
 }
 
 function openNameless(path: string): number {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const file = openSync(path, 'wx+', 0o600)
   unlinkSync(path)
   return file

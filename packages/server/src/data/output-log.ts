@@ -30,6 +30,7 @@ const MIN_SEGMENT_BYTES = 4096
 const MAX_SEGMENT_BYTES = 1024 * 1024
 /** So many more are there than are kept: a reader that was just opened does not miss its first ones. */
 const SPARE_SEGMENTS = 2
+const COPIED_BYTES = 4096
 
 export interface LogRoom {
   /** False while nothing is to be written to the disk. */
@@ -111,13 +112,13 @@ export class OutputLog {
     const isFull = this.#fileBytes > HEADER_BYTES && this.#fileBytes + bytes.length > this.#segmentBytes
     const isNew = this.#file === undefined || isFull
     if (isNew) this.#begin()
-    const piece = Buffer.concat([head, bytes])
     // Over what a write that failed has left.
-    writeAll(this.#file!, piece, this.#fileBytes)
-    this.#fileBytes += piece.length
+    writePiece(this.#file!, head, bytes, this.#fileBytes)
+    const pieceBytes = head.length + bytes.length
+    this.#fileBytes += pieceBytes
     this.#end += bytes.length
     if (isNew) this.#trim()
-    this.#room.wrote(piece.length)
+    this.#room.wrote(pieceBytes)
   }
 
   /** The last `maxBytes` of what is kept; undefined when nothing is. */
@@ -205,6 +206,13 @@ function header(start: number): Buffer {
   const bytes = Buffer.allocUnsafe(HEADER_BYTES)
   bytes.writeBigUInt64LE(BigInt(start))
   return bytes
+}
+
+/** In one write if it is small. A copy of a large one costs more than a second write. */
+function writePiece(file: number, head: Buffer, bytes: Buffer, position: number): void {
+  if (bytes.length < COPIED_BYTES) return writeAll(file, Buffer.concat([head, bytes]), position)
+  writeAll(file, head, position)
+  writeAll(file, bytes, position + head.length)
 }
 
 function writeAll(file: number, bytes: Buffer, position: number): void {

@@ -100,7 +100,7 @@ export type OutputChannel = 'stdout' | 'stderr'
  * has resolved, and stops the program when too much is pending: a slow sink slows the writer and nothing else.
  * Across a lost connection the link attaches again by itself and goes on where the sink is. A sink that throws or
  * rejects is not called again: `exited` rejects with its error, and the process runs on for the next `attach`.
- * The bytes are a view into a larger buffer: copy what is kept for long.
+ * The bytes are gone then: copy what is kept.
  */
 export interface OutputSink {
   write(channel: OutputChannel, bytes: Buffer, offset: number): void | Promise<void>

@@ -1,4 +1,5 @@
 // LIST: ENTRIES frames under the window, then OK.
+import { free } from '../wire/chunks.ts'
 import { decodeFields } from '../wire/fields.ts'
 import type { Frame } from '../wire/frames.ts'
 import { Violation } from './errors.ts'
@@ -63,7 +64,9 @@ class List extends Exchange<Listing> {
   #onEntries({ payload }: Frame): void {
     this.#inflow.countBytes(payload.length)
     const { limit = MAX_ENTRIES } = this.request.fields as { limit?: number }
+    const { length } = payload
     const entries = ((decodeFields(FIELDS.ENTRIES!, payload) as EntriesFields).entry ?? []).map(toListedEntry)
+    free(payload)
     this.#count += entries.length
     if (this.#count > limit) throw new Violation('more entries than asked for')
     try {
@@ -73,7 +76,7 @@ class List extends Exchange<Listing> {
       return
     }
     if (this.#inflow.received <= MAX_LIST_BYTES) {
-      this.#inflow.taken(payload.length, this.connection, this.stream)
+      this.#inflow.taken(length, this.connection, this.stream)
       return
     }
     this.connection?.reset(this.stream)

@@ -3,6 +3,7 @@
 //     acked ........ taken ........ received        offsets in the output sequence
 //       | the sink has | waits or is   |
 //       | it, untold   | being written |
+import { free, useUp } from '../wire/chunks.ts'
 import { readU64 } from '../wire/fields.ts'
 import type { Frame } from '../wire/frames.ts'
 import { OUTPUT_PREFIX_BYTES } from './connection.ts'
@@ -63,7 +64,9 @@ export class Output {
       if (this.#received + bytes - this.acked > OUTPUT_BUFFER)
         throw new Violation('more unacknowledged output than the guest may keep')
       this.#channel = channel === 1 ? 'stdout' : 'stderr'
-      this.#take(payload.subarray(OUTPUT_PREFIX_BYTES))
+      const output = payload.subarray(OUTPUT_PREFIX_BYTES)
+      useUp(payload.buffer, OUTPUT_PREFIX_BYTES)
+      this.#take(output)
     }
   }
 
@@ -88,9 +91,9 @@ export class Output {
       if (this.idle) this.#events.onIdle()
       return
     }
-    this.#queue.push(bytes)
-    const last = this.#runs.at(-1)
     const run = this.#channel === 'stdout' ? bytes.length : -bytes.length
+    if (!this.#queue.push(bytes)) free(bytes)
+    const last = this.#runs.at(-1)
     if (last !== undefined && last > 0 === run > 0) this.#runs[this.#runs.length - 1] = last + run
     else this.#runs.push(run)
   }
@@ -118,21 +121,22 @@ export class Output {
       return
     }
     if (!written) {
-      this.#onWritten(bytes.length)
+      this.#onWritten(bytes)
       return
     }
     written.then(
       () => {
-        this.#onWritten(bytes.length)
+        this.#onWritten(bytes)
         this.#pump()
       },
       (error) => this.#fail(error),
     )
   }
 
-  #onWritten(bytes: number): void {
+  #onWritten(bytes: Buffer): void {
     this.busy = false
-    this.taken += bytes
+    this.taken += bytes.length
+    free(bytes)
     this.#events.onTaken()
   }
 

@@ -50,6 +50,20 @@ test('what never ran is an error that says why', async (t) => {
   assert.deepEqual(await link.processes(), [])
 })
 
+test('the memory of what was printed goes back once the sink has it', async (t) => {
+  const { link } = await openGuest(t)
+  const views: Buffer[] = []
+  const bytes = 8 * 1024 * 1024
+  const sink = { write: (_channel: string, view: Buffer) => void views.push(view) }
+  const process = await link.spawn(spec(['head', '-c', `${bytes}`, '/dev/zero']), sink)
+  const { outputEnd } = await process.exited
+  process.forget()
+  assert.equal(outputEnd, bytes)
+  // What came in small pieces is left to the collector.
+  const held = views.reduce((sum, view) => sum + view.length, 0)
+  assert.ok(held < bytes / 8, `${held} bytes`)
+})
+
 test('stdin goes in until it ends, and more than the guest holds waits for the program', async (t) => {
   const { link } = await openGuest(t)
   const sink = new Collector()
