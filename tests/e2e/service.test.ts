@@ -1,6 +1,7 @@
 // The server as a service: what it says about itself, what it logs, how it stops.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,6 +22,11 @@ test('it says what it is and what it can do', async () => {
   }
   assert.equal((await islet.health()).status, 'ok')
   assert.deepEqual(await (await fetch(`${server.url}/ready`)).json(), { ready: true })
+})
+
+test('it is the process that was started, with a small heap for what is young', () => {
+  const words = readFileSync(`/proc/${server.pid}/cmdline`, 'utf8').split('\0')
+  assert.ok(words.includes('--max-semi-space-size=8'), words.join(' '))
 })
 
 test('its description lists every route, and is open to all', async () => {

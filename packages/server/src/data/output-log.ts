@@ -210,9 +210,12 @@ function header(start: number): Buffer {
 
 /** In one write if it is small. A copy of a large one costs more than a second write. */
 function writePiece(file: number, head: Buffer, bytes: Buffer, position: number): void {
-  if (bytes.length < COPIED_BYTES) return writeAll(file, Buffer.concat([head, bytes]), position)
-  writeAll(file, head, position)
-  writeAll(file, bytes, position + head.length)
+  const parts = bytes.length < COPIED_BYTES ? [Buffer.concat([head, bytes])] : [head, bytes]
+  let at = position
+  for (const part of parts) {
+    writeAll(file, part, at)
+    at += part.length
+  }
 }
 
 function writeAll(file: number, bytes: Buffer, position: number): void {
