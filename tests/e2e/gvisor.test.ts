@@ -70,7 +70,7 @@ async function goesOn(sandbox: Sandbox, before: { secret: string; n: number }): 
 if (skip) {
   describe('isolation gvisor', () => it('runs', { skip }))
 } else {
-  const env = { ISLET_ISOLATION: 'gvisor' }
+  const env: Record<string, string> = { ISLET_ISOLATION: 'gvisor' }
   const suite = await startSuite({ env })
 
   const start = async () => {
