@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { CheckpointInfo, Sandbox } from '@islet/contract'
+import type { Sandbox } from '@islet/contract'
 import { until } from '../coming-from/until.ts'
 import { slotOf } from '../support/leftovers.ts'
 import { needs } from '../support/programs.ts'
@@ -68,21 +68,27 @@ test('on a full pool every call succeeds or says so, nothing is half done, and d
 
       await islet.sandboxes.delete(hog.id)
       // The filesystem gives back what was deleted a little later.
-      let again: CheckpointInfo | undefined
-      await until(async () => {
-        again = await checkpoint(server, id, 'again').catch(unless('disk_low'))
-        return again !== undefined
-      })
-      await change(islet, id, 'away')
-      await restore(server, id, again!.id)
+      const again = await whenThereIsRoom(() => checkpoint(server, id, 'again'))
+      await whenThereIsRoom(() => change(islet, id, 'away').then(() => true))
+      await whenThereIsRoom(() => restore(server, id, again.id))
       assert.equal(await look(islet, id), before)
-      await restore(server, id, saved.id)
+      await whenThereIsRoom(() => restore(server, id, saved.id))
       assert.equal(await look(islet, id), before)
       await audit(server)
     },
     { env },
   )
 })
+
+/** What the filesystem holds back while it removes what was deleted makes so small a pool low once more. */
+async function whenThereIsRoom<T>(work: () => Promise<T>): Promise<T> {
+  let done: T | undefined
+  await until(async () => {
+    done = await work().catch(unless('disk_low'))
+    return done !== undefined
+  })
+  return done!
+}
 
 for (const storage of ['btrfs', 'copy'] as const) {
   test(`a checkpoint whose layer was removed by hand (${storage}) says so before anything is ended, and can be deleted`, async () => {
