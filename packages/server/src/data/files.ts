@@ -17,16 +17,22 @@ const LOOKUPS_AT_ONCE = 16
 /** Of a sandbox, from the guest; sending them takes longer. */
 const LISTS_AT_ONCE = 2
 
+export interface FilesOptions {
+  /** For lists that wait to be read. */
+  dir: string
+  /** False while nothing is to be written to it. */
+  hasRoom(): boolean
+}
+
 export class Files implements FileService {
   readonly #sandboxes: Sandboxes
-  /** For lists that wait to be read. */
-  readonly #dir: string
+  readonly #options: FilesOptions
   readonly #locks = new Locks()
   readonly #lists = new SlotsOf(LISTS_AT_ONCE)
 
-  constructor(sandboxes: Sandboxes, options: { dir: string }) {
+  constructor(sandboxes: Sandboxes, options: FilesOptions) {
     this.#sandboxes = sandboxes
-    this.#dir = options.dir
+    this.#options = options
   }
 
   async exclusively<T>(sandboxId: string, paths: readonly string[], work: () => Promise<T>): Promise<T> {
@@ -58,8 +64,10 @@ export class Files implements FileService {
   ): Promise<Told<FileList>> {
     const { guest, resolve } = await this.#in(sandboxId)
     const directory = resolve(path ?? '.')
-    const file = join(this.#dir, `${newId('request')}.answer`)
-    const entries = new ListedFiles(directory, { path: file, hold: this.#sandboxes.held.open(sandboxId) })
+    const { dir, hasRoom } = this.#options
+    const file = join(dir, `${newId('request')}.answer`)
+    const hold = this.#sandboxes.held.open(sandboxId)
+    const entries = new ListedFiles(directory, { path: file, hold, hasRoom })
     try {
       const { truncated } = await this.#lists.run(sandboxId, () =>
         guest.list(directory, { ...options, sink: entries }),

@@ -13,7 +13,7 @@ const directory = mkdtempSync(join(tmpdir(), 'islet-listed-files-'))
 after(() => rmSync(directory, { recursive: true }))
 
 const open = (path: string, held = new Held({ eachBytes: 4 * MIB, allBytes: 4 * MIB })) =>
-  new ListedFiles('/work', { path, hold: held.open('one') })
+  new ListedFiles('/work', { path, hold: held.open('one'), hasRoom: () => true })
 
 const entry = (path: string): Entry => ({
   path,

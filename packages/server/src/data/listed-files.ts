@@ -17,6 +17,8 @@ export interface ListedFilesOptions {
   path: string
   /** Counts what is in memory and what is in the file. */
   hold: Hold
+  /** False while nothing is to be written to the disk. */
+  hasRoom(): boolean
 }
 
 export class ListedFiles implements Iterable<FileEntry>, Disposable {
@@ -66,10 +68,11 @@ export class ListedFiles implements Iterable<FileEntry>, Disposable {
   }
 
   #keep(): KeptBytes {
-    return new KeptBytes({ path: this.#options.path, disk: COUNTED })
+    const { path, hasRoom } = this.#options
+    return new KeptBytes({ path, disk: { take: hasRoom, [Symbol.dispose]: () => {} } })
   }
 
-  /** On a full disk it stays in memory. */
+  /** Without room on the disk it stays in memory. */
   #endRun(): void {
     const kept = this.#kept
     const run = this.#entries.sort(byPath)
@@ -80,8 +83,6 @@ export class ListedFiles implements Iterable<FileEntry>, Disposable {
     this.#bytes = 0
   }
 }
-
-const COUNTED: Hold = { take: () => true, [Symbol.dispose]: () => {} }
 
 function entriesOf(kept: KeptBytes, start: number, end: number): Iterable<Entry> {
   return {
