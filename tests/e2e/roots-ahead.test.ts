@@ -12,7 +12,9 @@ import { say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
 import { shellsDirectory, shellsOf, warm } from '../support/warm.ts'
 
-const suite = await startSuite({ env: { ISLET_WARM_MIN: '2', ISLET_WARM_MAX: '2' } })
+const suite = await startSuite({
+  env: { ISLET_WARM_MIN: '2', ISLET_WARM_MAX: '2', ISLET_IMPORT_DIRS: tmpdir() },
+})
 const stacked = await startSuite({ env: { ISLET_WARM_MIN: '2', ISLET_WARM_MAX: '2', ISLET_STORAGE: 'copy' } })
 const { islet, server } = suite
 

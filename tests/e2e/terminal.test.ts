@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { until } from '../coming-from/until.ts'
 import { needs } from '../support/programs.ts'
 import { cleanEnv, ISLET, root } from '../support/server.ts'
 import { startSuite } from '../support/suite.ts'
@@ -20,6 +21,7 @@ after(() => rmSync(directory, { recursive: true }))
 
 test('every line that the server prints at its start works as it is printed', async () => {
   const line = (name: string) => new RegExp(`^${name} +(.+)$`, 'm').exec(suite.server.output)?.[1] ?? ''
+  await until(() => line('docs') !== '')
   const script = [
     'set -e',
     line('first'),
