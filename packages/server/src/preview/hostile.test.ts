@@ -64,6 +64,7 @@ describe('a preview among strangers', () => {
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
       'HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n',
       'HTTP/1.1 99 Low\r\n\r\n',
+      'HTTP/1.1 200 O\x01K\r\nContent-Length: 0\r\n\r\n',
       'HTTP/1.1 101 Now\r\nConnection: Upgrade\r\nUpgrade: own\r\n\r\n',
       `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`,
       '',

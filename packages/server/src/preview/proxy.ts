@@ -103,6 +103,8 @@ export function relay(answer: IncomingMessage, outgoing: ServerResponse, added: 
     outgoing.writeHead(answer.statusCode!, answer.statusMessage, responseHeaders(answer, added))
   } catch (cause) {
     answer.destroy()
+    // Node keeps one that it has refused, and would refuse every answer in place of this one.
+    outgoing.statusMessage = ''
     throw noAnswer(cause)
   }
   answer.once('close', () => !answer.complete && outgoing.destroy())

@@ -65,10 +65,15 @@ export class Visitors {
       if (this.#parts.isClosing()) throw new IsletError('draining')
       return find(incoming)
     }
+    // Both answer whatever happens; what a program inside says must not end the server even if they do not.
+    const breaks = (connection: Destroyable) => (error: unknown) => {
+      this.#parts.log.error({ err: error }, 'a preview was not answered')
+      connection.destroy()
+    }
     return {
       serve: (incoming, outgoing) => {
         try {
-          void serve(this.#parts, enter(incoming), incoming, outgoing)
+          serve(this.#parts, enter(incoming), incoming, outgoing).catch(breaks(outgoing))
         } catch (error) {
           outgoing.shouldKeepAlive = false
           sendPage(error as IsletError, incoming, outgoing)
@@ -77,7 +82,7 @@ export class Visitors {
       isUpgrade,
       upgrade: (incoming, socket, head) => {
         try {
-          void upgrade(this.#parts, enter(incoming), incoming, socket, head)
+          upgrade(this.#parts, enter(incoming), incoming, socket, head).catch(breaks(socket))
         } catch (error) {
           socket.on('error', () => {})
           endWithPage(error as IsletError, incoming, socket)
@@ -85,6 +90,10 @@ export class Visitors {
       },
     }
   }
+}
+
+interface Destroyable {
+  destroy(): unknown
 }
 
 function noPreview(): IsletError {
