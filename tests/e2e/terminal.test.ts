@@ -91,9 +91,10 @@ test('a shell in a terminal: size, resize, Ctrl-C, full-screen programs, its exi
     await screen(/^first line$\n^second$/m)
     // It is told of a new size while it runs.
     tmux('resize-window', '-t', 'it', '-x', '60', '-y', '15')
-    type(':set columns? lines?')
-    await screen(/columns=60[\s\S]*lines=15/)
-    tmux('send-keys', '-t', 'it', 'Enter')
+    for (let text = ''; !/columns=60[\s\S]*lines=15/.test(text); tmux('send-keys', '-t', 'it', 'Enter')) {
+      type(':set columns? lines?')
+      text = await screen(/columns=\d+[\s\S]*lines=\d+/)
+    }
     type(':wq')
     await screen(/\$\s*$/)
     type('clear; cat note.txt; wc -l < note.txt')

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SandboxEvent } from '@islet/contract'
-import type { Sandbox } from 'islet'
+import { hasCode, type Sandbox } from 'islet'
 import { until } from '../coming-from/until.ts'
 import { TestServer, WITHOUT_WARM } from '../support/server.ts'
 import { onDisk, SmallDisk } from '../support/small-disk.ts'
@@ -78,9 +78,17 @@ for (const storage of ['auto', 'copy'])
         if (storage === 'auto') assertReserved(server)
         await answers(neighbour)
         await server.islet().sandboxes.delete(culprit.id)
-        await until(async () => (await server.fetch('/ready')).status === 200)
-        await answers(await make(server))
-        await neighbour.files.write('/file', 'written')
+        // It may be low once more while the filesystem cleans up.
+        await until(async () => {
+          try {
+            await answers(await make(server))
+            await neighbour.files.write('/file', 'written')
+            return true
+          } catch (error) {
+            if (!hasCode(error, 'disk_low')) throw error
+            return false
+          }
+        })
       },
       { env: { ISLET_STORAGE: storage } },
     )

@@ -16,16 +16,16 @@ const NULS = 64 * MIB
 const OUTPUTS = 2
 const BODIES = 4
 
-await eachIsolation({ area: 'API' }, ({ suite, attack, isolation }) => {
+await eachIsolation({ area: 'API' }, (target) => {
   test('lists that nobody reads do not fill the server', async () => {
-    await using sandbox = await suite.create()
+    await using sandbox = await target.suite.create()
     const make = `mkdir many && cd many && perl -e 'for (1..${FILES}) { open F, ">", $_; close F }'`
     await say(sandbox, make, { cwd: '/dev/shm', timeout: '120s' })
-    const call = await asToken(suite, sandbox)
-    await attack('file lists of 100,000 names that nobody reads', UNREAD_LISTS, async () => {
+    const call = await asToken(target.suite, sandbox)
+    await target.attack('file lists of 100,000 names that nobody reads', UNREAD_LISTS, async () => {
       const path = `/v1/sandboxes/${sandbox.id}/files/list?path=/dev/shm/many&limit=${FILES}`
       const unread = await Promise.all(
-        Array.from({ length: UNREAD_LISTS }, () => ask(suite, call.token, path)),
+        Array.from({ length: UNREAD_LISTS }, () => ask(target.suite, call.token, path)),
       )
       await sleep(2000)
       for (const socket of unread) socket.destroy()
@@ -35,25 +35,25 @@ await eachIsolation({ area: 'API' }, ({ suite, attack, isolation }) => {
   })
 
   test('output of NULs, which JSON writes as six characters each, does not stall the server', async () => {
-    await using sandbox = await suite.create()
+    await using sandbox = await target.suite.create()
     const print = async () => {
       const body = { command: `head -c ${NULS} /dev/zero`, maxOutputBytes: NULS }
-      const response = await suite.server.post(`/v1/sandboxes/${sandbox.id}/exec`, body)
+      const response = await target.suite.server.post(`/v1/sandboxes/${sandbox.id}/exec`, body)
       assert.equal(response.status, 200)
       let bytes = 0
       for await (const chunk of response.body!) bytes += chunk.length
       assert.ok(bytes > 6 * NULS, `${bytes} bytes of JSON`)
     }
-    await attack('64 MiB of NULs as the output of commands at once', OUTPUTS, () =>
+    await target.attack('64 MiB of NULs as the output of commands at once', OUTPUTS, () =>
       Promise.all(Array.from({ length: OUTPUTS }, print)),
     )
   })
 
-  if (isolation === 'gvisor') return
+  if (target.isolation === 'gvisor') return
 
   test('bodies that would take seconds to read are refused at once', async () => {
-    await using sandbox = await suite.create()
-    const call = await asToken(suite, sandbox)
+    await using sandbox = await target.suite.create()
+    const call = await asToken(target.suite, sandbox)
     const members = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`key-${n}`, n]))
     const bodies = {
@@ -64,13 +64,13 @@ await eachIsolation({ area: 'API' }, ({ suite, attack, isolation }) => {
       'a patch of empty lists': `{"metadata":{"a":[${'[],'.repeat(80_000)}0]}}`,
     }
     for (const [name, body] of Object.entries(bodies))
-      await attack(name, BODIES, async () => {
+      await target.attack(name, BODIES, async () => {
         const sent = Array.from({ length: BODIES }, () => call('PATCH', '', body))
         for (const { status } of await Promise.all(sent))
           assert.ok([400, 413, 429].includes(status), `${status}`)
       })
     const large = JSON.stringify({ command: 'wc -c', stdin: 'x'.repeat(8 * MIB) })
-    await attack('the largest bodies at once', BODIES, async () => {
+    await target.attack('the largest bodies at once', BODIES, async () => {
       const sent = Array.from({ length: BODIES }, () => call('POST', '/exec', large))
       const statuses = (await Promise.all(sent)).map(({ status }) => status)
       assert.ok(statuses.includes(200), statuses.join(' '))
@@ -82,14 +82,16 @@ await eachIsolation({ area: 'API' }, ({ suite, attack, isolation }) => {
   })
 
   test('long commands are listed without being held in memory', async () => {
-    await using sandbox = await suite.create()
+    await using sandbox = await target.suite.create()
     const argument = 'x'.repeat(120_000)
     const command = ['true', argument, argument, argument, argument]
     for (let n = 0; n < 50; n++) await sandbox.exec.run(command)
-    const call = await asToken(suite, sandbox)
-    await attack('lists of processes with long commands', BODIES, async () => {
+    const call = await asToken(target.suite, sandbox)
+    await target.attack('lists of processes with long commands', BODIES, async () => {
       const path = `/v1/sandboxes/${sandbox.id}/processes?limit=1000`
-      const unread = await Promise.all(Array.from({ length: BODIES }, () => ask(suite, call.token, path)))
+      const unread = await Promise.all(
+        Array.from({ length: BODIES }, () => ask(target.suite, call.token, path)),
+      )
       const { processes } = JSON.parse(await (await call('GET', '/processes?limit=1000')).text())
       assert.equal(processes.length, 50)
       for (const socket of unread) socket.destroy()

@@ -5,11 +5,12 @@
 // How long the neighbour waited is a figure, not an assertion: `npm run hostile` writes it to docs/reliability.md.
 import assert from 'node:assert/strict'
 import { appendFileSync, readFileSync } from 'node:fs'
-import { describe } from 'node:test'
+import { after, before, describe } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { probeOci } from '@islet/server/probe'
 import type { Sandbox } from 'islet'
-import { type Suite, startSuite } from '../support/suite.ts'
+import { TestServer } from '../support/server.ts'
+import { Suite } from '../support/suite.ts'
 
 export type Isolation = 'namespace' | 'gvisor'
 
@@ -49,20 +50,28 @@ export interface TargetOptions {
   isolations?: readonly Isolation[]
 }
 
-/** `body` registers tests that use the target, once for each isolation. */
+/** `body` registers tests that use the target, once for each isolation. Each has a server of its own, while its tests run. */
 export async function eachIsolation(options: TargetOptions, body: (target: Target) => void): Promise<void> {
   const lacking = await lackingOf()
   for (const isolation of options.isolations ?? (['namespace', 'gvisor'] as const)) {
-    const title = `${options.area}, isolation ${isolation}`
-    if (lacking[isolation] !== '') {
-      describe(title, { skip: lacking[isolation] }, () => {})
-      continue
-    }
-    const suite = await startSuite({ env: { ...options.env, ISLET_ISOLATION: isolation } })
-    const neighbour = await suite.create()
-    const attack: Target['attack'] = (name, tries, work) =>
-      run({ options, suite, neighbour, isolation, name, tries, work })
-    describe(title, () => body({ suite, isolation, attack }))
+    const skip = lacking[isolation] === '' ? false : lacking[isolation]
+    describe(`${options.area}, isolation ${isolation}`, { skip }, () => {
+      let opened: { suite: Suite; neighbour: Sandbox } | undefined
+      before(async () => {
+        const env = { ...options.env, ISLET_ISOLATION: isolation }
+        const suite = new Suite(await TestServer.start({ env }))
+        opened = { suite, neighbour: await suite.create() }
+      })
+      after(() => opened?.suite.close())
+      body({
+        isolation,
+        /** For tests: there is none while they are registered. */
+        get suite() {
+          return opened!.suite
+        },
+        attack: (name, tries, work) => run({ ...opened!, options, isolation, name, tries, work }),
+      })
+    })
   }
 }
 

@@ -20,17 +20,17 @@ for name in ['hosts', 'resolv.conf']: socket.socket(socket.AF_UNIX).bind(name)"`
   'no /etc': 'rm -rf /etc',
 }
 
-await eachIsolation({ area: 'etc' }, ({ suite, isolation, attack }) => {
+await eachIsolation({ area: 'etc' }, (target) => {
   // With gVisor the guest always writes the files, so half of them show as much.
-  const oddities = Object.entries(ODDITIES).filter((_, n) => isolation === 'namespace' || n % 2 === 0)
+  const oddities = Object.entries(ODDITIES).filter((_, n) => target.isolation === 'namespace' || n % 2 === 0)
   for (const [name, make] of oddities) {
     test(`${name}: it is forked, restored and started again from its files`, async () => {
-      const sandbox = await suite.create({ user: '0:0' })
+      const sandbox = await target.suite.create({ user: '0:0' })
       const made = await sandbox.exec.run(make)
       assert.equal(made.exitCode, 0, made.stderr)
       await sandbox.exec.run('echo kept > /home/mark')
       const mark = async (one: typeof sandbox) => (await one.exec.run('cat /home/mark')).stdout
-      await attack(name, 3, async () => {
+      await target.attack(name, 3, async () => {
         const fork = await sandbox.fork()
         assert.equal(await mark(fork), 'kept\n')
         await fork.kill()

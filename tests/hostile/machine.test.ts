@@ -98,12 +98,12 @@ print(total, flush=True)
 `
 
 await eachIsolation({ area: 'machine', env: { ISLET_WARM_MAX: '0' } }, (target) => {
-  const { isolation, suite } = target
+  const { isolation } = target
   const isLinux = isolation === 'namespace'
 
   it('terminals', async () => {
-    await using attacker = await suite.create()
-    await using other = await suite.create()
+    await using attacker = await target.suite.create()
+    await using other = await target.suite.create()
     await target.attack('terminals without end', 1, async () => {
       const [count, error] = await take(attacker, 'pty', 2 * MAX_PTYS)
       // gVisor's are its own, and memory of its own.
@@ -121,7 +121,7 @@ await eachIsolation({ area: 'machine', env: { ISLET_WARM_MAX: '0' } }, (target) 
   })
 
   it('AIO contexts', async () => {
-    await using attacker = await suite.create()
+    await using attacker = await target.suite.create()
     await target.attack('AIO contexts without end', 1, async () => {
       const taken = await take(attacker, 'aio', 10)
       // gVisor's are its own.
@@ -130,8 +130,8 @@ await eachIsolation({ area: 'machine', env: { ISLET_WARM_MAX: '0' } }, (target) 
   })
 
   it('inotify instances', async () => {
-    await using attacker = await suite.create()
-    await using other = await suite.create()
+    await using attacker = await target.suite.create()
+    await using other = await target.suite.create()
     await target.attack('inotify instances without end', 1, async () => {
       await take(attacker, 'inotify', 1000)
       const [count] = await take(other, 'inotify', 10)
@@ -140,7 +140,7 @@ await eachIsolation({ area: 'machine', env: { ISLET_WARM_MAX: '0' } }, (target) 
   })
 
   it('memory of sockets', async () => {
-    await using attacker = await suite.create({ resources: { memory: '512Mi' } })
+    await using attacker = await target.suite.create({ resources: { memory: '512Mi' } })
     await target.attack('memory in sockets that nobody reads', 2, async () => {
       for (const kind of ['tcp', 'udp']) {
         const command = ['/usr/bin/python3', '-c', FILL, kind, String(2 * MAX_SOCKET_BYTES)]
@@ -155,7 +155,7 @@ await eachIsolation({ area: 'machine', env: { ISLET_WARM_MAX: '0' } }, (target) 
   })
 
   it('messages from program to program by netlink', async () => {
-    await using attacker = await suite.create()
+    await using attacker = await target.suite.create()
     await target.attack('netlink sockets of programs', 1, async () => {
       const [count, error] = await take(attacker, 'netlink', 10)
       assert.equal(count, 0)
@@ -164,8 +164,8 @@ await eachIsolation({ area: 'machine', env: { ISLET_WARM_MAX: '0' } }, (target) 
   })
 
   it('CPU time', async () => {
-    await using attacker = await suite.create()
-    await using second = await suite.create()
+    await using attacker = await target.suite.create()
+    await using second = await target.suite.create()
     const loops = `for i in $(seq ${2 * availableParallelism()}); do while :; do :; done & done; wait`
     await target.attack('all CPU time, from two sandboxes', 2, async () => {
       for (const box of [attacker, second]) await box.exec.spawn(loops)
@@ -176,33 +176,30 @@ await eachIsolation({ area: 'machine', env: { ISLET_WARM_MAX: '0' } }, (target) 
   connections(target)
 })
 
-await eachIsolation(
-  { area: 'ceiling', env: { ISLET_MEMORY_CEILING: String(CEILING) } },
-  ({ suite, attack }) => {
-    it('memory of all sandboxes together', async () => {
-      await using attacker = await suite.create()
-      await attack('more memory than all sandboxes together may have', 1, async () => {
-        const hog = attacker.exec.run(['/usr/bin/python3', '-c', `x = b'x' * ${2 * 512 * MIB}`])
-        // Where that ends the whole sandbox, nobody is left to answer.
-        const result = await hog.catch(() => undefined)
-        if (result) assert.equal(result.signal, 'SIGKILL')
-      })
+await eachIsolation({ area: 'ceiling', env: { ISLET_MEMORY_CEILING: String(CEILING) } }, (target) => {
+  it('memory of all sandboxes together', async () => {
+    await using attacker = await target.suite.create()
+    await target.attack('more memory than all sandboxes together may have', 1, async () => {
+      const hog = attacker.exec.run(['/usr/bin/python3', '-c', `x = b'x' * ${2 * 512 * MIB}`])
+      // Where that ends the whole sandbox, nobody is left to answer.
+      const result = await hog.catch(() => undefined)
+      if (result) assert.equal(result.signal, 'SIGKILL')
     })
-  },
-)
+  })
+})
 
 /** Of the machine's connection tracking. */
-function connections({ suite, attack }: Target): void {
+function connections(target: Target): void {
   const internet = new Internet()
   before(() => internet.start())
   after(() => internet[Symbol.asyncDispose]())
 
   it('connections', async () => {
     const network = { enabled: true }
-    const attacker = await suite.create({ network })
-    await using other = await suite.create({ network })
+    const attacker = await target.suite.create({ network })
+    await using other = await target.suite.create({ network })
     const address = await addressOf(attacker, internet.web)
-    await attack('connections without end', MAX_CONNECTIONS, async () => {
+    await target.attack('connections without end', MAX_CONNECTIONS, async () => {
       const [count, error] = await take(attacker, 'connect', MAX_CONNECTIONS + 50, internet.web)
       assert.ok(count > MAX_CONNECTIONS / 2 && count <= MAX_CONNECTIONS, `${count} ${error}`)
       assert.deepEqual(await take(other, 'connect', 50, internet.web), [50, ''])

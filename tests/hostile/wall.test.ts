@@ -80,14 +80,14 @@ for path in ['/proc/' + name for name in files] + glob.glob('/sys/block/*/loop/b
   if text: print(path)
 `
 
-await eachIsolation({ area: 'wall' }, ({ suite, isolation, attack }) => {
+await eachIsolation({ area: 'wall' }, (target) => {
   test('all that a command started ends with it, however it left its session', async () => {
-    const sandbox = await suite.create()
+    const sandbox = await target.suite.create()
     const kept = await sandbox.exec.spawn('sleep 1009')
     // Nobody becomes root by sudo in gVisor.
-    const sudo = isolation === 'namespace' ? 'sudo' : ''
+    const sudo = target.isolation === 'namespace' ? 'sudo' : ''
     const leave = `setsid sleep 1000 & (setsid setsid sh -c 'sleep 1001; true' &); (nohup ${sudo} setsid sleep 1002 >/dev/null 2>&1 </dev/null &);`
-    await attack('a command leaves its session before its timeout', 3, async () => {
+    await target.attack('a command leaves its session before its timeout', 3, async () => {
       const result = await sandbox.exec.run(`${leave} env -i setsid sleep 1003 & sleep 1004`, {
         timeout: 1000,
       })
@@ -106,13 +106,13 @@ await eachIsolation({ area: 'wall' }, ({ suite, isolation, attack }) => {
   })
 
   test('root inside cannot reach into PID 1', async () => {
-    const sandbox = await suite.create()
+    const sandbox = await target.suite.create()
     const python = (...code: string[]) =>
       sandbox.exec.run(['python3', '-c', ...code], { user: 'root' }).then(({ stdout }) => stdout.trim())
     const paths = ['mem', 'root/etc', 'cwd/etc', 'exe', 'fd/4']
     // gVisor shows these of every process to its user; its guest has no secret in them.
-    if (isolation === 'namespace') paths.push('environ', 'maps', 'fd/0')
-    await attack('prlimit, ptrace, mem and fds of PID 1', 20, async () => {
+    if (target.isolation === 'namespace') paths.push('environ', 'maps', 'fd/0')
+    await target.attack('prlimit, ptrace, mem and fds of PID 1', 20, async () => {
       assert.equal(await python(PRLIMIT), '')
       assert.equal(await python(LOOK, ...paths), '')
       assert.equal(await python(TRACE), 'refused')
@@ -131,20 +131,20 @@ await eachIsolation({ area: 'wall' }, ({ suite, isolation, attack }) => {
     put('public', 0o644)
     put('private', 0o600)
     put('later', 0o644)
-    const sandbox = await suite.create()
+    const sandbox = await target.suite.create()
     const root = (command: string) => sandbox.exec.run(command, { user: 'root' })
     assert.equal((await root(`cat ${directory}/public ${directory}/later`)).stdout, 'publiclater')
     chmodSync(join(directory, 'later'), 0o640)
     put('new', 0o600)
     mkdirSync(join(directory, 'closed'), { mode: 0o700 })
     put('closed/inside', 0o644)
-    await attack('private files of the machine below /usr', 6, async () => {
+    await target.attack('private files of the machine below /usr', 6, async () => {
       // gVisor keeps open what it has read once.
       for (const name of [
         'private',
         'new',
         'closed/inside',
-        ...(isolation === 'namespace' ? ['later'] : []),
+        ...(target.isolation === 'namespace' ? ['later'] : []),
       ]) {
         const { stdout } = await root(
           `cat ${directory}/${name}; cp ${directory}/${name} /tmp/copy && cat /tmp/copy`,
@@ -159,11 +159,11 @@ await eachIsolation({ area: 'wall' }, ({ suite, isolation, attack }) => {
       `rm ${directory}/private && umask 077 && echo own > ${directory}/private && cat ${directory}/private`,
     )
     assert.equal(own.stdout, 'own\n')
-    if (isolation === 'namespace') assert.equal((await sandbox.exec.run('sudo id -u')).stdout, '0\n')
+    if (target.isolation === 'namespace') assert.equal((await sandbox.exec.run('sudo id -u')).stdout, '0\n')
   })
 
   test('a watch or a lock of one sandbox does not reach another', async () => {
-    const [watcher, other] = await Promise.all([suite.create(), suite.create()])
+    const [watcher, other] = await Promise.all([target.suite.create(), target.suite.create()])
     const paths = [
       '/dev/null',
       '/dev/zero',
@@ -174,7 +174,7 @@ await eachIsolation({ area: 'wall' }, ({ suite, isolation, attack }) => {
       '/.islet/guest',
       '/.islet/islet-signal',
     ]
-    await attack('inotify and flock on what sandboxes have in common', paths.length, async () => {
+    await target.attack('inotify and flock on what sandboxes have in common', paths.length, async () => {
       await watcher.exec.spawn(['python3', '-c', WATCH, ...paths], { user: 'root' })
       // Not by commands: they begin by opening /dev/null.
       const has = (path: string) => watcher.files.exists(path)
@@ -188,9 +188,9 @@ await eachIsolation({ area: 'wall' }, ({ suite, isolation, attack }) => {
     })
   })
 
-  const skip = isolation === 'gvisor' && 'What is there is of its own kernel.'
+  const skip = target.isolation === 'gvisor' && 'What is there is of its own kernel.'
   test("what tells of the machine's disks, boot and modules is empty", { skip }, async () => {
-    const sandbox = await suite.create()
+    const sandbox = await target.suite.create()
     const { stdout } = await sandbox.exec.run(['python3', '-c', TELLS], { user: 'root' })
     assert.equal(stdout, '')
   })

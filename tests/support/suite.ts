@@ -9,27 +9,31 @@ import { TestServer, type TestServerOptions } from './server.ts'
 export class Suite {
   readonly server: TestServer
   readonly islet: Islet
+  readonly #slot: string | undefined
 
   constructor(server: TestServer) {
     this.server = server
     this.islet = server.islet()
+    this.#slot = slotOf(server.dataDir)
   }
 
   create(options: CreateOptions = {}): Promise<Sandbox> {
     return this.islet.sandboxes.create({ runtime: 'host', ...options })
   }
+
+  /** Nothing of it stays. */
+  async close(): Promise<void> {
+    const { dataDir } = this.server
+    await this.server[Symbol.asyncDispose]()
+    const nothing = { mounts: [], processes: [], cgroups: [], links: [], tables: [], loops: [], slots: [] }
+    assert.deepEqual(tracesOf(dataDir, this.#slot), nothing)
+    assert.ok(!existsSync(dataDir), `${dataDir} is gone`)
+  }
 }
 
 /** `const suite = await startSuite()` at the top of a file: its tests share that server. */
 export async function startSuite(options: TestServerOptions = {}): Promise<Suite> {
-  const server = await TestServer.start(options)
-  const { dataDir } = server
-  const slot = slotOf(dataDir)
-  after(async () => {
-    await server[Symbol.asyncDispose]()
-    const nothing = { mounts: [], processes: [], cgroups: [], links: [], tables: [], loops: [], slots: [] }
-    assert.deepEqual(tracesOf(dataDir, slot), nothing)
-    assert.ok(!existsSync(dataDir), `${dataDir} is gone`)
-  })
-  return new Suite(server)
+  const suite = new Suite(await TestServer.start(options))
+  after(() => suite.close())
+  return suite
 }

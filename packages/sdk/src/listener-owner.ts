@@ -4,7 +4,7 @@
 //   /proc/net/tcp, tcp6:   sl  local_address rem_address   st ... uid
 //                           0: 0100007F:1CE8 00000000:0000 0A ...   0     listening sockets (0A) come first
 import { ClientError } from './errors.ts'
-import { nodeProcess } from './local.ts'
+import { nodeProcess } from './platform.ts'
 
 /** What was found out is good for so long: a program that calls often asks the kernel rarely, and a port that changed hands is noticed. */
 const GOOD_FOR_MS = 1000

@@ -1,32 +1,14 @@
 // A server on the same machine: its socket, its key file, and who listens at an address of this machine. Nothing of it exists in a browser.
 import { DEFAULTS } from '@islet/contract/client'
+import { environment, isNode, nodeProcess, ownUid } from './platform.ts'
 
 export const ROOTS_DIRECTORY = '/var/lib/islet'
-
-/** Node, Bun and Deno have it; a bundler's shim in a browser lacks getBuiltinModule. */
-export function nodeProcess(): Partial<NodeJS.Process> | undefined {
-  return (globalThis as { process?: Partial<NodeJS.Process> }).process
-}
-
-/** Bun and Deno look like Node, and have neither its HTTP client's speed nor a WebSocket that goes through a socket file. */
-export function isNode(): boolean {
-  const { node, bun, deno } = (nodeProcess()?.versions ?? {}) as Record<string, string | undefined>
-  return node !== undefined && bun === undefined && deno === undefined
-}
-
-export function environment(): Record<string, string | undefined> {
-  try {
-    return nodeProcess()?.env ?? {}
-  } catch {
-    return {} // Deno without --allow-env
-  }
-}
 
 /** ISLET_DATA_DIR, else /var/lib/islet as root, else the user's data directory. Undefined where there are no files. */
 export function dataDirectory(): string | undefined {
   const env = environment()
   if (env.ISLET_DATA_DIR) return env.ISLET_DATA_DIR
-  if (nodeProcess()?.getuid?.() === 0) return ROOTS_DIRECTORY
+  if (ownUid() === 0) return ROOTS_DIRECTORY
   if (env.XDG_DATA_HOME?.startsWith('/')) return `${env.XDG_DATA_HOME}/islet`
   return env.HOME ? `${env.HOME}/.local/share/islet` : undefined
 }

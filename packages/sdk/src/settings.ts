@@ -4,8 +4,9 @@
 import { DEFAULTS } from '@islet/contract/client'
 import type { TokenSource } from './credential.ts'
 import { ClientError } from './errors.ts'
-import { dataDirectories, dataDirectory, environment, findKey, findSocket, ROOTS_DIRECTORY } from './local.ts'
+import { dataDirectories, dataDirectory, findKey, findSocket, ROOTS_DIRECTORY } from './local.ts'
 import type { Names } from './options.ts'
+import { environment } from './platform.ts'
 import type { SocketConstructor } from './transport/socket.ts'
 
 export interface ClientOptions {

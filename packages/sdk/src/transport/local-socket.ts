@@ -1,7 +1,7 @@
 // Connections through the socket file of a server on this machine, in Node.
 import type { Socket as Connection } from 'node:net'
 import { LIMITS } from '@islet/contract/client'
-import { nodeProcess } from '../local.ts'
+import { nodeProcess } from '../platform.ts'
 
 /** With an error there is no connection. */
 type Done = (error: Error | null, connection: Connection) => void

@@ -1,7 +1,7 @@
 // Node's own HTTP client: a small call costs it a fifth of what it costs fetch, it waits for an answer as long as that takes, and
 // all clients of the program share its connections.
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
-import { isNode, nodeProcess } from '../local.ts'
+import { isNode, nodeProcess } from '../platform.ts'
 import { connectLocally } from './local-socket.ts'
 import type { Answer, Ask, Explain, Transport } from './transport.ts'
 

@@ -1,7 +1,7 @@
 // The WebSocket that the platform or the caller gives. The key travels as a subprotocol: browsers can set no header,
 // and an address ends up in logs.
 import { ClientError } from '../errors.ts'
-import { isNode } from '../local.ts'
+import { isNode } from '../platform.ts'
 import { connectLocally } from './local-socket.ts'
 
 export interface Socket {

@@ -108,12 +108,12 @@ export function relay(answer: IncomingMessage, outgoing: ServerResponse, added: 
     throw noAnswer(cause)
   }
   answer.once('close', () => !answer.complete && outgoing.destroy())
+  pour(answer, outgoing)
   answer.once('end', () => {
     const last = trailers(answer)
     if (last.length > 0 && outgoing.chunkedEncoding) outgoing.addTrailers(last)
     outgoing.end()
   })
-  answer.pipe(outgoing, { end: false })
   flushSoon(outgoing, answer)
 }
 
@@ -151,6 +151,26 @@ function passInformation(incoming: IncomingMessage, upstream: ClientRequest, out
       // Not a list of links; it is a hint and no more.
     }
   })
+}
+
+/**
+ * Bytes at the pace of whoever reads them. Those that come in one turn go on as one piece: written one by one, chunks of a byte would
+ * take a thousand times their size until they are read.
+ */
+function pour(from: IncomingMessage, to: OutgoingMessage): void {
+  let pieces: Buffer[] = []
+  const flush = (): void => {
+    if (pieces.length === 0 || to.destroyed) return
+    const whole = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
+    pieces = []
+    if (to.write(whole)) return
+    from.pause()
+    to.once('drain', () => from.resume())
+  }
+  from.on('data', (piece: Buffer) => {
+    if (pieces.push(piece) === 1) setImmediate(flush)
+  })
+  from.once('end', flush)
 }
 
 /** A head goes out together with what comes right after it, and alone when nothing does. */
