@@ -1,6 +1,6 @@
 // What a server holds on disk and on the machine, compared with what its records say: nothing more, nothing less.
 import assert from 'node:assert/strict'
-import { copyFileSync, existsSync, globSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -79,8 +79,10 @@ function check(server: TestServer): void {
 export function readRecords(dataDir: string): Records {
   const directory = mkdtempSync(join(tmpdir(), 'islet-audit-'))
   try {
+    // Not copyFile: it does not end when the server shortens its log meanwhile.
     for (const name of ['islet.db-wal', 'islet.db'])
-      if (existsSync(join(dataDir, name))) copyFileSync(join(dataDir, name), join(directory, name))
+      if (existsSync(join(dataDir, name)))
+        writeFileSync(join(directory, name), readFileSync(join(dataDir, name)))
     using db = new DatabaseSync(join(directory, 'islet.db'))
     const rows = (sql: string) => db.prepare(sql).all() as Record<string, never>[]
     return {
