@@ -13,6 +13,7 @@ import type { Sandboxes } from '../control/sandboxes.ts'
 import type { PreviewRecord } from '../db/previews.ts'
 import { boundHead } from '../guest/answer-head.ts'
 import type { Log } from '../log.ts'
+import { free } from '../wire/chunks.ts'
 import type { Exchanges } from './exchanges.ts'
 import type { Admission, Gate } from './gate.ts'
 import { type Added, requestHeaders, responseHeaders, trailers } from './headers.ts'
@@ -162,8 +163,10 @@ function pour(from: IncomingMessage, to: OutgoingMessage): void {
   const flush = (): void => {
     if (pieces.length === 0 || to.destroyed) return
     const whole = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
+    if (pieces.length > 1) for (const piece of pieces) free(piece)
     pieces = []
-    if (to.write(whole)) return
+    // Node would let tens of megabytes of sent bytes lie around before it looks for them.
+    if (to.write(whole, () => free(whole))) return
     from.pause()
     to.once('drain', () => from.resume())
   }
