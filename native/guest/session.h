@@ -3,7 +3,7 @@
  *
  * What leaves its session (setsid, a daemon's double fork) is known by a mark: a number that every process inherits, as the hard
  * limit on resident memory, which no kernel enforces. Across exec, fork and a change of users it stays as it is. Without
- * CAP_SYS_RESOURCE it can only be lowered, and marks count down: whoever lowers its own takes that of a later command.
+ * CAP_SYS_RESOURCE it can only be lowered. A process that lowers it has no mark any more and is found by its session alone.
  */
 #ifndef ISLET_SESSION_H
 #define ISLET_SESSION_H

@@ -1,6 +1,6 @@
 /*
- * Who burns CPU time gives way. The kernel shares it out evenly, but whoever wakes up still waits for the slice of whoever runs; a
- * sandbox that wakes a thousand times for one command (gVisor's kernel and its programs wake each other) waits for seconds. A group that
+ * A sandbox that burns CPU time gives way. The kernel shares time evenly, but a thread that wakes up still waits for the slice of the
+ * thread that runs; a sandbox that wakes a thousand times for one command (gVisor's kernel and its programs wake each other) waits for seconds. A group that
  * is idle by name (cpu.idle) runs when nobody else wants to, and is interrupted at once.
  *
  * On a machine that has no time left, those that use at least the average burn it, as long as they use more than those that give way
