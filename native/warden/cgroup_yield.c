@@ -17,9 +17,10 @@
 
 enum {
   MAX_GROUPS = 4096, /* a power of two, above the sandboxes of a slot */
-  ROUND_MIN_US = 100 * 1000,
-  /* Of the time that all cores have. */
+  ROUND_MIN_US = 50 * 1000,
+  /* Of the time that all cores have: below this somebody has to give way, above that nobody is looked at. */
   FREE_PERCENT = 10,
+  QUIET_PERCENT = 75,
   /* Of one core. */
   RUNS_PERCENT = 1,
   BURNS_PERCENT = 5, /* one that gives way and uses less rests, or was kept from running: then it is its turn */
@@ -51,16 +52,16 @@ static struct group *place(struct group *table, ino_t inode) {
   return NULL;
 }
 
-/* Whether the machine had time left since the last round: what its cores were idle is in the second number. */
-static bool has_time(uint64_t elapsed_us) {
+/* Of the time that all cores had since the last round, how much nobody used: it is the second number. */
+static uint64_t idle_percent(uint64_t elapsed_us) {
   double idle = 0;
   FILE *file = fopen("/proc/uptime", "re");
-  if (file == NULL) return false;
+  if (file == NULL) return 0;
   if (fscanf(file, "%*f %lf", &idle) != 1) idle = 0;
   fclose(file);
   uint64_t last = idle_us;
   idle_us = (uint64_t)(idle * 1e6);
-  return (idle_us - last) * 100 > elapsed_us * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * FREE_PERCENT;
+  return (idle_us - last) * 100 / (elapsed_us * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 static bool used_usec(const char *name, uint64_t *usec) {
@@ -113,11 +114,12 @@ int cgroup_yield(struct fail *fail) {
   bool v2;
   uint64_t elapsed = now_us() - round_us;
   if (elapsed < ROUND_MIN_US) return 0;
-  bool free = has_time(elapsed);
+  uint64_t idle = idle_percent(elapsed);
+  bool free = idle > FREE_PERCENT;
   round_us += elapsed;
   memset(now, 0, sizeof tables[0]);
   memset(running, 0, sizeof running);
-  if (!free || any_idle) {
+  if (idle <= QUIET_PERCENT || any_idle) {
     AUTO_CLOSE int parent = cgroup_dir("", CGROUP_CPU, &v2, fail);
     int fd = parent < 0 ? -1 : path_open_dir(parent, ".");
     DIR *list = fd < 0 ? NULL : fdopendir(fd);

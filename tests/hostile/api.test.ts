@@ -10,7 +10,7 @@ import type { Suite } from '../support/suite.ts'
 import { eachIsolation } from './attack.ts'
 
 const MIB = 1024 ** 2
-const FILES = 40_000
+const FILES = 100_000
 const UNREAD_LISTS = 90
 const NULS = 64 * MIB
 const OUTPUTS = 2
@@ -22,7 +22,7 @@ await eachIsolation({ area: 'API' }, (target) => {
     const make = `mkdir many && cd many && perl -e 'for (1..${FILES}) { open F, ">", $_; close F }'`
     await say(sandbox, make, { cwd: '/dev/shm', timeout: '120s' })
     const call = await asToken(target.suite, sandbox)
-    await target.attack('file lists of 40,000 names that nobody reads', UNREAD_LISTS, async () => {
+    await target.attack('file lists of 100,000 names that nobody reads', UNREAD_LISTS, async () => {
       const path = `/v1/sandboxes/${sandbox.id}/files/list?path=/dev/shm/many&limit=${FILES}`
       const unread = await Promise.all(
         Array.from({ length: UNREAD_LISTS }, () => ask(target.suite, call.token, path)),
@@ -69,7 +69,7 @@ await eachIsolation({ area: 'API' }, (target) => {
         for (const { status } of await Promise.all(sent))
           assert.ok([400, 413, 429].includes(status), `${status}`)
       })
-    const large = JSON.stringify({ command: 'wc -c', stdin: 'x'.repeat(6 * MIB) })
+    const large = JSON.stringify({ command: 'wc -c', stdin: 'x'.repeat(8 * MIB) })
     await target.attack('the largest bodies at once', BODIES, async () => {
       const sent = Array.from({ length: BODIES }, () => call('POST', '/exec', large))
       const statuses = (await Promise.all(sent)).map(({ status }) => status)

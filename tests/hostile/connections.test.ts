@@ -1,35 +1,27 @@
 // Strangers who connect and say nothing, or half of something, until no connection is left.
 import assert from 'node:assert/strict'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
-import { after, test } from 'node:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Islet } from 'islet'
 import { get, raw } from '../../packages/server/src/preview/testing.ts'
+import { root } from '../support/server.ts'
 import { eachIsolation } from './attack.ts'
 
 const MAX = 400
-const STRANGERS = 2000
+/** More than one process may have files open on many machines, so they come from several. */
+const STRANGERS = 20_000
+const CROWDS = 2
 /** An SDK that does much at once. */
 const CALLS = 200
 
 await eachIsolation(
   { area: 'connections', env: { ISLET_MAX_CONNECTIONS: String(MAX) }, isolations: ['namespace'] },
   (target) => {
-    const sockets: Socket[] = []
-    after(() => {
-      for (const socket of sockets) socket.destroy()
-    })
-
-    /** Resolves when all are connected, each having said `text`. */
-    const crowd = async (url: string, text: string): Promise<Socket[]> => {
-      const { hostname, port } = new URL(url)
-      const made = Array.from({ length: STRANGERS }, () => connect(Number(port), hostname))
-      sockets.push(...made)
-      for (const socket of made) socket.on('error', () => {}).resume()
-      await Promise.all(made.map((socket) => Promise.race([once(socket, 'connect'), once(socket, 'close')])))
-      if (text) for (const socket of made) socket.write(text)
-      return made
-    }
     const isServed = async (islet: Islet): Promise<void> => {
       const infos = await Promise.all(Array.from({ length: CALLS }, () => islet.sandboxes.list()))
       assert.equal(infos.length, CALLS)
@@ -38,17 +30,17 @@ await eachIsolation(
     test('idle connections of strangers leave room for those with a key, and for the next stranger', async () => {
       const { server } = target.suite
       for (const text of ['', 'GET /v1/sandboxes HTTP/1.1\r\nHost: localhost\r\nX-Half: ']) {
+        await using crowd = new Crowd()
         await target.attack(
           `idle connections without a key${text && ', half a request on each'}`,
           STRANGERS,
           async () => {
-            const strangers = await crowd(server.url, text)
-            await isServed(server.islet())
+            await crowd.come(server.url, text)
             assert.equal((await fetch(`${server.url}/health`)).status, 200)
-            await left(strangers, MAX)
-            for (const socket of strangers) socket.destroy()
+            await crowd.isSmall()
           },
         )
+        await isServed(server.islet())
       }
     })
 
@@ -56,13 +48,13 @@ await eachIsolation(
       const { server } = target.suite
       const sandbox = await target.suite.create()
       const url = await sandbox.getUrl({ port: 3000 })
+      await using crowd = new Crowd()
       await target.attack('idle connections to a preview', STRANGERS, async () => {
-        const strangers = await crowd(url, '')
+        await crowd.come(url, '')
         assert.equal((await get(url)).status, 502) // nothing listens there
-        await isServed(server.islet())
-        await left(strangers, MAX)
-        for (const socket of strangers) socket.destroy()
+        await crowd.isSmall()
       })
+      await isServed(server.islet())
     })
 
     test('a request with two Hosts, or for another server, is refused', async () => {
@@ -85,11 +77,42 @@ await eachIsolation(
   },
 )
 
-/** Waits until no more than `most` of these are open. */
-async function left(sockets: Socket[], most: number): Promise<void> {
-  for (;;) {
-    const open = sockets.filter((socket) => !socket.closed)
-    if (open.length <= most) return
-    await Promise.race(open.map((socket) => once(socket, 'close')))
+/** Strangers who are connected to a port. */
+class Crowd {
+  #port = 0
+  #processes: ChildProcessByStdio<Writable, Readable, null>[] = []
+
+  /** Resolves when each of them was connected. */
+  async come(url: string, text: string): Promise<void> {
+    const { hostname, port } = new URL(url)
+    this.#port = Number(port)
+    const script = join(root, 'tests/hostile/strangers.ts')
+    const args = [script, hostname, port, String(STRANGERS / CROWDS), text]
+    for (let n = 0; n < CROWDS; n++)
+      this.#processes.push(spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] }))
+    await Promise.all(this.#processes.map(({ stdout }) => once(stdout, 'data')))
   }
+
+  /** Resolves when no more are connected than may be. What the kernel alone remembers on the other side does not count. */
+  async isSmall(): Promise<void> {
+    while (connectionsTo(this.#port) > MAX) await sleep(50)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(
+      this.#processes.map(async (child) => {
+        child.stdin.end()
+        await once(child, 'exit')
+      }),
+    )
+  }
+}
+
+function connectionsTo(port: number): number {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  const isOpen = (line: string) => {
+    const [, from = '', , state] = line.trim().split(/\s+/)
+    return from.endsWith(local) && state === '01'
+  }
+  return readFileSync('/proc/net/tcp', 'utf8').split('\n').filter(isOpen).length
 }

@@ -169,7 +169,7 @@ await eachIsolation({ area: 'machine', env: { ISLET_WARM_MAX: '0' } }, (target) 
     const loops = `for i in $(seq ${2 * availableParallelism()}); do while :; do :; done & done; wait`
     await target.attack('all CPU time, from two sandboxes', 2, async () => {
       for (const box of [attacker, second]) await box.exec.spawn(loops)
-      await sleep(4000)
+      await sleep(8000)
     })
   })
 

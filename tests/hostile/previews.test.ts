@@ -85,7 +85,7 @@ await eachIsolation({ area: 'previews' }, (target) => {
   })
 
   test('an endless body costs little memory, however many visitors do not read it', async () => {
-    await target.attack('visitors who do not read an endless body', 10, () => visit('/body', 10))
+    await target.attack('visitors who do not read an endless body', 100, () => visit('/body', 100))
     assert.equal((await get(url)).status, 200)
   })
 

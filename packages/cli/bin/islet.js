@@ -12,9 +12,8 @@ const isPacked = existsSync(packed)
 const OLDEST = isPacked ? [22, 13] : [24, 0]
 const here = fileURLToPath(import.meta.url)
 
-/** Of the server, in MB: by default it lets 64 MB of garbage lie around before it looks for some. */
-const YOUNG = '--max-semi-space-size'
-const YOUNG_MB = 8
+/** Of the server: by default it lets 64 MB of young garbage and several times its size of old garbage lie around before it looks for some. */
+const SMALL_HEAP = ['--max-semi-space-size=8', '--heap-growing-percent=40']
 
 if (isNewEnough(process.versions.node)) {
   // Experimental parts of Node are our choice, not the user's worry.
@@ -31,10 +30,11 @@ if (isNewEnough(process.versions.node)) {
 
 /** Node reads it only as it starts, so it starts over, as the same process; one that is too old to do that goes on as it is. */
 function withSmallHeap() {
-  const isChosen = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((text) => text.includes(YOUNG))
-  if (isChosen || process.execve === undefined) return
-  const { execPath, execArgv, argv } = process
-  process.execve(execPath, [execPath, `${YOUNG}=${YOUNG_MB}`, ...execArgv, here, ...argv.slice(2)])
+  const { execPath, execArgv, argv, env } = process
+  const given = [...execArgv, env.NODE_OPTIONS ?? ''].join(' ')
+  const flags = SMALL_HEAP.filter((flag) => !given.includes(flag.slice(0, flag.indexOf('='))))
+  if (flags.length === 0 || process.execve === undefined) return
+  process.execve(execPath, [execPath, ...flags, ...execArgv, here, ...argv.slice(2)])
 }
 
 /**

@@ -46,7 +46,9 @@ export async function readJson(
   if (!isUtf8(bytes)) throw new IsletError('invalid_json', 'The body is not valid UTF-8.')
   checkShape(bytes)
   try {
-    return JSON.parse(bytes.toString('utf8'))
+    const text = bytes.toString('utf8')
+    free(bytes)
+    return JSON.parse(text)
   } catch (error) {
     throw new IsletError('invalid_json', `The body is not valid JSON: ${parseProblem(error)}.`)
   }
@@ -89,7 +91,7 @@ function readAll(
       clearTimeout(idle)
       incoming.off('data', onData).off('end', onEnd).off('error', finish).off('close', onClose)
       if (error === undefined) {
-        resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size))
+        resolve(joined(chunks, size))
       } else {
         incoming.pause()
         reject(error)
@@ -108,6 +110,14 @@ function readAll(
     const onClose = (): void => finish(new DOMException('The client went away.', 'AbortError'))
     incoming.on('data', onData).on('end', onEnd).on('error', finish).on('close', onClose)
   })
+}
+
+/** One chunk from many, whose memory goes back. */
+function joined(chunks: Buffer[], size: number): Buffer {
+  if (chunks.length === 1) return chunks[0]!
+  const whole = Buffer.concat(chunks, size)
+  for (const chunk of chunks) free(chunk)
+  return whole
 }
 
 function sendContinue(incoming: IncomingMessage, outgoing: ServerResponse): void {

@@ -6,10 +6,13 @@ test('what is held is bounded for each holder and in all, and is free again afte
   const held = new Held({ eachBytes: 100, allBytes: 250 })
   const first = held.open('a')
   const second = held.open('a')
+  const third = held.open('a')
   assert.deepEqual(
-    [first.take(60), second.take(40), second.take(1), first.take(1)],
-    [true, true, false, false],
+    [first.take(40), second.take(40), third.take(20), second.take(1), first.take(1)],
+    [true, true, true, false, false],
   )
+  third[Symbol.dispose]()
+  assert.equal(first.take(20), true)
   const others = ['b', 'c'].map((who) => held.open(who))
   assert.deepEqual(
     others.map((hold) => hold.take(75)),
@@ -19,6 +22,14 @@ test('what is held is bounded for each holder and in all, and is free again afte
   first[Symbol.dispose]()
   first[Symbol.dispose]()
   assert.equal(second.take(60), true)
+})
+
+test('of two that grow side by side one goes on', () => {
+  const held = new Held({ eachBytes: 100, allBytes: 250 })
+  using first = held.open('a')
+  using second = held.open('a')
+  assert.deepEqual([first.take(60), second.take(40)], [true, true])
+  assert.deepEqual([second.take(10), first.take(10), second.take(10)], [false, true, false])
 })
 
 test('one that is alone may hold more than its part, and then nobody else holds anything', () => {

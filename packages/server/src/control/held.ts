@@ -23,10 +23,10 @@ export class Held {
     return {
       take: (bytes) => {
         const before = who === undefined ? 0 : (this.#by.get(who) ?? 0)
-        // The only one may be as large as any: the limits of its route bound it.
+        // Whoever holds more than all the others together goes on, so that of two large ones one gets through. The limits of its route bound it.
         const isOver =
-          (before > own && before + bytes > this.#options.eachBytes) ||
-          (this.#sum > own && this.#sum + bytes > this.#options.allBytes)
+          (before > 2 * own && before + bytes > this.#options.eachBytes) ||
+          (this.#sum > 2 * own && this.#sum + bytes > this.#options.allBytes)
         if (isOver) return false
         own += bytes
         this.#add(who, bytes)

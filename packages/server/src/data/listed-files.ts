@@ -9,8 +9,8 @@ import { KeptBytes } from './kept-bytes.ts'
 
 /** What an entry takes beside its texts. */
 const ENTRY_BYTES = 160
-/** So much is in memory before it is a run. */
-const RUN_BYTES = 256 * 1024
+/** So much is in memory before it is a run: little, so that it is young garbage afterwards. */
+const RUN_BYTES = 64 * 1024
 
 export interface ListedFilesOptions {
   /** Of the file, while it has a name. */
@@ -41,8 +41,11 @@ export class ListedFiles implements Iterable<FileEntry>, Disposable {
       (sum, { path, target = '' }) => sum + ENTRY_BYTES + path.length + target.length,
       0,
     )
-    if (!this.#options.hold.take(bytes))
+    if (!this.#options.hold.take(bytes)) {
+      // At once, so that of two that grow side by side one goes on.
+      this.clear()
       throw new IsletError('too_many_requests', 'Too many large lists of this sandbox wait to be read.')
+    }
     this.#entries.push(...entries)
     this.#bytes += bytes
     if (this.#bytes >= RUN_BYTES) this.#endRun()

@@ -1,5 +1,6 @@
 // DIAL: OPENED, then DATA and END both ways, as a Duplex. Each direction ends by itself.
 import { Duplex } from 'node:stream'
+import { free } from '../wire/chunks.ts'
 import type { Frame } from '../wire/frames.ts'
 import type { Connection } from './connection.ts'
 import type { Dials, Feeder } from './dials.ts'
@@ -99,8 +100,10 @@ class DialSocket extends Duplex implements Feeder {
   onData(frame: Frame): void {
     const { dials, inflow } = this.#options
     inflow.count(frame)
-    inflow.queue.push(frame.payload)
-    if (!dials.queued(frame.payload.length)) this.destroy(new Error('too much waits to be read'))
+    const { payload } = frame
+    const { length } = payload
+    if (!inflow.queue.push(payload)) free(payload)
+    if (!dials.queued(length)) this.destroy(new Error('too much waits to be read'))
     else if (this.#wanted) dials.ready(this, { now: true })
   }
 

@@ -1,3 +1,5 @@
+import { share, useUp } from '../wire/chunks.ts'
+
 /** A piece this large is kept as the view it is; smaller ones are copied together. */
 const VIEW_BYTES = 16 * 1024
 const FIRST_OWN_BYTES = 1024
@@ -45,7 +47,11 @@ export class ByteQueue {
     const end = Math.min(part.end, part.start + max)
     const bytes = part.buffer.subarray(part.start, end)
     part.start = end
-    if (part.start === part.end) this.#parts.shift()
+    if (part.start === part.end) {
+      this.#parts.shift()
+      // Nobody is given what was not filled.
+      if (part.own) useUp(part.buffer.buffer, part.buffer.length - part.end)
+    }
     this.bytes -= bytes.length
     return bytes
   }
@@ -61,6 +67,7 @@ export class ByteQueue {
     const size = last?.own ? last.buffer.length * 2 : FIRST_OWN_BYTES
     const bytes = Math.min(Math.max(size, wanted), MAX_OWN_BYTES)
     const part = { buffer: Buffer.allocUnsafeSlow(bytes), start: 0, end: 0, own: true }
+    share(part.buffer)
     this.#parts.push(part)
     return part
   }

@@ -109,6 +109,8 @@ export function relay(answer: IncomingMessage, outgoing: ServerResponse, added: 
     throw noAnswer(cause)
   }
   answer.once('close', () => !answer.complete && outgoing.destroy())
+  // After Node's own listener, which has copied what it needs.
+  answer.socket.on('data', free)
   pour(answer, outgoing)
   answer.once('end', () => {
     const last = trailers(answer)

@@ -39,7 +39,7 @@ export interface WallOptions {
 }
 
 /** How long a sandbox burns CPU time before it gives way to those that do not. */
-const YIELD_EVERY_MS = 200
+const YIELD_EVERY_MS = 100
 
 export interface EngineLog {
   info(fields: object, message: string): void
