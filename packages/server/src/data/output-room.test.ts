@@ -15,7 +15,10 @@ after(() => rmSync(dir, { recursive: true }))
 const pathOf = (sandboxId: string, id: string): string => join(dir, sandboxId, `${id}.log`)
 
 const bytesOf = (sandboxId: string): number =>
-  readdirSync(join(dir, sandboxId)).reduce((sum, name) => sum + statSync(join(dir, sandboxId, name)).size, 0)
+  readdirSync(join(dir, sandboxId)).reduce(
+    (sum, name) => sum + (statSync(join(dir, sandboxId, name), { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  )
 
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await setImmediate()

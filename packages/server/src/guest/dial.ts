@@ -153,7 +153,9 @@ class DialSocket extends Duplex implements Feeder {
       this.push(null)
       return false
     }
-    dials.queued(-piece.length)
+    // Whoever reads it may have used it up afterwards.
+    const { length } = piece
+    dials.queued(-length)
     const began = performance.now()
     this.#wanted = this.push(piece)
     const isSlow = performance.now() - began > SLOW_MS
@@ -161,7 +163,7 @@ class DialSocket extends Duplex implements Feeder {
       ? Math.max(MIN_PIECE, this.#pieceBytes / 2)
       : Math.min(MAX_PIECE, this.#pieceBytes * 2)
     const isOver = this.#ended && this.peerEnded
-    inflow.taken(piece.length, isOver ? undefined : this.#connection, this.#stream)
+    inflow.taken(length, isOver ? undefined : this.#connection, this.#stream)
     return this.#wanted && !this.destroyed && (inflow.queue.bytes > 0 || this.peerEnded)
   }
 }
