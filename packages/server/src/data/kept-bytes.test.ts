@@ -12,7 +12,8 @@ after(() => rmSync(directory, { recursive: true }))
 
 let names = 0
 const held = new Held({ eachBytes: 4 * MIB, allBytes: 100 * MIB })
-const keep = () => new KeptBytes({ path: join(directory, `${names++}`), disk: held.open('one') })
+const keep = () =>
+  new KeptBytes({ path: join(directory, `${names++}`), disk: held.open('one'), hasRoom: () => true })
 const fill = (kept: KeptBytes, bytes: Buffer, size: number) => {
   for (let at = 0; at < bytes.length; at += size) assert.ok(kept.append(bytes.subarray(at, at + size)))
 }
@@ -49,4 +50,14 @@ test('a sandbox that keeps too much keeps nothing more until some of it is gone'
   first[Symbol.dispose]()
   using third = keep()
   assert.equal(third.append(piece), true)
+})
+
+test('while nothing is to be written, what does not fit in memory is refused, and it is known why', () => {
+  using kept = new KeptBytes({
+    path: join(directory, `${names++}`),
+    disk: held.open('one'),
+    hasRoom: () => false,
+  })
+  assert.deepEqual([kept.append(Buffer.alloc(1000)), kept.isDiskFull], [true, false])
+  assert.deepEqual([kept.append(Buffer.alloc(MIB)), kept.isDiskFull], [false, true])
 })

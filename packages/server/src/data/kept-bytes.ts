@@ -24,6 +24,8 @@ export interface KeptBytesOptions {
   path: string
   /** Counts the bytes in the file. */
   disk: Hold
+  /** False while nothing is to be written to the disk. */
+  hasRoom(): boolean
 }
 
 export class KeptBytes implements Disposable {
@@ -33,7 +35,7 @@ export class KeptBytes implements Disposable {
   #file: number | undefined
   #fileBytes = 0
   #isFull = false
-  /** The file could not be written. */
+  /** The file could not be written, or was not to be. */
   isDiskFull = false
 
   constructor(options: KeptBytesOptions) {
@@ -51,8 +53,10 @@ export class KeptBytes implements Disposable {
       this.#end.append(bytes)
       return true
     }
+    const { disk, hasRoom } = this.#options
+    this.isDiskFull = !hasRoom()
     // A full disk, or more than this sandbox may keep at once.
-    this.#isFull = !this.#options.disk.take(this.#end.length + bytes.length) || !this.#write(bytes)
+    this.#isFull = this.isDiskFull || !disk.take(this.#end.length + bytes.length) || !this.#write(bytes)
     return !this.#isFull
   }
 

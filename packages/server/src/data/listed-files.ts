@@ -12,6 +12,9 @@ const ENTRY_BYTES = 160
 /** So much is in memory before it is a run: little, so that it is young garbage afterwards. */
 const RUN_BYTES = 64 * 1024
 
+/** Entries are counted as they come. */
+const UNCOUNTED: Hold = { take: () => true, [Symbol.dispose]: () => {} }
+
 export interface ListedFilesOptions {
   /** Of the file, while it has a name. */
   path: string
@@ -72,7 +75,7 @@ export class ListedFiles implements Iterable<FileEntry>, Disposable {
 
   #keep(): KeptBytes {
     const { path, hasRoom } = this.#options
-    return new KeptBytes({ path, disk: { take: hasRoom, [Symbol.dispose]: () => {} } })
+    return new KeptBytes({ path, disk: UNCOUNTED, hasRoom })
   }
 
   /** Without room on the disk it stays in memory. */

@@ -66,9 +66,7 @@ export class Outputs {
   /** For output of a sandbox that is going to be an answer. */
   keep(sandboxId: string): KeptBytes {
     const path = join(this.#options.dir, sandboxId, `${newId('request')}.answer`)
-    const hold = this.#waiting.open(sandboxId)
-    const take = (bytes: number) => this.#options.hasRoom() && hold.take(bytes)
-    return new KeptBytes({ path, disk: { take, [Symbol.dispose]: hold[Symbol.dispose] } })
+    return new KeptBytes({ path, disk: this.#waiting.open(sandboxId), hasRoom: this.#options.hasRoom })
   }
 
   /** Of a process that has not printed yet. */
