@@ -15,6 +15,8 @@ int cgroup_limit(const char *name, const struct limits *limits, struct fail *fai
 int cgroup_ceiling(const struct limits *limits, struct fail *fail);
 /* Has groups that burn CPU time give way to the others; asked again and again, a fraction of a second apart. */
 int cgroup_yield(struct fail *fail);
+/* Whom the kernel ends first when memory is short; asked as often. */
+void cgroup_choose_victim(void);
 int cgroup_stat(const char *name, struct wire_out *ok, struct fail *fail);
 /* These wait, with a bound, until it is so. */
 int cgroup_freeze(const char *name, bool frozen, struct fail *fail);
@@ -47,6 +49,8 @@ int cgroup_limit_tcp(int dir, uint64_t bytes, struct fail *fail);
 int cgroup_dir(const char *name, enum controller controller, bool *v2, struct fail *fail);
 /* The group's directory in one hierarchy; -1 with errno. */
 int cgroup_dir_in(const struct hierarchy *hierarchy, const char *name);
+/* Whether a process is in the group or below it; `proc` is its directory, which stays that process. */
+bool cgroup_has(int proc, const char *name);
 int cgroup_write(int dir, const char *file, const char *text);
 /* The file's text with a NUL; -1 with errno. */
 int cgroup_read(int dir, const char *file, char *text, size_t size);

@@ -52,8 +52,7 @@ int cgroup_freeze(const char *name, bool frozen, struct fail *fail) {
   return fail_kind(fail, KIND_BUSY, "freeze", "group %s did not %s in time", name, frozen ? "freeze" : "thaw");
 }
 
-/* Whether process `pid` is in the group or below it, looked up through a directory that stays that process. */
-static bool is_member(int proc, const char *name) {
+bool cgroup_has(int proc, const char *name) {
   char text[4096], path[2 * MAX_NAME + 4];
   AUTO_CLOSE int fd = openat(proc, "cgroup", O_RDONLY | O_CLOEXEC);
   ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
@@ -71,7 +70,7 @@ static void kill_member(pid_t pid, const char *name) {
   AUTO_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
   snprintf(path, sizeof path, "/proc/%d", pid);
   AUTO_CLOSE int proc = pidfd < 0 ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (proc < 0 || !is_member(proc, name)) return;
+  if (proc < 0 || !cgroup_has(proc, name)) return;
   release_later(proc);
   syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }

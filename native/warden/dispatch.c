@@ -70,7 +70,9 @@ int dispatch(const struct request *r, struct wire_out *ok, struct fail *fail) {
     case MSG_SHELL_NETWORK: return net_switch(r, fail);
     case MSG_CGROUP_LIMIT: return cgroup_limit(r->name, &r->limits, fail);
     case MSG_CGROUP_CEILING: return cgroup_ceiling(&r->limits, fail);
-    case MSG_CGROUP_YIELD: return cgroup_yield(fail);
+    case MSG_CGROUP_YIELD:
+      cgroup_choose_victim();
+      return cgroup_yield(fail);
     case MSG_CGROUP_FREEZE: return cgroup_freeze(r->name, r->flag, fail);
     case MSG_CGROUP_STAT: return cgroup_stat(r->name, ok, fail);
     case MSG_CGROUP_KILL: return cgroup_kill(r->name, fail);

@@ -2,7 +2,7 @@
 import { chmodSync, chownSync } from 'node:fs'
 import { IsletError } from '@islet/contract'
 import type { Instance } from '../../instance.ts'
-import type { Warden } from '../../warden/warden.ts'
+import { type Warden, WardenError } from '../../warden/warden.ts'
 import type {
   BindOptions,
   Bound,
@@ -154,15 +154,17 @@ export abstract class WallEngine implements Engine {
 
   async limit(shell: Shell, limits: Limits): Promise<void> {
     const { memoryBytes, cpuMillis, pids } = this.within(limits)
-    await this.warden.request('CGROUP_LIMIT', { cgroup: shell.id, limits: { memoryBytes, cpuMillis, pids } })
+    await groupOf(shell, (cgroup) =>
+      this.warden.request('CGROUP_LIMIT', { cgroup, limits: { memoryBytes, cpuMillis, pids } }),
+    )
   }
 
   async reclaim(shell: Shell): Promise<void> {
-    await this.warden.request('CGROUP_RECLAIM', { cgroup: shell.id })
+    await groupOf(shell, (cgroup) => this.warden.request('CGROUP_RECLAIM', { cgroup }))
   }
 
   async usage(shell: Shell): Promise<Usage> {
-    return usageOf(await this.warden.request('CGROUP_STAT', { cgroup: shell.id }))
+    return usageOf(await groupOf(shell, (cgroup) => this.warden.request('CGROUP_STAT', { cgroup })))
   }
 
   async alive(shell: Shell): Promise<boolean> {
@@ -211,7 +213,7 @@ export abstract class WallEngine implements Engine {
   }
 
   protected async freezeGroup(shell: Shell, frozen: boolean): Promise<void> {
-    await this.warden.request('CGROUP_FREEZE', { cgroup: shell.id, frozen: frozen ? 1 : 0 })
+    await groupOf(shell, (cgroup) => this.warden.request('CGROUP_FREEZE', { cgroup, frozen: frozen ? 1 : 0 }))
   }
 
   /** Makes the machine ready for a shell with a network, and says what the warden and the guest need to know. */
@@ -278,6 +280,16 @@ export abstract class WallEngine implements Engine {
   /** At most 15 bytes, and of this slot alone. */
   #veth(record: ShellRecord): string {
     return `${this.instance.bridge}v${record.index}`
+  }
+}
+
+/** A request about the group of a shell. It goes with the shell, which may end at any moment. */
+async function groupOf<T>(shell: Shell, request: (cgroup: string) => Promise<T>): Promise<T> {
+  try {
+    return await request(shell.id)
+  } catch (error) {
+    if (!(error instanceof WardenError && error.kind === 'NOT_FOUND')) throw error
+    throw new IsletError('sandbox_lost', `The shell ${shell.id} is gone.`, { cause: error })
   }
 }
 

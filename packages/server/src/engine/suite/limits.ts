@@ -232,6 +232,7 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     await engine.freeze(box.shell)
     await engine.destroy(box.shell)
     assert.equal(await engine.alive(box.shell), false)
+    await assert.rejects(engine.freeze(box.shell), { code: 'sandbox_lost' })
     await box.link.close()
   })
 
