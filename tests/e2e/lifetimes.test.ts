@@ -170,7 +170,11 @@ const WAITS: Record<string, Wait> = {
       start: `trap '' TERM; touch mark; sleep 1000 & wait; sleep 1000`,
     })
     await marked(sandbox)
-    return { begun: Promise.resolve(), done: sandbox.service.stop('web') }
+    // It stops with its sandbox: who waits may hear that first.
+    const done = sandbox.service.stop('web').then(() => {
+      throw Object.assign(new Error('It has stopped.'), { code: 'sandbox_lost' })
+    })
+    return { begun: Promise.resolve(), done }
   },
   'an overlay': async (sandbox) => {
     const { overlay } = sandbox.files

@@ -46,7 +46,7 @@ export class ProcessRecords {
     const { id, sandboxId } = record
     const { hint: _hint, ...result } = record.result ?? {}
     return this.#db.later(() => {
-      // With its sandbox all that was known of it is gone.
+      // It has ended already, or with its sandbox all that was known of it is gone.
       if (!this.table.ended(id, record)) return
       if (!record.result) return this.#events.add(sandboxId, 'process.lost', { id, reason })
       if (record.result.oom) this.#events.add(sandboxId, 'oom', { processId: id })

@@ -256,6 +256,8 @@ test('a process is kept from its start to its end, old ones can be found, and th
   const result = { exitCode: 3, signal: null, timedOut: false, oom: false, durationMs: 1 }
   for (const id of ids.slice(0, 8))
     processes.ended(id, { status: 'exited', pid: 7, endedAt: 99, outputBytes: id === ids[2] ? 0 : 5, result })
+  const lost = { status: 'lost', pid: 8, endedAt: 100, outputBytes: 0, result: null } as const
+  assert.equal(processes.ended(ids[0]!, lost), false, 'it has ended already')
   assert.equal(processes.get(sandbox.id, ids[0]!)!.pid, 7)
   assert.deepEqual(processes.get(sandbox.id, ids[0]!)!.result, result)
   assert.equal(processes.get('sbx-other', ids[0]!), undefined)

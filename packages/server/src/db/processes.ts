@@ -89,13 +89,13 @@ export class ProcessTable {
     this.#db.run('UPDATE processes SET cancel_signals = ? WHERE id = ?', signals, id)
   }
 
-  /** Whether it was there. */
+  /** Whether it was running: it ends once. */
   ended(
     id: string,
     end: Pick<ProcessRecord, 'status' | 'pid' | 'endedAt' | 'outputBytes' | 'result'>,
   ): boolean {
     const changes = this.#db.run(
-      'UPDATE processes SET status = ?, pid = ?, ended_at = ?, output_bytes = ?, result = ? WHERE id = ?',
+      "UPDATE processes SET status = ?, pid = ?, ended_at = ?, output_bytes = ?, result = ? WHERE id = ? AND status = 'running'",
       end.status,
       end.pid,
       end.endedAt,
