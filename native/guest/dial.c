@@ -75,7 +75,7 @@ void request_dial(const struct wire_frame *req) {
     free(dialing);
     return;
   }
-  if (window < INITIAL_WINDOW) dialing->stream.send_limit = window;
+  stream_narrow(&dialing->stream, window);
   int err = start(dialing, v6 ? AF_INET6 : AF_INET);
   if (err != 0) {
     reply_errno(req->stream, "connect", err, host[0] == 0 ? "localhost" : host);

@@ -99,10 +99,11 @@ static int open_regular(uint32_t stream, const char *path, bool nofollow, struct
 void request_read(const struct wire_frame *req) {
   char path[FIELDS_PATH_SIZE] = "";
   uint64_t offset = 0, length = UINT64_MAX;
-  uint32_t nofollow = 0;
+  uint32_t nofollow = 0, window = INITIAL_WINDOW;
   const struct fields_want want[] = {FIELDS_PATH(READ_path, path), FIELDS_U64(READ_offset, &offset),
-                                     FIELDS_U64(READ_length, &length), FIELDS_U32(READ_nofollow, &nofollow)};
-  if (!fields_read(req, want, 4)) return;
+                                     FIELDS_U64(READ_length, &length), FIELDS_U32(READ_nofollow, &nofollow),
+                                     FIELDS_U32(READ_window, &window)};
+  if (!fields_read(req, want, 5)) return;
   if (offset > INT64_MAX) {
     fields_bad(req, "offset is out of range");
     return;
@@ -117,6 +118,7 @@ void request_read(const struct wire_frame *req) {
     close(fd);
     return;
   }
+  stream_narrow(&reading->stream, window);
   reading->fd = fd;
   reading->offset = offset;
   reading->left = length;

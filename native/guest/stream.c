@@ -102,6 +102,10 @@ void stream_frame(const struct wire_frame *frame) {
   }
 }
 
+void stream_narrow(struct stream *stream, uint32_t window) {
+  if (window < INITIAL_WINDOW) stream->send_limit = window;
+}
+
 size_t stream_may_send(const struct stream *stream) {
   uint64_t left = stream->send_limit - stream->sent;
   return left < MAX_DATA ? (size_t)left : MAX_DATA;

@@ -49,6 +49,8 @@ void stream_cancel_all(void);
 /* DATA, END, WINDOW, RESET and the process messages, for whatever stream they name. */
 void stream_frame(const struct wire_frame *frame);
 
+/* What may go out before the first WINDOW, if that is less than INITIAL_WINDOW. */
+void stream_narrow(struct stream *stream, uint32_t window);
 /* How many bytes of DATA may go out in one frame now. */
 size_t stream_may_send(const struct stream *stream);
 /* `length` received bytes have been dealt with: sends WINDOW when that is due. */

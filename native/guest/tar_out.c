@@ -15,6 +15,7 @@
 #include "path.h"
 #include "reply.h"
 #include "requests.h"
+#include "stream.h"
 #include "tar.h"
 #include "worker.h"
 
@@ -235,6 +236,8 @@ static void job(uint32_t stream, const void *arg) {
 
 void request_tar_out(const struct wire_frame *req) {
   char path[FIELDS_PATH_SIZE] = "";
-  const struct fields_want want[] = {FIELDS_PATH(TAR_OUT_path, path)};
-  if (fields_read(req, want, 1)) worker_start(req->stream, job, path, false);
+  uint32_t window = INITIAL_WINDOW;
+  const struct fields_want want[] = {FIELDS_PATH(TAR_OUT_path, path), FIELDS_U32(TAR_OUT_window, &window)};
+  struct stream *stream = fields_read(req, want, 2) ? worker_start(req->stream, job, path, false) : NULL;
+  if (stream != NULL) stream_narrow(stream, window < WORKER_MAX_PAYLOAD ? WORKER_MAX_PAYLOAD : window);
 }

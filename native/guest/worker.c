@@ -50,16 +50,16 @@ static void on_cancel(struct stream *stream);
 static const struct stream_ops sends = {.window = on_window, .cancel = on_cancel};
 static const struct stream_ops takes = {.data = on_data, .end = on_end, .window = on_window, .cancel = on_cancel};
 
-void worker_start(uint32_t stream, worker_job job, const void *arg, bool takes_data) {
+struct stream *worker_start(uint32_t stream, worker_job job, const void *arg, bool takes_data) {
   int fd[2];
   struct worker *worker = count < WORKER_MAX ? calloc(1, sizeof *worker) : NULL;
   if (worker == NULL) {
     reply_error(stream, KIND_LIMIT, "request", "too many file operations at once");
-    return;
+    return NULL;
   }
   if (!stream_open(&worker->stream, stream, takes_data ? &takes : &sends)) {
     free(worker);
-    return;
+    return NULL;
   }
   int err = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) < 0 ? errno : 0;
   if (err == 0) {
@@ -80,11 +80,12 @@ void worker_start(uint32_t stream, worker_job job, const void *arg, bool takes_d
     reply_errno(stream, "fork", err, "worker");
     stream_close(&worker->stream);
     free(worker);
-    return;
+    return NULL;
   }
   worker->next = workers;
   workers = worker;
   count++;
+  return &worker->stream;
 }
 
 static void run_worker(int fd, uint32_t stream, worker_job job, const void *arg) {

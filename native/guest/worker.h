@@ -15,14 +15,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct stream;
+
 /* Payload bytes of the largest frame a worker may send. */
 enum { WORKER_MAX_PAYLOAD = 64 * 1024 };
 
 /* Runs in the worker and sends the last frame. */
 typedef void (*worker_job)(uint32_t stream, const void *arg);
 
-/* `arg` may be on the caller's stack: the worker has its own copy. When it cannot start, ERROR is sent. */
-void worker_start(uint32_t stream, worker_job job, const void *arg, bool takes_data);
+/* `arg` may be on the caller's stack: the worker has its own copy. NULL: it cannot start, and ERROR has been sent. */
+struct stream *worker_start(uint32_t stream, worker_job job, const void *arg, bool takes_data);
 /* In the worker: fills the buffer from the server's DATA; less only at its end. */
 size_t worker_read(void *buffer, size_t length);
 

@@ -15,6 +15,7 @@ const UNREAD_LISTS = 90
 const NULS = 64 * MIB
 const OUTPUTS = 2
 const BODIES = 4
+const DOWNLOADS = 100
 /** No description of a sandbox is as long. */
 const LARGE = 2 * MIB
 
@@ -48,6 +49,33 @@ await eachIsolation({ area: 'API' }, (target) => {
     }
     await target.attack('64 MiB of NULs as the output of commands at once', OUTPUTS, () =>
       Promise.all(Array.from({ length: OUTPUTS }, print)),
+    )
+  })
+
+  test('files and archives that nobody reads do not fill the server, and packing them leaves time for others', async () => {
+    await using sandbox = await target.suite.create()
+    await say(sandbox, 'mkdir big && head -c 24M /dev/urandom > big/file')
+    const call = await asToken(target.suite, sandbox)
+    const paths = { downloads: 'files?path=big/file', archives: 'files/archive?path=big' }
+    for (const [name, path] of Object.entries(paths))
+      await target.attack(`${name} that nobody reads`, DOWNLOADS, async () => {
+        const url = `/v1/sandboxes/${sandbox.id}/${path}`
+        const unread = await Promise.all(
+          Array.from({ length: DOWNLOADS }, () => ask(target.suite, call.token, url)),
+        )
+        await sleep(3000)
+        for (const socket of unread) socket.destroy()
+      })
+    await target.attack('archives that are read at once', BODIES, () =>
+      Promise.all(
+        Array.from({ length: BODIES }, async () => {
+          const response = await call('GET', '/files/archive?path=big')
+          assert.equal(response.status, 200)
+          let bytes = 0
+          for await (const chunk of response.body!) bytes += chunk.length
+          assert.ok(bytes > 24 * MIB, `${bytes} bytes`)
+        }),
+      ),
     )
   })
 

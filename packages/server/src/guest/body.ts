@@ -5,31 +5,65 @@ import type { Frame } from '../wire/frames.ts'
 import { Violation } from './errors.ts'
 import { Exchange, type Host, type Request } from './exchange.ts'
 import { Inflow } from './inflow.ts'
-import { FIELDS, MESSAGE, type OpenedFields } from './messages.gen.ts'
+import { FIELDS, INITIAL_WINDOW, MESSAGE, type OpenedFields } from './messages.gen.ts'
+import { Windows } from './windows.ts'
+
+/** Not less than one frame of an archive. */
+const WINDOWS = { sharedBytes: 4 * INITIAL_WINDOW, minBytes: 64 * 1024, maxBytes: INITIAL_WINDOW }
 
 type Parse<T> = (opened: OpenedFields, body: Chunks<Buffer>) => T
 
-export function download<T>(
-  host: Host,
-  request: Request<'READ'> | Request<'TAR_OUT'>,
-  parse: Parse<T>,
-  maxBytes = Number.POSITIVE_INFINITY,
-): Promise<T> {
-  return new Download(host, request as Request, parse, maxBytes).run()
+/** Those of one sandbox. */
+export class Downloads {
+  readonly #host: Host
+  readonly #windows = new Windows(WINDOWS)
+
+  constructor(host: Host) {
+    this.#host = host
+  }
+
+  start<T>(
+    request: Request<'READ'> | Request<'TAR_OUT'>,
+    parse: Parse<T>,
+    maxBytes = Number.POSITIVE_INFINITY,
+  ): Promise<T> {
+    if (request.signal?.aborted) return Promise.reject(request.signal.reason)
+    this.#windows.opened()
+    const fields = { ...request.fields, window: this.#windows.size() }
+    return new Download(this.#host, { ...request, fields } as Request, parse, {
+      maxBytes,
+      windows: this.#windows,
+    }).run()
+  }
 }
 
 class Download<T> extends Exchange<T> implements AsyncIterableIterator<Buffer>, Chunks<Buffer> {
-  readonly #inflow = new Inflow()
+  readonly #inflow: Inflow
   readonly #parse: Parse<T>
   readonly #maxBytes: number
+  readonly #windows: Windows
+  #isOver = false
   #ended = false
   #error: { reason: unknown } | undefined
   #waiting: PromiseWithResolvers<IteratorResult<Buffer>> | undefined
 
-  constructor(host: Host, request: Request, parse: Parse<T>, maxBytes: number) {
+  constructor(
+    host: Host,
+    request: Request,
+    parse: Parse<T>,
+    { maxBytes, windows }: { maxBytes: number; windows: Windows },
+  ) {
     super(host, request)
     this.#parse = parse
     this.#maxBytes = maxBytes
+    this.#windows = windows
+    this.#inflow = new Inflow(() => windows.size())
+  }
+
+  protected override finish(): void {
+    super.finish()
+    if (!this.#isOver) this.#windows.closed()
+    this.#isOver = true
   }
 
   protected override onMessage(frame: Frame): void {

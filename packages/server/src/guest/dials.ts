@@ -5,10 +5,9 @@
 //   What it costs to deal with a piece depends on what is in it (a body is copied, a thousand tiny chunks are parsed), so
 //   time is counted and not bytes.
 
-/** Bytes that wait for their readers, of one sandbox: about this, times the logarithm of the connections. */
-const SHARED_WINDOW = 2 * 1024 * 1024
-const MIN_WINDOW = 16 * 1024
-const MAX_WINDOW = 256 * 1024
+import { Windows } from './windows.ts'
+
+const WINDOWS = { sharedBytes: 2 * 1024 * 1024, minBytes: 16 * 1024, maxBytes: 256 * 1024 }
 /** More than the windows together allow: only a guest that does not keep to them gets here. */
 const MAX_QUEUED_BYTES = 32 * 1024 * 1024
 
@@ -22,21 +21,21 @@ export interface Feeder {
 
 /** The dialed connections of one sandbox. */
 export class Dials {
-  #open = 0
+  readonly #windows = new Windows(WINDOWS)
   #queuedBytes = 0
   readonly #waiting = new Set<Feeder>()
 
   /** How much a connection may send ahead of its reader. */
   window(): number {
-    return Math.max(MIN_WINDOW, Math.min(MAX_WINDOW, Math.floor(SHARED_WINDOW / Math.max(1, this.#open))))
+    return this.#windows.size()
   }
 
   opened(): void {
-    this.#open++
+    this.#windows.opened()
   }
 
   closed(feeder: Feeder): void {
-    this.#open--
+    this.#windows.closed()
     this.#waiting.delete(feeder)
   }
 

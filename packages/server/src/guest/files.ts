@@ -1,5 +1,5 @@
 // The file requests, one function each. Reads are asked again after a lost connection, changes are not.
-import { download } from './body.ts'
+import { Downloads } from './body.ts'
 import { checkNumber, checkOwner, checkPath, checkTarget } from './check.ts'
 import { Violation } from './errors.ts'
 import { call, type Host, nothing } from './exchange.ts'
@@ -31,6 +31,7 @@ const MAX_U64 = Number.MAX_SAFE_INTEGER
 const MAX_MODE = 0o7777
 
 export function fileRequests(host: Host): FileRequests {
+  const downloads = new Downloads(host)
   return {
     async stat(path, { follow = true } = {}): Promise<Entry> {
       checkPath(path)
@@ -57,7 +58,7 @@ export function fileRequests(host: Host): FileRequests {
       checkNumber('length', length, MAX_U64)
       const fields = { path, offset, length, nofollow: nofollow ? 1 : undefined }
       const request = { name: 'READ', fields, about: { path }, signal, again: true } as const
-      return download(host, request, ({ entry }, body) => ({ entry: toEntry(entry), body }), length)
+      return downloads.start(request, ({ entry }, body) => ({ entry: toEntry(entry), body }), length)
     },
 
     async write(path, body, options: WriteOptions = {}): Promise<Entry> {
@@ -144,7 +145,7 @@ export function fileRequests(host: Host): FileRequests {
     async tarOut(path, { signal } = {}): Promise<AsyncIterable<Buffer>> {
       checkPath(path)
       const request = { name: 'TAR_OUT', fields: { path }, about: { path }, signal, again: true } as const
-      return download(host, request, (_opened, body) => body)
+      return downloads.start(request, (_opened, body) => body)
     },
 
     async tarIn(path, body, { owner, signal } = {}): Promise<{ count: number }> {

@@ -342,6 +342,7 @@ export type ReadFields = {
   offset?: number
   length?: number
   nofollow?: number
+  window?: number
 }
 
 export type WriteFields = {
@@ -401,6 +402,7 @@ export type RealpathFields = {
 
 export type TarOutFields = {
   path?: string
+  window?: number
 }
 
 export type TarInFields = {
@@ -541,6 +543,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 2, name: 'offset', kind: 'u64' },
     { tag: 3, name: 'length', kind: 'u64' },
     { tag: 4, name: 'nofollow', kind: 'u32' },
+    { tag: 5, name: 'window', kind: 'u32' },
   ],
   WRITE: [
     { tag: 1, name: 'path', kind: 'str' },
@@ -590,6 +593,7 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
   ],
   TAR_OUT: [
     { tag: 1, name: 'path', kind: 'str' },
+    { tag: 2, name: 'window', kind: 'u32' },
   ],
   TAR_IN: [
     { tag: 1, name: 'path', kind: 'str' },

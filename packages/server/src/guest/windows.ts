@@ -1,0 +1,31 @@
+// How far streams of one kind may be ahead of their readers: the more of them a sandbox has open, the less each.
+
+export interface WindowsOptions {
+  /** All of them together: about this, times the logarithm of their number. */
+  sharedBytes: number
+  minBytes: number
+  maxBytes: number
+}
+
+export class Windows {
+  readonly #options: WindowsOptions
+  #open = 0
+
+  constructor(options: WindowsOptions) {
+    this.#options = options
+  }
+
+  opened(): void {
+    this.#open++
+  }
+
+  closed(): void {
+    this.#open--
+  }
+
+  /** Of one. */
+  size(): number {
+    const { sharedBytes, minBytes, maxBytes } = this.#options
+    return Math.max(minBytes, Math.min(maxBytes, Math.floor(sharedBytes / Math.max(1, this.#open))))
+  }
+}
