@@ -149,8 +149,8 @@ export class Processes implements ProcessService {
   }
 
   /** Oldest first. */
-  ofTerminal(terminalId: string): ProcessInfo[] {
-    return this.#tracker.ofTerminal(terminalId).map(toProcessInfo)
+  ofTerminal(terminalId: string): IteratorObject<ProcessInfo> {
+    return Iterator.from(this.#tracker.ofTerminal(terminalId)).map(toProcessInfo)
   }
 
   async get(

@@ -9,6 +9,7 @@ import {
   LOGIN_SHELL,
   newId,
   type ProcessInfo,
+  type ProcessOutput,
   type RunTerminalCommandParsed,
   routePath,
   type TerminalCommandInfo,
@@ -133,22 +134,33 @@ export class Terminals implements SandboxObserver {
     return this.#toCommand(terminal, await processes.get(sandboxId, id))
   }
 
-  /** Oldest first. */
-  async commands(sandboxId: string, terminalId: string): Promise<Told<TerminalCommandInfo>[]> {
+  /** Oldest first, each read as it is used. The newest come with what they printed. */
+  async commands(
+    sandboxId: string,
+    terminalId: string,
+  ): Promise<Iterable<Told<TerminalCommandInfo>> & Disposable> {
     const terminal = this.#forCommands(sandboxId, terminalId)
-    const commands: Told<TerminalCommandInfo>[] = []
+    const { processes } = this.#options
+    const printed = processes.ofTerminal(terminalId).map(({ id, outputBytes }) => ({ id, outputBytes }))
+    const outputs = new Map<string, Told<ProcessOutput>>()
     let room = LIST_OUTPUT_BYTES
     try {
-      for (const process of this.#options.processes.ofTerminal(terminalId).reverse()) {
-        const withOutput = room > 0
-        commands.push(await this.#toCommand(terminal, process, { withOutput }))
-        if (withOutput) room -= Math.min(process.outputBytes, DEFAULTS.execOutputBytes)
+      for (const { id, outputBytes } of [...printed].reverse()) {
+        if (room <= 0) break
+        if (outputBytes > 0) outputs.set(id, await this.#output(terminal, id))
+        room -= Math.min(outputBytes, DEFAULTS.execOutputBytes)
       }
     } catch (error) {
-      release(commands)
+      release([...outputs.values()])
       throw error
     }
-    return commands.reverse()
+    return {
+      *[Symbol.iterator]() {
+        for (const process of processes.ofTerminal(terminalId))
+          yield toCommand(process, outputs.get(process.id) ?? unread(process))
+      },
+      [Symbol.dispose]: () => release([...outputs.values()]),
+    }
   }
 
   async command(
@@ -245,32 +257,15 @@ export class Terminals implements SandboxObserver {
     }
   }
 
-  async #toCommand(
-    terminal: TerminalRecord,
-    process: ProcessInfo,
-    options = { withOutput: true },
-  ): Promise<Told<TerminalCommandInfo>> {
-    const encoding = terminal.encoding === 'base64' ? 'base64' : 'utf8'
-    const { id, sandboxId, status, command, startedAt, endedAt, result } = process
-    const output =
-      process.outputBytes === 0 || !options.withOutput
-        ? { stdout: '', stderr: '', truncated: process.outputBytes > 0, droppedBytes: process.outputBytes }
-        : await this.#options.processes.output(sandboxId, id, { encoding })
-    const { stdout, stderr, truncated, droppedBytes } = output
-    return {
-      id,
-      terminalId: terminal.id,
-      command: String(command),
-      status: status === 'running' ? 'running' : result?.exitCode === 0 ? 'completed' : 'failed',
-      stdout,
-      stderr,
-      truncated,
-      droppedBytes,
-      exitCode: result?.exitCode ?? null,
-      durationMs: result?.durationMs ?? null,
-      startedAt,
-      finishedAt: endedAt,
-    }
+  async #toCommand(terminal: TerminalRecord, process: ProcessInfo): Promise<Told<TerminalCommandInfo>> {
+    const { id, outputBytes } = process
+    return toCommand(process, outputBytes > 0 ? await this.#output(terminal, id) : unread(process))
+  }
+
+  #output({ sandboxId, encoding }: TerminalRecord, processId: string): Promise<Told<ProcessOutput>> {
+    return this.#options.processes.output(sandboxId, processId, {
+      encoding: encoding === 'base64' ? 'base64' : 'utf8',
+    })
   }
 }
 
@@ -284,3 +279,32 @@ function joinPaths(base: string | undefined, path: string | undefined): string |
     ? (path ?? base)
     : posix.join(base, path)
 }
+
+type Printed = Pick<Told<ProcessOutput>, 'stdout' | 'stderr' | 'truncated' | 'droppedBytes'>
+
+function toCommand(process: ProcessInfo, output: Printed): Told<TerminalCommandInfo> {
+  const { id, terminalId, status, command, startedAt, endedAt, result } = process
+  const { stdout, stderr, truncated, droppedBytes } = output
+  return {
+    id,
+    terminalId: terminalId!,
+    command: String(command),
+    status: status === 'running' ? 'running' : result?.exitCode === 0 ? 'completed' : 'failed',
+    stdout,
+    stderr,
+    truncated,
+    droppedBytes,
+    exitCode: result?.exitCode ?? null,
+    durationMs: result?.durationMs ?? null,
+    startedAt,
+    finishedAt: endedAt,
+  }
+}
+
+/** In place of what it printed. */
+const unread = ({ outputBytes }: ProcessInfo): Printed => ({
+  stdout: '',
+  stderr: '',
+  truncated: outputBytes > 0,
+  droppedBytes: outputBytes,
+})

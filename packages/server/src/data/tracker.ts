@@ -156,13 +156,20 @@ export class ProcessTracker implements SandboxObserver {
   /** Read one after the other as they are used: a command may have half a megabyte. */
   list(sandboxId: string, query: { status?: ProcessInfo['status']; limit: number }): Iterable<ProcessRecord> {
     this.#options.sandboxes.record(sandboxId)
-    const find = (id: string) => this.#tracked.get(id)?.record ?? this.table.get(sandboxId, id)
-    const records = this.table.ids(sandboxId, query).values().map(find)
-    return records.filter((record) => record !== undefined)
+    return this.#each(this.table.ids(sandboxId, query))
   }
 
-  ofTerminal(terminalId: string): ProcessRecord[] {
-    return this.#current(this.table.ofTerminal(terminalId))
+  /** Oldest first, as list. */
+  ofTerminal(terminalId: string): Iterable<ProcessRecord> {
+    return this.#each(this.table.idsOfTerminal(terminalId))
+  }
+
+  #each(ids: string[]): Iterable<ProcessRecord> {
+    const find = (id: string) => this.#tracked.get(id)?.record ?? this.table.find(id)
+    return ids
+      .values()
+      .map(find)
+      .filter((record) => record !== undefined)
   }
 
   /** Undefined once it has ended. Waits while processes of before a restart are being found again. */
@@ -309,11 +316,6 @@ export class ProcessTracker implements SandboxObserver {
   #use(sandboxId: string, record: ProcessRecord): () => void {
     const why = whyAwake(record)
     return why ? this.#options.sandboxes.suspension.activity.use(sandboxId, why) : () => {}
-  }
-
-  /** What is followed is known better here than in the table. */
-  #current(records: ProcessRecord[]): ProcessRecord[] {
-    return records.map((record) => this.#tracked.get(record.id)?.record ?? record)
   }
 
   #track(record: ProcessRecord, log: OutputLog): TrackedProcess {

@@ -107,7 +107,7 @@ function askAll(db: Db): Set<string> {
   processes.find('prc-1')
   processes.running(record.id)
   processes.list(record.id, { limit: 1 })
-  processes.ofTerminal('trm-1')
+  processes.idsOfTerminal('trm-1')
   processes.removeOld(record.id, 1)
   processes.ended('prc-1', { ...end, pid: 1 })
   processes.remove('prc-1')

@@ -150,10 +150,13 @@ export class ProcessTable {
   }
 
   /** Oldest first. */
-  ofTerminal(terminalId: string): ProcessRecord[] {
+  idsOfTerminal(terminalId: string): string[] {
     return this.#db
-      .all<Row>('SELECT * FROM processes WHERE terminal_id = ? ORDER BY started_at, id', terminalId)
-      .map(fromRow)
+      .all<Pick<Row, 'id'>>(
+        'SELECT id FROM processes WHERE terminal_id = ? ORDER BY started_at, id',
+        terminalId,
+      )
+      .map(({ id }) => id)
   }
 
   /** Every process still marked running, of one sandbox. */
