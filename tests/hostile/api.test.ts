@@ -16,6 +16,10 @@ const NULS = 64 * MIB
 const OUTPUTS = 2
 const BODIES = 4
 const DOWNLOADS = 100
+const WEBSOCKET = [
+  'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n',
+  `Sec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}\r\n`,
+].join('')
 /** No description of a sandbox is as long. */
 const LARGE = 2 * MIB
 
@@ -77,6 +81,20 @@ await eachIsolation({ area: 'API' }, (target) => {
         }),
       ),
     )
+  })
+
+  test('clients who do not read what a process prints do not fill the server', async () => {
+    await using sandbox = await target.suite.create()
+    const call = await asToken(target.suite, sandbox)
+    const { id } = await sandbox.exec.spawn('exec yes')
+    await target.attack('clients attached to endless output who do not read', DOWNLOADS, async () => {
+      const path = `/v1/sandboxes/${sandbox.id}/processes/${id}/attach`
+      const unread = await Promise.all(
+        Array.from({ length: DOWNLOADS }, () => ask(target.suite, call.token, path, WEBSOCKET)),
+      )
+      await sleep(3000)
+      for (const socket of unread) socket.destroy()
+    })
   })
 
   if (target.isolation === 'gvisor') return
@@ -141,13 +159,13 @@ async function asToken({ server }: Suite, sandbox: Sandbox): Promise<Call> {
 }
 
 /** A request whose answer is not read. */
-async function ask({ server }: Suite, token: string, path: string): Promise<Socket> {
+async function ask({ server }: Suite, token: string, path: string, headers = ''): Promise<Socket> {
   const { hostname, port, host } = new URL(server.url)
   const socket = connect({ host: hostname, port: Number(port) })
   socket.on('error', () => {})
   await once(socket, 'connect')
   socket.pause()
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n${headers}\r\n`)
   return socket
 }
 

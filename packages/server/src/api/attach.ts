@@ -12,6 +12,7 @@ import { type RawData, WebSocket } from 'ws'
 import type { z } from 'zod'
 import type { AttachEvent, Attachment } from '../data/data.ts'
 import type { Log } from '../log.ts'
+import { free } from '../wire/chunks.ts'
 import type { ApiDeps } from './route.ts'
 import { signalNumber } from './signal-numbers.ts'
 import { endSocket, failSocket, keepAlive, send } from './socket.ts'
@@ -64,6 +65,7 @@ function sendEvent(socket: WebSocket, event: Exclude<AttachEvent, { type: 'gap' 
   const frame = Buffer.allocUnsafe(1 + event.bytes.length)
   frame[0] = CHANNELS[event.channel]
   frame.set(event.bytes, 1)
+  free(event.bytes)
   return send(socket, frame)
 }
 

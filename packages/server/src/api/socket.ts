@@ -1,6 +1,7 @@
 // What every WebSocket of ours does: bytes are binary frames, control is JSON text frames, the last is an exit or an error.
 import { WebSocket } from 'ws'
 import type { Log } from '../log.ts'
+import { free } from '../wire/chunks.ts'
 import { asIsletError } from './errors.ts'
 
 const NORMAL = 1000
@@ -12,10 +13,11 @@ const STALLED_PINGS = 20
 /** How often a socket has taken something. */
 const taken = new WeakMap<WebSocket, number>()
 
-/** Resolves when the kernel took it: this is what makes a slow client slow the sender. */
+/** Resolves when the kernel took it: this is what makes a slow client slow the sender. Bytes are used up then. */
 export function send(socket: WebSocket, data: string | Buffer): Promise<void> {
   return new Promise((resolve) =>
-    socket.send(data, () => {
+    socket.send(data, (error) => {
+      if (!error && typeof data !== 'string') free(data)
       taken.set(socket, (taken.get(socket) ?? 0) + 1)
       resolve()
     }),

@@ -1,12 +1,14 @@
 // One client of a process: what is kept of its output, a mark, then what it prints, then its end.
 import { IsletError } from '@islet/contract'
 import type { OutputChannel, TerminalSize } from '../guest/guest.ts'
+import { Windows } from '../guest/windows.ts'
 import type { AttachEvent, Attachment } from './data.ts'
 import type { OutputPiece, OutputReader } from './output-reader.ts'
 import { type OutputListener, type TrackedProcess, toProcessInfo } from './tracked.ts'
 
-/** What waits for a client that does not read; beyond it the program waits. A piece takes memory however small it is. */
-const QUEUE_BYTES = 1024 * 1024
+/** What waits for a client that does not read; beyond it the program waits. The clients of a server share memory. */
+const QUEUES = new Windows({ sharedBytes: 8 * 1024 ** 2, minBytes: 64 * 1024, maxBytes: 1024 ** 2 })
+/** A piece takes memory however small it is. */
 const PIECE_COST_BYTES = 256
 
 interface Controls {
@@ -36,8 +38,8 @@ export function attachTo(
       let next = kept?.start ?? 0
       for (const { channel, bytes, at } of kept ?? []) {
         if (at > next) yield { type: 'gap', droppedBytes: at }
-        yield { type: 'output', channel, bytes }
         next = at + bytes.length
+        yield { type: 'output', channel, bytes }
       }
       if (kept && kept.end > next) yield { type: 'gap', droppedBytes: kept.end }
       yield { type: 'replay-end' }
@@ -70,13 +72,17 @@ class OutputQueue implements OutputListener {
   #wakeReader: (() => void) | undefined
   #wakeWriters: (() => void)[] = []
 
+  constructor() {
+    QUEUES.opened()
+  }
+
   output(channel: OutputChannel, bytes: Buffer): void | Promise<void> {
     if (this.closed) return
     // The bytes belong to the caller once this returns.
     this.#pieces.push({ channel, bytes: Buffer.from(bytes) })
     this.#bytes += bytes.length + PIECE_COST_BYTES
     this.#wakeReader?.()
-    if (this.#bytes > QUEUE_BYTES) return new Promise((resolve) => this.#wakeWriters.push(resolve))
+    if (this.#bytes > QUEUES.size()) return new Promise((resolve) => this.#wakeWriters.push(resolve))
   }
 
   finish(): void {
@@ -84,7 +90,9 @@ class OutputQueue implements OutputListener {
     this.#wakeReader?.()
   }
 
+  /** Twice is fine. */
   close(): void {
+    if (!this.closed) QUEUES.closed()
     this.closed = true
     this.#pieces = []
     this.#release()
@@ -96,7 +104,7 @@ class OutputQueue implements OutputListener {
       const piece = this.#pieces.shift()
       if (piece) {
         this.#bytes -= piece.bytes.length + PIECE_COST_BYTES
-        if (this.#bytes <= QUEUE_BYTES) this.#release()
+        if (this.#bytes <= QUEUES.size()) this.#release()
         yield piece
       } else if (this.#finished) {
         return

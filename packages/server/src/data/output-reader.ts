@@ -2,6 +2,7 @@
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { OutputChannel } from '../guest/guest.ts'
+import { share, useUp } from '../wire/chunks.ts'
 
 export const HEADER_BYTES = 8
 export const PIECE_BYTES = 5
@@ -105,8 +106,10 @@ export class OutputReader {
     for (const { channel, bytes } of readPieces(file)) {
       if (at >= this.end) return
       const skip = Math.max(0, this.start - at)
-      if (skip < bytes.length) yield { channel, bytes: bytes.subarray(skip), at: at + skip }
-      at += bytes.length
+      // They may be used up afterwards.
+      const next = at + bytes.length
+      if (at + skip < next) yield { channel, bytes: bytes.subarray(skip), at: at + skip }
+      at = next
       if (this.#isClosed) return
     }
     this.#held.delete(number)
@@ -168,25 +171,33 @@ function startOf(file: number): number | undefined {
   return got < HEADER_BYTES ? undefined : Number(header.readBigUInt64LE())
 }
 
+/** A reader that is done with a piece may free its memory. */
 function* readPieces(file: number): Generator<OutputPiece> {
   let have: Buffer = Buffer.alloc(0)
+  let filled = 0
   let used = 0
   let at = HEADER_BYTES
   for (;;) {
-    const left = have.length - used
+    const left = filled - used
     const length = left >= PIECE_BYTES ? have.readUInt32LE(used + 1) : undefined
     if (length !== undefined && left >= PIECE_BYTES + length) {
       const begin = used + PIECE_BYTES
       const channel = have[used] === 2 ? 'stderr' : 'stdout'
       used = begin + length
+      useUp(have.buffer, PIECE_BYTES)
       yield { channel, bytes: have.subarray(begin, used) }
       continue
     }
-    const more = Buffer.allocUnsafe(READ_BYTES)
-    const got = readSync(file, more, 0, READ_BYTES, at)
+    const next = Buffer.allocUnsafeSlow(left + READ_BYTES)
+    if (left > 0) have.copy(next, 0, used, filled)
+    const got = readSync(file, next, left, READ_BYTES, at)
     if (got === 0) return
     at += got
-    have = Buffer.concat([have.subarray(used), more.subarray(0, got)])
+    useUp(have.buffer, left)
+    share(next)
+    useUp(next.buffer, READ_BYTES - got)
+    have = next
+    filled = left + got
     used = 0
   }
 }
