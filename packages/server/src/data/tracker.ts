@@ -166,10 +166,8 @@ export class ProcessTracker implements SandboxObserver {
 
   #each(ids: string[]): Iterable<ProcessRecord> {
     const find = (id: string) => this.#tracked.get(id)?.record ?? this.table.find(id)
-    return ids
-      .values()
-      .map(find)
-      .filter((record) => record !== undefined)
+    const records = ids.values().map(find)
+    return records.filter((record) => record !== undefined)
   }
 
   /** Undefined once it has ended. Waits while processes of before a restart are being found again. */
