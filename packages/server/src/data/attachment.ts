@@ -7,7 +7,7 @@ import type { OutputPiece, OutputReader } from './output-reader.ts'
 import { type OutputListener, type TrackedProcess, toProcessInfo } from './tracked.ts'
 
 /** What waits for a client that does not read; beyond it the program waits. The clients of a server share memory. */
-const QUEUES = new Windows({ sharedBytes: 8 * 1024 ** 2, minBytes: 64 * 1024, maxBytes: 1024 ** 2 })
+const QUEUES = new Windows({ sharedBytes: 2 * 1024 ** 2, minBytes: 32 * 1024, maxBytes: 1024 ** 2 })
 /** A piece takes memory however small it is. */
 const PIECE_COST_BYTES = 256
 

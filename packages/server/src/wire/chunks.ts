@@ -20,7 +20,7 @@ export function releasing<T extends Uint8Array>(body: Chunks<T>, chunk: T): Writ
 }
 
 /** Less than this is not worth the call. */
-const MIN_BYTES = 16 * 1024
+const MIN_BYTES = 4 * 1024
 
 /** Of memory that pieces share, how many bytes are not used up. */
 const shared = new WeakMap<ArrayBufferLike, number>()
