@@ -1,6 +1,7 @@
 /*
- * When all sandboxes together have the memory that they may have, the kernel ends the process that has most. What programs use under gVisor belongs
- * to no process there, and the kernel would end any sandbox. So while memory is short, the processes of the group that has most come first.
+ * The victim of the OOM killer. When all sandboxes together reach their memory ceiling, the kernel kills the process with the most memory.
+ * Under gVisor the memory of programs is not mapped by any process that the kernel can see, so the kernel may kill an innocent sandbox. While
+ * memory is short, this raises oom_score_adj of every process in the group that uses the most memory.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -190,8 +190,11 @@ await eachIsolation({ area: 'ceiling', env: { ISLET_MEMORY_CEILING: String(CEILI
 
 /** Of the machine's connection tracking. */
 function connections(target: Target): void {
-  const internet = new Internet()
-  before(() => internet.start())
+  let internet: Internet
+  before(async () => {
+    internet = new Internet()
+    await internet.start()
+  })
   after(() => internet[Symbol.asyncDispose]())
 
   it('connections', async () => {

@@ -23,7 +23,7 @@ export class Held {
     return {
       take: (bytes) => {
         const before = who === undefined ? 0 : (this.#by.get(who) ?? 0)
-        // Whoever holds more than all the others together goes on, so that of two large ones one gets through. The limits of its route bound it.
+        // A call that holds more than all other calls together is not refused, so that one of two large calls succeeds. Its route has a limit.
         const isOver =
           (before > 2 * own && before + bytes > this.#options.eachBytes) ||
           (this.#sum > 2 * own && this.#sum + bytes > this.#options.allBytes)

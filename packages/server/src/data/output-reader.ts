@@ -106,7 +106,7 @@ export class OutputReader {
     for (const { channel, bytes } of readPieces(file)) {
       if (at >= this.end) return
       const skip = Math.max(0, this.start - at)
-      // They may be used up afterwards.
+      // The reader may free the bytes, which then have no length.
       const next = at + bytes.length
       if (at + skip < next) yield { channel, bytes: bytes.subarray(skip), at: at + skip }
       at = next

@@ -153,7 +153,7 @@ class DialSocket extends Duplex implements Feeder {
       this.push(null)
       return false
     }
-    // Whoever reads it may have used it up afterwards.
+    // The reader may free the piece, which then has no length.
     const { length } = piece
     dials.queued(-length)
     const began = performance.now()

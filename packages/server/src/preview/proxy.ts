@@ -157,8 +157,8 @@ function passInformation(incoming: IncomingMessage, upstream: ClientRequest, out
 }
 
 /**
- * Bytes at the pace of whoever reads them. Those that come in one turn go on as one piece: written one by one, chunks of a byte would
- * take a thousand times their size until they are read.
+ * Copies a body at the pace of its reader. Pieces that arrive in one turn of the event loop are written as one: one-byte chunks written one
+ * by one would take a thousand times their size in memory until the reader takes them.
  */
 function pour(from: IncomingMessage, to: OutgoingMessage): void {
   let pieces: Buffer[] = []
