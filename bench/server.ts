@@ -14,7 +14,7 @@ export const COLD = { ISLET_WARM_MIN: '0', ISLET_WARM_MAX: '0' }
 /** The pool of a server that nobody has set up. */
 export const USUAL = { ISLET_WARM_MIN: 'auto' }
 
-/** As many shells wait, never more or fewer, so that the pool's own size does not move what is measured. */
+/** As many cells wait, never more or fewer, so that the pool's own size does not move what is measured. */
 export function warm(count: number): Record<string, string> {
   return { ISLET_WARM_MIN: String(count), ISLET_WARM_MAX: String(count) }
 }
@@ -54,7 +54,7 @@ export class BenchServer {
     for (;;) {
       const { warm } = await this.islet.info()
       if (warm.ready >= warm.target) return
-      if (Date.now() > deadline) throw new Error(`the pool has ${warm.ready} of ${warm.target} shells`)
+      if (Date.now() > deadline) throw new Error(`the pool has ${warm.ready} of ${warm.target} cells`)
       await setTimeout(5)
     }
   }

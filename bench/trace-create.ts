@@ -164,7 +164,7 @@ function descends(one: Process, processes: Map<number, Process>, warden: number)
 function nameOf(one: Process, within: readonly Process[], warden: number): string {
   const parent = within.find(({ pid }) => pid === one.parent)
   if (one.parent === warden) {
-    if (within.some((other) => other.parent === one.pid)) return 'warden: starts the shell'
+    if (within.some((other) => other.parent === one.pid)) return 'warden: starts the cell'
     return one.calls.length > 0 ? 'warden: binds the root' : 'warden: makes the layer'
   }
   if (parent?.parent === warden) return one.program ? 'the runtime' : 'holds the user namespace'

@@ -13,7 +13,7 @@ export const burstFigure: Figure = {
   method:
     '100 creates begin at once, each followed by `true` in its sandbox; `all done` is from the first call to the last result of a ' +
     'round, `each` from the first call to the own result. The sandboxes are removed before the next round; the first round, in ' +
-    'which the server compiles itself, does not count. Warm: 110 shells wait ' +
+    'which the server compiles itself, does not count. Warm: 110 cells wait ' +
     'before each round. Cold: the pool is off. Idle: a new server with the settings of an ordinary one for each round, which has made one sandbox and has filled its pool by itself. Docker: 100 `docker run --rm` of `true` at once, one round.',
 
   async measure({ docker, quick }) {

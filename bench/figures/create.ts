@@ -6,13 +6,13 @@ import { BenchServer, COLD, ran, runTrue, warm } from '../server.ts'
 
 /** A server that has just started runs code that is not compiled yet. */
 const WARMUP = 100
-/** How many shells wait when a sample begins. */
+/** How many cells wait when a sample begins. */
 const POOL = 4
 
 export const createFigure: Figure = {
   method:
     'One sandbox after another is made, runs `true` and is removed, after 100 that do not count; removal has its own line. Cold: a server whose pool is off. ' +
-    'Warm: a server with 4 shells waiting, each sample begins when all 4 are ready; as every sample asks for the same, at least one waits with the root of such a ' +
+    'Warm: a server with 4 cells waiting, each sample begins when all 4 are ready; as every sample asks for the same, at least one waits with the root of such a ' +
     'sandbox. Not like those before: each asks for another size of memory, so no root that waits is the right one. From a snapshot: all from one snapshot that ' +
     'has a file of its own. Docker: `docker run --rm` of `true` on the same root filesystem. Floor: cold, `crun run` (or ' +
     '`runc run`) of `true` on a prepared bundle; warm, a bare `posix_spawn` of `true` through a unix socket.',

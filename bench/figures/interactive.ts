@@ -14,7 +14,7 @@ export const interactiveFigure: Figure = {
   method:
     "From the call of create to the result of `node -v` with exit code 0; Node is that of the base image (Debian's), nothing is " +
     'fetched. Sequential: one after another; staggered: one begins every 200 ms; burst: all begin at once. Each is removed after its ' +
-    'result, outside the clock. 110 shells wait at the beginning of each pattern and are refilled meanwhile. Docker: `docker run --rm` ' +
+    'result, outside the clock. 110 cells wait at the beginning of each pattern and are refilled meanwhile. Docker: `docker run --rm` ' +
     'of the same, n as said. Floor: the same Node by a bare `posix_spawn`, in a chroot of the same files, one after another.',
 
   async measure({ docker, floor, quick }) {

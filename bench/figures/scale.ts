@@ -26,7 +26,7 @@ const MEMORY_FROM = 200
 
 export const scaleFigure: Figure = {
   method:
-    'Sandboxes are made 8 at a time until so many are alive; each has run `true` once and is idle. Then, with 8 shells waiting: create and ' +
+    'Sandboxes are made 8 at a time until so many are alive; each has run `true` once and is idle. Then, with 8 cells waiting: create and ' +
     'first result 30 times (each sandbox is removed again), `true` 300 times, a page of 10 of the list and one record 200 times each, one ' +
     'after another. Memory is what the machine uses more than before the first, divided by the count, from 200 on: of fewer, what else ' +
     'the machine does weighs more than they do. Busy: 50 more sandboxes, each of which computes a little and prints a line ten times a second. Floor: a bare ' +

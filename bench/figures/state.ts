@@ -30,7 +30,7 @@ export const stateFigure: Figure = {
     'A sandbox with 20,000 files of 50 MB in all, every one written again before each checkpoint and not yet on disk; `frozen` is how long ' +
     'the sandbox stood still, as the server says. A fork is to the result of `true` in it, of the same sandbox after 100 more of the files were ' +
     'changed; ten at once the same. `All just written`: the fork comes right after every file was written again, so all 50 MB go to the disk ' +
-    'first. Restore in place and wake are to the result of `true` as well. Warm: 12 shells wait before each. Cold: the pool is off. Copying: no ' +
+    'first. Restore in place and wake are to the result of `true` as well. Warm: 12 cells wait before each. Cold: the pool is off. Copying: no ' +
     'pool, `ISLET_STORAGE=copy` on a plain directory. Docker: `docker commit` of a container with the same change, for a fork with a ' +
     '`docker run` of it; it stands still all the while. Floor: `cp -a` of such a tree on the same disk.',
 

@@ -17,7 +17,7 @@
 #include "net.h"
 #include "overlay.h"
 #include "paths.h"
-#include "shell.h"
+#include "cell.h"
 
 int bind_mount_point(int root, const char *name, struct fail *fail) {
   struct stat stat;
@@ -31,9 +31,9 @@ int bind_mount_point(int root, const char *name, struct fail *fail) {
   return 0;
 }
 
-static int make_mount_points(const struct bind *bind, const struct shell *shell, int root, struct fail *fail) {
-  for (unsigned i = 0; i < shell->carrieds; i++) {
-    if (bind_mount_point(root, shell->carried[i], fail) < 0) return -1;
+static int make_mount_points(const struct bind *bind, const struct cell *cell, int root, struct fail *fail) {
+  for (unsigned i = 0; i < cell->carrieds; i++) {
+    if (bind_mount_point(root, cell->carried[i], fail) < 0) return -1;
   }
   for (unsigned i = 1; i < bind->trees; i++) {
     if (bind_mount_point(root, bind->tree[i].at + 1, fail) < 0) return -1;
@@ -61,32 +61,32 @@ int bind_attach(int mount_fd, int to, const char *name, struct fail *fail) {
   return 0;
 }
 
-/* With the new root mounted over the old one: everything the shell needs goes under it, then they change places. */
-static int change_root(const struct bind *bind, const struct shell *shell, int old, const int *roots, struct fail *fail) {
+/* With the new root mounted over the old one: everything the cell needs goes under it, then they change places. */
+static int change_root(const struct bind *bind, const struct cell *cell, int old, const int *roots, struct fail *fail) {
   unsigned carried = 0;
   int result = 0;
   for (unsigned i = 1; i < bind->trees && result == 0; i++) result = bind_attach(roots[i], roots[0], bind->tree[i].at + 1, fail);
-  for (; carried < shell->carrieds && result == 0; carried++) {
-    result = carry(old, roots[0], shell->carried[carried], fail);
+  for (; carried < cell->carrieds && result == 0; carried++) {
+    result = carry(old, roots[0], cell->carried[carried], fail);
     if (result < 0) break;
   }
   if (result == 0 && fchdir(roots[0]) < 0) result = fail_errno(fail, "pivot", "fchdir");
   if (result == 0 && syscall(SYS_pivot_root, ".", ".") < 0) result = fail_errno(fail, "pivot", "pivot_root");
   if (result == 0) return 0;
   struct fail ignored;
-  while (carried > 0) carry(roots[0], old, shell->carried[--carried], &ignored);
+  while (carried > 0) carry(roots[0], old, cell->carried[--carried], &ignored);
   return -1;
 }
 
-/* From here on in the shell's mount namespace. */
-static int attach_roots(const struct bind *bind, const struct shell *shell, const int *roots, struct fail *fail) {
-  if (setns(shell->mount_ns, CLONE_NEWNS) < 0) return fail_errno(fail, "setns", "mount namespace");
+/* From here on in the cell's mount namespace. */
+static int attach_roots(const struct bind *bind, const struct cell *cell, const int *roots, struct fail *fail) {
+  if (setns(cell->mount_ns, CLONE_NEWNS) < 0) return fail_errno(fail, "setns", "mount namespace");
   AUTO_CLOSE int old = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (old < 0) return fail_errno(fail, "attach", "open /");
   if (move_mount(roots[0], "", old, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0) {
     return fail_errno(fail, "attach", "move the root");
   }
-  if (change_root(bind, shell, old, roots, fail) < 0) {
+  if (change_root(bind, cell, old, roots, fail) < 0) {
     if (fchdir(roots[0]) == 0) umount2(".", MNT_DETACH);
     return -1;
   }
@@ -97,7 +97,7 @@ static int attach_roots(const struct bind *bind, const struct shell *shell, cons
 
 /*
  * Shared memory counts against the memory limit and cannot be taken back, so a sandbox that filled its limit with it could
- * not start another process. Half of the limit is left to programs. A shell without such a mount is left alone.
+ * not start another process. Half of the limit is left to programs. A cell without such a mount is left alone.
  */
 static int size_shared_memory(const struct bind *bind, struct fail *fail) {
   struct statfs filesystem;
@@ -115,36 +115,36 @@ static int size_shared_memory(const struct bind *bind, struct fail *fail) {
   return 0;
 }
 
-static int set_hostname(const struct shell *shell, const char *hostname, struct fail *fail) {
+static int set_hostname(const struct cell *cell, const char *hostname, struct fail *fail) {
   if (hostname[0] == 0) return 0;
-  if (setns(shell->uts_ns, CLONE_NEWUTS) < 0) return fail_errno(fail, "setns", "uts namespace");
+  if (setns(cell->uts_ns, CLONE_NEWUTS) < 0) return fail_errno(fail, "setns", "uts namespace");
   if (sethostname(hostname, strlen(hostname)) < 0) return fail_errno(fail, "hostname", "sethostname");
   return 0;
 }
 
-static int bind_steps(const struct bind *bind, struct shell *shell, int *roots, int *undo, bool *etc, struct fail *fail) {
-  if (shell_open(bind->pid, bind->uid_base, shell, fail) < 0) return -1;
+static int bind_steps(const struct bind *bind, struct cell *cell, int *roots, int *undo, bool *etc, struct fail *fail) {
+  if (cell_open(bind->pid, bind->uid_base, cell, fail) < 0) return -1;
   if (bind->cgroup[0] && cgroup_limit(bind->cgroup, &bind->limits, fail) < 0) return -1;
-  /* The host's side of the network needs no namespace of the shell and comes before the credentials change. */
+  /* The host's side of the network needs no namespace of the cell and comes before the credentials change. */
   const struct network *network = bind->has_network ? &bind->network : NULL;
-  if (net_attach(network, shell->net_ns, bind->uid_base, false, undo, fail) < 0) return -1;
-  if (set_hostname(shell, bind->hostname, fail) < 0) return -1;
+  if (net_attach(network, cell->net_ns, bind->uid_base, false, undo, fail) < 0) return -1;
+  if (set_hostname(cell, bind->hostname, fail) < 0) return -1;
   if (cred_as(bind->uid_base, fail) < 0) return -1;
   for (unsigned i = 0; i < bind->trees; i++) {
-    roots[i] = overlay_mount(&bind->tree[i], bind->layer, shell->user_ns, fail);
+    roots[i] = overlay_mount(&bind->tree[i], bind->layer, cell->user_ns, fail);
     if (roots[i] < 0) return -1;
   }
-  if (make_mount_points(bind, shell, roots[0], fail) < 0) return -1;
+  if (make_mount_points(bind, cell, roots[0], fail) < 0) return -1;
   *etc = etc_write(roots[0], bind);
-  if (attach_roots(bind, shell, roots, fail) < 0) return -1;
+  if (attach_roots(bind, cell, roots, fail) < 0) return -1;
   return size_shared_memory(bind, fail);
 }
 
-int bind_shell(const struct bind *bind, bool *etc, struct fail *fail) {
-  struct shell shell;
+int bind_cell(const struct bind *bind, bool *etc, struct fail *fail) {
+  struct cell cell;
   int roots[MAX_TREES], undo = -1;
   for (int i = 0; i < MAX_TREES; i++) roots[i] = -1;
-  int result = bind_steps(bind, &shell, roots, &undo, etc, fail);
+  int result = bind_steps(bind, &cell, roots, &undo, etc, fail);
   if (result < 0) net_detach(&bind->network, &undo);
   return result;
 }

@@ -1,4 +1,4 @@
-/* bind: gives a running shell its root. See README.md for the picture. */
+/* bind: gives a running cell its root. See README.md for the picture. */
 #ifndef ISLET_WARDEN_BIND_H
 #define ISLET_WARDEN_BIND_H
 
@@ -9,8 +9,8 @@ int bind_mount_point(int root, const char *name, struct fail *fail);
 /* A detached mount at <to>/<name>. */
 int bind_attach(int mount_fd, int to, const char *name, struct fail *fail);
 
-/* For a process of its own, which must end right after: it is left in the shell's namespaces, under other
+/* For a process of its own, which must end right after: it is left in the cell's namespaces, under other
  * credentials, and holding every fd and detached mount it needed. `etc`: whether its files of /etc are there. */
-int bind_shell(const struct bind *bind, bool *etc, struct fail *fail);
+int bind_cell(const struct bind *bind, bool *etc, struct fail *fail);
 
 #endif

@@ -17,8 +17,8 @@ enum job_class dispatch_class(uint8_t code) {
     case MSG_CGROUP_KILL:
     case MSG_CGROUP_DELETE:
     case MSG_CGROUP_RECLAIM:
-    case MSG_SHELL_PAUSE:
-    case MSG_SHELL_NETWORK:
+    case MSG_CELL_PAUSE:
+    case MSG_CELL_NETWORK:
     case MSG_VETH_DELETE:
       return JOB_CONTROL;
     case MSG_LAYER_CLONE: /* a snapshot is short, and its source stands still meanwhile */
@@ -27,10 +27,10 @@ enum job_class dispatch_class(uint8_t code) {
     case MSG_LAYER_USAGE:
     case MSG_LAYER_FLATTEN:
       return JOB_TREE;
-    case MSG_SHELL_START:
-    case MSG_SHELL_RUN:
-    case MSG_SHELL_SAVE:
-    case MSG_SHELL_SETTLE:
+    case MSG_CELL_START:
+    case MSG_CELL_RUN:
+    case MSG_CELL_SAVE:
+    case MSG_CELL_SETTLE:
       return JOB_START;
     default:
       return JOB_INLINE;
@@ -57,17 +57,17 @@ int dispatch(const struct request *r, struct wire_out *ok, struct fail *fail) {
     case MSG_BIND: {
       uint64_t began = now_us();
       bool etc = false;
-      int result = bind_shell(&r->bind, &etc, fail);
+      int result = bind_cell(&r->bind, &etc, fail);
       wire_put_u64(ok, TAG_OK_duration_us, now_us() - began);
       wire_put_u32(ok, TAG_OK_etc, etc);
       return result;
     }
-    case MSG_SHELL_START: return runtime_start(r, fail);
-    case MSG_SHELL_RUN: return runsc_run(r, fail);
-    case MSG_SHELL_PAUSE: return runsc_pause(r->name, r->flag, fail);
-    case MSG_SHELL_SETTLE: return runsc_settle(r, fail);
-    case MSG_SHELL_SAVE: return runsc_save(r->name, fail);
-    case MSG_SHELL_NETWORK: return net_switch(r, fail);
+    case MSG_CELL_START: return runtime_start(r, fail);
+    case MSG_CELL_RUN: return runsc_run(r, fail);
+    case MSG_CELL_PAUSE: return runsc_pause(r->name, r->flag, fail);
+    case MSG_CELL_SETTLE: return runsc_settle(r, fail);
+    case MSG_CELL_SAVE: return runsc_save(r->name, fail);
+    case MSG_CELL_NETWORK: return net_switch(r, fail);
     case MSG_CGROUP_LIMIT: return cgroup_limit(r->name, &r->limits, fail);
     case MSG_CGROUP_CEILING: return cgroup_ceiling(&r->limits, fail);
     case MSG_CGROUP_YIELD:

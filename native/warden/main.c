@@ -65,7 +65,7 @@ static struct arguments parse(int argc, char **argv) {
       {"data", 1, NULL, 'd'},      {"run", 1, NULL, 'r'},       {"bridge", 1, NULL, 'b'}, {"cgroup", 1, NULL, 'c'},
       {"uid-start", 1, NULL, 's'}, {"uid-count", 1, NULL, 'n'}, {"fd", 1, NULL, 'f'},     {"images", 1, NULL, 'i'},
       {"method", 1, NULL, 'm'},    {"portable", 0, NULL, 'p'},
-      {"shells", 1, NULL, 'h'},    {"runtime", 1, NULL, 'x'},   {"runtime-root", 1, NULL, 'o'},  {0}};
+      {"cells", 1, NULL, 'h'},    {"runtime", 1, NULL, 'x'},   {"runtime-root", 1, NULL, 'o'},  {0}};
   struct arguments args = {.method = "auto", .fd = 3};
   int option;
   while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -75,7 +75,7 @@ static struct arguments parse(int argc, char **argv) {
       case 'i': args.images = optarg; break;
       case 'm': args.method = optarg; break;
       case 'p': warden.portable = true; break;
-      case 'h': warden.shells = optarg; break;
+      case 'h': warden.cells = optarg; break;
       case 'x': warden.runtime = optarg; break;
       case 'o': warden.runtime_root = optarg; break;
       case 'b': name_into(warden.bridge, sizeof warden.bridge, optarg); break;
@@ -90,8 +90,8 @@ static struct arguments parse(int argc, char **argv) {
   if (!args.data || !args.run || !warden.bridge[0] || !warden.cgroup[0] || !warden.uid_start || !warden.uid_count) {
     die("--data, --run, --bridge, --cgroup, --uid-start and --uid-count are needed");
   }
-  if (warden.runtime != NULL && (warden.runtime[0] != '/' || warden.shells == NULL || warden.runtime_root == NULL)) {
-    die("--runtime is an absolute path and comes with --shells and --runtime-root");
+  if (warden.runtime != NULL && (warden.runtime[0] != '/' || warden.cells == NULL || warden.runtime_root == NULL)) {
+    die("--runtime is an absolute path and comes with --cells and --runtime-root");
   }
   if ((uint64_t)warden.uid_start + (uint64_t)warden.uid_count * UIDS_PER_SANDBOX > UINT32_MAX) die("the uid range is too large");
   return args;

@@ -15,7 +15,7 @@
 
 #include "conntrack.h"
 #include "netlink.h"
-#include "shell.h"
+#include "cell.h"
 #include "sockets.h"
 
 static const char INNER[] = "eth0";
@@ -187,7 +187,7 @@ static int plug_in(int fd, const struct network *network, int net_ns, unsigned b
   return -1;
 }
 
-/* In the shell's network namespace: what every sandbox has, connected or not. */
+/* In the cell's network namespace: what every sandbox has, connected or not. */
 static int set_up_loopback(int fd, uint32_t uid_base, struct fail *fail) {
   char range[32];
   if (raise_link(fd, "lo") < 0) return fail_errno(fail, "network", "raise lo");
@@ -205,7 +205,7 @@ static int set_up_inner(int fd, const struct network *network, unsigned index, s
   return 0;
 }
 
-/* In the shell's network namespace: the inner end as it must be, which is none without a network. */
+/* In the cell's network namespace: the inner end as it must be, which is none without a network. */
 static int attach_inside(int fd, const struct network *network, const struct link *outer, bool is_new, struct fail *fail) {
   struct link inner = look_up(fd, INNER);
   if (network == NULL) {
@@ -265,11 +265,11 @@ static int switch_off(int net_ns, struct fail *fail) {
 }
 
 int net_switch(const struct request *request, struct fail *fail) {
-  struct shell shell;
+  struct cell cell;
   int undo = -1;
-  if (shell_open(request->bind.pid, request->uid_base, &shell, fail) < 0) return -1;
-  if (!request->has_network) return switch_off(shell.net_ns, fail);
-  int result = net_attach(&request->network, shell.net_ns, request->uid_base, false, &undo, fail);
+  if (cell_open(request->bind.pid, request->uid_base, &cell, fail) < 0) return -1;
+  if (!request->has_network) return switch_off(cell.net_ns, fail);
+  int result = net_attach(&request->network, cell.net_ns, request->uid_base, false, &undo, fail);
   if (result < 0) net_detach(&request->network, &undo);
   return result;
 }

@@ -5,14 +5,14 @@
 #include "request.h"
 
 /*
- * With a network, a veth pair whose inner end is eth0 and whose outer end is an isolated port of our bridge; one that the shell
+ * With a network, a veth pair whose inner end is eth0 and whose outer end is an isolated port of our bridge; one that the cell
  * has already is left as it is. Without, none: one that was made ahead is taken away. In a fresh namespace also the loopback
- * and the sysctls. Ends in the shell's network namespace (setns). *undo is a socket for net_detach, or -1 when nothing was made.
+ * and the sysctls. Ends in the cell's network namespace (setns). *undo is a socket for net_detach, or -1 when nothing was made.
  */
 int net_attach(const struct network *network, int net_ns, uint32_t uid_base, bool fresh, int *undo, struct fail *fail);
 void net_detach(const struct network *network, int *undo);
 
-/* SHELL_NETWORK: what net_attach does, for a shell in use. What loses its network loses its connections with it. */
+/* CELL_NETWORK: what net_attach does, for a cell in use. What loses its network loses its connections with it. */
 int net_switch(const struct request *request, struct fail *fail);
 
 int net_bridge_create(uint32_t address, uint32_t prefix, struct fail *fail);

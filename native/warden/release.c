@@ -15,7 +15,7 @@ enum {
   MAX_KEPT = 512,
   KEEP_MS = 1000,
   RELEASE_MS = 10 * 1000,
-  MAX_SEEN = 16, /* namespaces of one shell; more go with their processes */
+  MAX_SEEN = 16, /* namespaces of one cell; more go with their processes */
 };
 
 static int handover = -1;
@@ -91,7 +91,7 @@ void release_open(void) {
   else handover = ends[0];
 }
 
-/* What a dead shell wrote takes room until it is released. */
+/* What a dead cell wrote takes room until it is released. */
 static bool room_is_scarce(void) {
   struct statvfs fs;
   return fstatvfs(warden.layers_fd, &fs) < 0 || fs.f_bavail < fs.f_blocks / 8;

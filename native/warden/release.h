@@ -1,9 +1,9 @@
 /*
- * release: takes apart what dead shells had mounted, later and together.
+ * release: takes apart what dead cells had mounted, later and together.
  *
  * With its last mount an overlay syncs the whole filesystem below it: what every sandbox has written, to the disk. That would be the
- * last thing each shell does before it is dead, and would be charged to its memory cgroup, which could not go then. So whoever
- * kills a shell hands its mount namespace to a process of ours that keeps many for a moment and lets go of them in one go: the
+ * last thing each cell does before it is dead, and would be charged to its memory cgroup, which could not go then. So whoever
+ * kills a cell hands its mount namespace to a process of ours that keeps many for a moment and lets go of them in one go: the
  * first of them syncs, the others find nothing left to do.
  */
 #ifndef ISLET_WARDEN_RELEASE_H

@@ -31,7 +31,7 @@ static bool is_hostname(const char *text) {
   return true;
 }
 
-/* "/" or one directory directly below it that is not one the shell brings along. */
+/* "/" or one directory directly below it that is not one the cell brings along. */
 static bool is_at(const char *text) {
   static const char *const taken[] = {"/proc", "/dev", "/sys", "/.islet", "/tmp"};
   if (strcmp(text, "/") == 0) return true;
@@ -167,12 +167,12 @@ static bool bind_field(const struct wire_field *field, struct bind *bind) {
 
 static bool run_field(const struct wire_field *field, struct request *r) {
   switch (field->tag) {
-    case TAG_SHELL_RUN_shell: return read_name(field, r->name, sizeof r->name);
-    case TAG_SHELL_RUN_uid_base: return wire_u32(field, &r->bind.uid_base);
-    case TAG_SHELL_RUN_layer: return read_name(field, r->bind.layer, sizeof r->bind.layer);
-    case TAG_SHELL_RUN_tree: return r->bind.trees < MAX_TREES && decode_tree(field, &r->bind.tree[r->bind.trees++]);
-    case TAG_SHELL_RUN_network: return r->bind.has_network = decode_network(field, &r->bind.network);
-    case TAG_SHELL_RUN_restore: return read_flag(field, &r->flag);
+    case TAG_CELL_RUN_cell: return read_name(field, r->name, sizeof r->name);
+    case TAG_CELL_RUN_uid_base: return wire_u32(field, &r->bind.uid_base);
+    case TAG_CELL_RUN_layer: return read_name(field, r->bind.layer, sizeof r->bind.layer);
+    case TAG_CELL_RUN_tree: return r->bind.trees < MAX_TREES && decode_tree(field, &r->bind.tree[r->bind.trees++]);
+    case TAG_CELL_RUN_network: return r->bind.has_network = decode_network(field, &r->bind.network);
+    case TAG_CELL_RUN_restore: return read_flag(field, &r->flag);
     default: return true;
   }
 }
@@ -216,29 +216,29 @@ static bool read_limit(const struct wire_field *field, uint64_t *out) {
   return wire_u64(field, out) && *out <= INT64_MAX;
 }
 
-/* One field of any request but BIND and SHELL_RUN. */
+/* One field of any request but BIND and CELL_RUN. */
 static bool plain_field(const struct wire_field *field, struct request *r) {
 #define IN(message, name) (r->code == MSG_##message && field->tag == TAG_##message##_##name)
   if (IN(HELLO, generation)) return wire_u32(field, &r->generation);
   if (IN(LAYER_CREATE, layer) || IN(LAYER_CLONE, from) || IN(LAYER_DELETE, layer) || IN(LAYER_LIMIT, layer) ||
       IN(LAYER_USAGE, layer) || IN(CGROUP_LIMIT, cgroup) || IN(CGROUP_FREEZE, cgroup) || IN(CGROUP_STAT, cgroup) ||
-      IN(CGROUP_KILL, cgroup) || IN(CGROUP_DELETE, cgroup) || IN(CGROUP_RECLAIM, cgroup) || IN(SHELL_START, shell) ||
-      IN(SHELL_PAUSE, shell) || IN(SHELL_SAVE, shell) || IN(SHELL_SETTLE, shell)) {
+      IN(CGROUP_KILL, cgroup) || IN(CGROUP_DELETE, cgroup) || IN(CGROUP_RECLAIM, cgroup) || IN(CELL_START, cell) ||
+      IN(CELL_PAUSE, cell) || IN(CELL_SAVE, cell) || IN(CELL_SETTLE, cell)) {
     return read_name(field, r->name, sizeof r->name);
   }
-  if (IN(SHELL_NETWORK, pid)) return wire_u32(field, &r->bind.pid);
-  if (IN(SHELL_START, uid_base) || IN(SHELL_NETWORK, uid_base)) return wire_u32(field, &r->uid_base);
-  if (IN(SHELL_START, network) || IN(SHELL_NETWORK, network)) return r->has_network = decode_network(field, &r->network);
+  if (IN(CELL_NETWORK, pid)) return wire_u32(field, &r->bind.pid);
+  if (IN(CELL_START, uid_base) || IN(CELL_NETWORK, uid_base)) return wire_u32(field, &r->uid_base);
+  if (IN(CELL_START, network) || IN(CELL_NETWORK, network)) return r->has_network = decode_network(field, &r->network);
   if (IN(LAYER_CLONE, to) || IN(LAYER_FLATTEN, to)) return read_name(field, r->to, sizeof r->to);
   if (IN(LAYER_FLATTEN, from)) return read_from(field, r);
   if (IN(LAYER_CREATE, limit_bytes) || IN(LAYER_CLONE, limit_bytes) || IN(LAYER_LIMIT, limit_bytes)) {
     return read_limit(field, &r->limit_bytes);
   }
-  if (IN(LAYER_CLONE, read_only) || IN(CGROUP_FREEZE, frozen) || IN(SHELL_PAUSE, paused) || IN(SHELL_START, background)) {
+  if (IN(LAYER_CLONE, read_only) || IN(CGROUP_FREEZE, frozen) || IN(CELL_PAUSE, paused) || IN(CELL_START, background)) {
     return read_flag(field, &r->flag);
   }
-  if (IN(SHELL_SETTLE, hostname)) return wire_str(field, r->bind.hostname, sizeof r->bind.hostname) && is_hostname(r->bind.hostname);
-  if (IN(CGROUP_LIMIT, limits) || IN(CGROUP_CEILING, limits) || IN(SHELL_SETTLE, limits)) return decode_limits(field, &r->limits);
+  if (IN(CELL_SETTLE, hostname)) return wire_str(field, r->bind.hostname, sizeof r->bind.hostname) && is_hostname(r->bind.hostname);
+  if (IN(CGROUP_LIMIT, limits) || IN(CGROUP_CEILING, limits) || IN(CELL_SETTLE, limits)) return decode_limits(field, &r->limits);
   if (IN(BRIDGE_CREATE, address) || IN(VETH_DELETE, address)) return read_address(field, &r->network.address);
   if (IN(BRIDGE_CREATE, prefix)) return wire_u32(field, &r->network.prefix);
   if (IN(VETH_DELETE, veth)) return read_name(field, r->network.veth, sizeof r->network.veth);
@@ -260,13 +260,13 @@ static int check_plain(const struct request *r, struct fail *fail) {
     case MSG_CGROUP_KILL:
     case MSG_CGROUP_DELETE:
     case MSG_CGROUP_RECLAIM:
-    case MSG_SHELL_PAUSE:
-    case MSG_SHELL_SAVE:
-    case MSG_SHELL_SETTLE:
+    case MSG_CELL_PAUSE:
+    case MSG_CELL_SAVE:
+    case MSG_CELL_SETTLE:
       return r->name[0] ? 0 : bad(fail, "the name is missing");
-    case MSG_SHELL_START:
+    case MSG_CELL_START:
       return r->name[0] ? check_uids(r->uid_base, fail) : bad(fail, "the name is missing");
-    case MSG_SHELL_NETWORK:
+    case MSG_CELL_NETWORK:
       return check_pid(r->bind.pid, fail) < 0 ? -1 : check_uids(r->uid_base, fail);
     case MSG_LAYER_CLONE:
       return r->name[0] && r->to[0] ? 0 : bad(fail, "from or to is missing");
@@ -293,7 +293,7 @@ static int check_plain(const struct request *r, struct fail *fail) {
 static bool decode_field(const struct wire_field *field, struct request *request) {
   switch (request->code) {
     case MSG_BIND: return bind_field(field, &request->bind);
-    case MSG_SHELL_RUN: return run_field(field, request);
+    case MSG_CELL_RUN: return run_field(field, request);
     default: return plain_field(field, request);
   }
 }
@@ -311,7 +311,7 @@ int request_decode(const struct wire_frame *frame, struct request *request, stru
   if (more < 0) return bad(fail, "the payload is malformed");
   switch (request->code) {
     case MSG_BIND: return check_bind(&request->bind, fail);
-    case MSG_SHELL_RUN: return check_run(request, fail);
+    case MSG_CELL_RUN: return check_run(request, fail);
     default: return check_plain(request, fail);
   }
 }

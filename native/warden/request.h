@@ -64,11 +64,11 @@ struct request {
   unsigned froms;
   uint64_t limit_bytes;
   bool flag; /* read_only, frozen, restore, paused, background */
-  uint32_t uid_base; /* SHELL_START, SHELL_NETWORK */
+  uint32_t uid_base; /* CELL_START, CELL_NETWORK */
   struct limits limits;
-  bool has_network; /* SHELL_START, SHELL_NETWORK */
+  bool has_network; /* CELL_START, CELL_NETWORK */
   struct network network; /* BRIDGE_CREATE: address and prefix; VETH_DELETE: veth */
-  struct bind bind; /* SHELL_RUN too, without pid, hostname and cgroup; SHELL_SETTLE: the hostname; SHELL_NETWORK: the pid */
+  struct bind bind; /* CELL_RUN too, without pid, hostname and cgroup; CELL_SETTLE: the hostname; CELL_NETWORK: the pid */
 };
 
 /* 0, or -1 with fail set. The request points into the frame. */

@@ -52,7 +52,7 @@ static int user_namespace(uint32_t uid_base, struct userns *userns, struct fail 
   return fd;
 }
 
-/* Leaves this process in a new network namespace, set up like that of any shell. */
+/* Leaves this process in a new network namespace, set up like that of any cell. */
 static int enter_network(const struct bind *bind, int *undo, struct fail *fail) {
   static const char ours[] = "/proc/self/ns/net";
   AUTO_CLOSE int host = open(ours, O_RDONLY | O_CLOEXEC);
@@ -141,10 +141,10 @@ int runsc_run(const struct request *request, struct fail *fail) {
   return 0;
 }
 
-int runsc_pause(const char *shell, bool paused, struct fail *fail) {
+int runsc_pause(const char *cell, bool paused, struct fail *fail) {
   char bundle[BUNDLE_BYTES];
-  const char *const arguments[] = {paused ? "pause" : "resume", shell, NULL};
-  return runtime_bundle(shell, bundle, fail) < 0 ? -1 : command(bundle, arguments, CONTROL_SECONDS, fail);
+  const char *const arguments[] = {paused ? "pause" : "resume", cell, NULL};
+  return runtime_bundle(cell, bundle, fail) < 0 ? -1 : command(bundle, arguments, CONTROL_SECONDS, fail);
 }
 
 int runsc_settle(const struct request *request, struct fail *fail) {
@@ -161,11 +161,11 @@ int runsc_settle(const struct request *request, struct fail *fail) {
   return command(bundle, arguments, SETTLE_SECONDS, fail);
 }
 
-int runsc_save(const char *shell, struct fail *fail) {
+int runsc_save(const char *cell, struct fail *fail) {
   char bundle[BUNDLE_BYTES], memory[BUNDLE_BYTES + 8];
-  if (runtime_bundle(shell, bundle, fail) < 0) return -1;
+  if (runtime_bundle(cell, bundle, fail) < 0) return -1;
   snprintf(memory, sizeof memory, "%s/memory", bundle);
   /* Uncompressed: pages are then read and written as they are, several times as fast. */
-  const char *const arguments[] = {"checkpoint", "--leave-running", "--compression", "none", "--image-path", memory, shell, NULL};
+  const char *const arguments[] = {"checkpoint", "--leave-running", "--compression", "none", "--image-path", memory, cell, NULL};
   return command(bundle, arguments, SAVE_SECONDS, fail);
 }

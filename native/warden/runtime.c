@@ -22,7 +22,7 @@
 
 #include "devices.h"
 #include "net.h"
-#include "shell.h"
+#include "cell.h"
 #include "userns.h"
 
 /* Still some of a busy machine: what holds a lock of the kernel must get on. */
@@ -135,10 +135,10 @@ int runtime_execute(char *const *argv, unsigned seconds, struct fail *fail) {
                    WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-int runtime_bundle(const char *shell, char bundle[BUNDLE_BYTES], struct fail *fail) {
+int runtime_bundle(const char *cell, char bundle[BUNDLE_BYTES], struct fail *fail) {
   if (warden.runtime == NULL) return fail_kind(fail, KIND_UNSUPPORTED, "runtime", "this warden was started without one");
-  if (snprintf(bundle, BUNDLE_BYTES, "%s/%s", warden.shells, shell) < BUNDLE_BYTES) return 0;
-  return fail_kind(fail, KIND_BAD_REQUEST, "runtime", "the path of the shell is too long");
+  if (snprintf(bundle, BUNDLE_BYTES, "%s/%s", warden.cells, cell) < BUNDLE_BYTES) return 0;
+  return fail_kind(fail, KIND_BAD_REQUEST, "runtime", "the path of the cell is too long");
 }
 
 int runtime_link(pid_t pid, const char *kind, const char *path, struct fail *fail) {
@@ -148,36 +148,36 @@ int runtime_link(pid_t pid, const char *kind, const char *path, struct fail *fai
   return symlink(target, path) < 0 ? fail_errno(fail, "runtime", "link the %s namespace", kind) : 0;
 }
 
-/* What crun made where it should have found a hierarchy: one for each shell would add up. */
-static void remove_hidden(const char *shell) {
+/* What crun made where it should have found a hierarchy: one for each cell would add up. */
+static void remove_hidden(const char *cell) {
   char group[sizeof UNIFIED + 2 * MAX_NAME + 2], members[sizeof group + sizeof "/cgroup.procs"];
   if (!hides) return;
-  snprintf(group, sizeof group, "%s/%s/%s", UNIFIED, warden.cgroup, shell);
+  snprintf(group, sizeof group, "%s/%s/%s", UNIFIED, warden.cgroup, cell);
   snprintf(members, sizeof members, "%s/cgroup.procs", group);
   unlink(members);
   rmdir(group);
 }
 
-/* Opens the shell whose pid the runtime wrote, once it is certain that it is that: a pid may be another's by now. */
-static int open_started(const char *pid_file, uint32_t uid_base, uint32_t *pid, struct shell *shell, struct fail *fail) {
+/* Opens the cell whose pid the runtime wrote, once it is certain that it is that: a pid may be another's by now. */
+static int open_started(const char *pid_file, uint32_t uid_base, uint32_t *pid, struct cell *cell, struct fail *fail) {
   char text[16] = "";
   AUTO_CLOSE int fd = open(pid_file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0 || read(fd, text, sizeof text - 1) <= 0) return fail_errno(fail, "runtime", "%s", pid_file);
   *pid = (uint32_t)strtoul(text, NULL, 10);
-  return shell_open(*pid, uid_base, shell, fail);
+  return cell_open(*pid, uid_base, cell, fail);
 }
 
 /* What was started gets an ordinary priority, and of its network what BIND would else have to make. */
 static int complete(const struct request *request, const char *pid_file, struct fail *fail) {
-  struct shell shell;
+  struct cell cell;
   uint32_t pid = 0;
   int undo = -1;
   const struct network *network = request->has_network ? &request->network : NULL;
-  if (open_started(pid_file, request->uid_base, &pid, &shell, fail) < 0) return -1;
+  if (open_started(pid_file, request->uid_base, &pid, &cell, fail) < 0) return -1;
   if (request->flag && setpriority(PRIO_PROCESS, pid, 0) < 0) return fail_errno(fail, "priority", "process %u", pid);
   /* And so do we: others wait for their turn to make a pair (net.c), and sandboxes that are busy could keep us from ending ours. */
   if (request->flag) setpriority(PRIO_PROCESS, 0, 0);
-  if (net_attach(network, shell.net_ns, request->uid_base, true, &undo, fail) == 0) return 0;
+  if (net_attach(network, cell.net_ns, request->uid_base, true, &undo, fail) == 0) return 0;
   net_detach(&request->network, &undo);
   return -1;
 }

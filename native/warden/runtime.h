@@ -1,4 +1,4 @@
-/* runtime: starts a shell by the OCI runtime. The only other program the warden executes, chosen when it is started. */
+/* runtime: starts a cell by the OCI runtime. The only other program the warden executes, chosen when it is started. */
 #ifndef ISLET_WARDEN_RUNTIME_H
 #define ISLET_WARDEN_RUNTIME_H
 
@@ -10,17 +10,17 @@
 void runtime_boot(void);
 
 /*
- * Runs `<runtime> run --detach` on the bundle <shells>/<shell>, whose config.json the server wrote; the pid is then in
- * <shells>/<shell>/pid, and what went wrong in runtime.log beside it. Returns when the runtime has ended. Its user
- * namespace is there before (userns.h), and config.json names it as <shells>/<shell>/user, a link that is there meanwhile.
+ * Runs `<runtime> run --detach` on the bundle <cells>/<cell>, whose config.json the server wrote; the pid is then in
+ * <cells>/<cell>/pid, and what went wrong in runtime.log beside it. Returns when the runtime has ended. Its user
+ * namespace is there before (userns.h), and config.json names it as <cells>/<cell>/user, a link that is there meanwhile.
  * In the background: the start gives way to all else, and what was started has an ordinary priority again.
  */
 int runtime_start(const struct request *request, struct fail *fail);
 
 enum { BUNDLE_BYTES = 512 };
 
-/* <shells>/<shell>; fails when this warden has no runtime. */
-int runtime_bundle(const char *shell, char bundle[BUNDLE_BYTES], struct fail *fail);
+/* <cells>/<cell>; fails when this warden has no runtime. */
+int runtime_bundle(const char *cell, char bundle[BUNDLE_BYTES], struct fail *fail);
 /* A symlink to a namespace of a process, for config.json to name; the caller removes it. */
 int runtime_link(pid_t pid, const char *kind, const char *path, struct fail *fail);
 /*

@@ -1,4 +1,4 @@
-/* userns: the user namespace of a shell, made before the runtime makes the rest. */
+/* userns: the user namespace of a cell, made before the runtime makes the rest. */
 #ifndef ISLET_WARDEN_USERNS_H
 #define ISLET_WARDEN_USERNS_H
 

@@ -35,7 +35,7 @@ struct warden {
   const char *run;          /* where that is */
   name_t cgroup; /* our parent group in every hierarchy */
   char bridge[MAX_INTERFACE + 1];
-  const char *shells;       /* directory of the shells' bundles; these three are NULL together */
+  const char *cells;       /* directory of the cells' bundles; these three are NULL together */
   const char *runtime;      /* the OCI runtime's program */
   const char *runtime_root; /* where it keeps its state */
   uint32_t uid_start;

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { copyFileSync, cpSync, existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { localAuthorities } from '../../packages/server/src/image/authorities.ts'
 import {
   type AptSource,
   aptOptions,
@@ -10,8 +11,7 @@ import {
   archiveOf,
   mirrorOf,
   suiteOf,
-} from '../../packages/server/src/image/apt.ts'
-import { localAuthorities } from '../../packages/server/src/image/authorities.ts'
+} from '../../packages/server/src/image/debian/apt.ts'
 import { cacheEntry } from '../../packages/server/src/image/testing.ts'
 
 export interface RootOptions {

@@ -1,4 +1,4 @@
-// Shells that wait with a root: whoever asks for another gets another, and what was made ahead is nobody's and goes.
+// Cells that wait with a root: whoever asks for another gets another, and what was made ahead is nobody's and goes.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtempDisposable, rm, writeFile } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import type { CreateOptions, Sandbox } from 'islet'
 import { heldBy } from '../support/held.ts'
 import { say } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
-import { shellsDirectory, shellsOf, warm } from '../support/warm.ts'
+import { cellsDirectory, cellsOf, warm } from '../support/warm.ts'
 
 const suite = await startSuite({
   env: { ISLET_WARM_MIN: '2', ISLET_WARM_MAX: '2', ISLET_IMPORT_DIRS: tmpdir() },
@@ -77,10 +77,10 @@ test('roots that nobody wanted leave no layer', async () => {
   await warm(server)
   // Two that are empty wait as well.
   await until(() => heldBy(server).layers <= rootsAhead().length + 2)
-  assert.equal(heldBy(server).shells, 2)
+  assert.equal(heldBy(server).cells, 2)
 })
 
-test('an image can be removed although shells wait with it, and be made again', async () => {
+test('an image can be removed although cells wait with it, and be made again', async () => {
   await using tree = await mkdtempDisposable(join(tmpdir(), 'islet-image-'))
   await mkdir(join(tree.path, 'etc'))
   for (const content of ['one', 'one', 'two']) {
@@ -109,7 +109,7 @@ test('an image that is damaged does not hold up the pool', async () => {
     await assert.rejects(suite.create({ runtime: 'damaged' }), { code: 'engine_unavailable' })
     await warm(server)
   }
-  assert.ok(!server.output.includes('no shell could be started ahead'))
+  assert.ok(!server.output.includes('no cell could be started ahead'))
   await using sandbox = await suite.create()
   assert.equal(await say(sandbox, 'hostname'), sandbox.id)
 })
@@ -148,10 +148,10 @@ async function until(isSo: () => boolean): Promise<void> {
   }
 }
 
-/** The layers of the roots with which shells wait. */
+/** The layers of the roots with which cells wait. */
 function rootsAhead({ server } = suite): string[] {
-  return shellsOf(server).flatMap((id) => {
-    const record = read(join(shellsDirectory(server), id, 'shell.json'))
+  return cellsOf(server).flatMap((id) => {
+    const record = read(join(cellsDirectory(server), id, 'cell.json'))
     return (record && JSON.parse(record).layer) ?? []
   })
 }

@@ -10,7 +10,7 @@ import { startSuite } from '../support/suite.ts'
 const QUIET_MS = 2000
 const TRIES = 20
 
-// No shell that waits: all that are there belong to the sandboxes made here.
+// No cell that waits: all that are there belong to the sandboxes made here.
 const suite = await startSuite({ env: { ISLET_WARM_MAX: '0', ISLET_WARM_MIN: '0' } })
 const slot = slotOf(suite.server.dataDir)!
 const warden = childrenOf(suite.server.pid).find((pid) => nameOf(pid) === 'warden')!
@@ -21,20 +21,20 @@ test('what a sandbox has mounted is seen by it alone', async () => {
   await Promise.all([suite.create(), suite.create(), suite.create()])
   const after = { host: mountsOf('self').filter(isOurs), warden: mountsOf(warden).length }
   assert.deepEqual(after, before)
-  const shells = shellsOf(slot)
-  assert.equal(shells.length, 4)
-  for (const { id, pid } of shells) {
-    const others = shells.filter((shell) => shell.id !== id)
+  const cells = cellsOf(slot)
+  assert.equal(cells.length, 4)
+  for (const { id, pid } of cells) {
+    const others = cells.filter((cell) => cell.id !== id)
     const seen = mountsOf(pid).filter((mount) => others.some((other) => mount.includes(other.id)))
     assert.deepEqual(seen, [])
   }
-  assert.equal(new Set(shells.map(({ pid }) => mountsOf(pid).length)).size, 1)
+  assert.equal(new Set(cells.map(({ pid }) => mountsOf(pid).length)).size, 1)
 })
 
 test('the guest of a sandbox in which nothing runs sleeps and is not woken', async () => {
   const sandbox = await suite.create()
   await sandbox.exec.run(['true'])
-  const guests = shellsOf(slot).map(({ pid }) => pid)
+  const guests = cellsOf(slot).map(({ pid }) => pid)
   assert.ok(guests.length > 0)
   for (let tries = 1; ; tries++) {
     const before = guests.map(switchesOf)
@@ -61,10 +61,10 @@ function nameOf(pid: number): string {
   return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
 }
 
-function shellsOf(ofSlot: string): { id: string; pid: number }[] {
+function cellsOf(ofSlot: string): { id: string; pid: number }[] {
   const directory = `/run/islet/${ofSlot}/s`
   return readdirSync(directory).map((id) => {
-    const { process } = JSON.parse(readFileSync(`${directory}/${id}/shell.json`, 'utf8'))
+    const { process } = JSON.parse(readFileSync(`${directory}/${id}/cell.json`, 'utf8'))
     return { id, pid: process.pid }
   })
 }

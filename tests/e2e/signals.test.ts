@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PortSignalEvent, Sandbox, SignalEvent } from 'islet'
 import { until } from '../coming-from/until.ts'
-import { killShells } from '../faults/crash.ts'
+import { killCells } from '../faults/crash.ts'
 import { slotOf } from '../support/leftovers.ts'
 import { needs } from '../support/programs.ts'
 import { refused, say } from '../support/shell.ts'
@@ -128,7 +128,7 @@ test('a sandbox that is started again over its files is given its store anew', a
   await using sandbox = await suite.create({ storeAccess: true })
   await sandbox.store.set('kept', { value: 1 })
   await suite.server.kill()
-  killShells(slotOf(suite.server.dataDir)!)
+  killCells(slotOf(suite.server.dataDir)!)
   await suite.server.start()
   await until(async () => (await sandbox.getInfo()).status === 'running')
   const curl = 'curl -sf -H "Authorization: Bearer $ISLET_STORE_TOKEN" $ISLET_STORE_URL/kept'

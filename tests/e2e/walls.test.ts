@@ -288,12 +288,12 @@ for index, entries in enumerate([
 })
 
 test('no runtime leaves anything on the machine where a second cgroup hierarchy is mounted', () => {
-  const shells = readdirSync(`/run/islet/${slotOf(suite.server.dataDir)}/s`)
-  assert.ok(shells.length >= 2)
+  const cells = readdirSync(`/run/islet/${slotOf(suite.server.dataDir)}/s`)
+  assert.ok(cells.length >= 2)
   const look = 'mount --bind /sys/fs/cgroup /mnt && find /mnt/unified 2>/dev/null || true'
   const below = execFileSync('unshare', ['--mount', 'sh', '-c', look], { encoding: 'utf8' })
   assert.deepEqual(
-    shells.filter((shell) => below.includes(shell)),
+    cells.filter((cell) => below.includes(cell)),
     [],
   )
 })

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { Sandbox } from 'islet'
-import { warmFloor } from '../../packages/server/src/control/warm-floor.ts'
+import { warmFloor } from '../../packages/server/src/control/warm/floor.ts'
 import { heldBy } from '../support/held.ts'
 import { needs } from '../support/programs.ts'
 import { say } from '../support/shell.ts'
 import { type Suite, startSuite } from '../support/suite.ts'
-import { shellsDirectory, shellsOf, warm } from '../support/warm.ts'
+import { cellsDirectory, cellsOf, warm } from '../support/warm.ts'
 
 needs('curl')
 
@@ -36,24 +36,24 @@ test('a hundred creates at once from a warm pool share nothing, and all are gone
         await say(sandbox, 'hostname; cat /etc/machine-id; tr -s " " < /proc/self/uid_map')
       ).split('\n')
       assert.equal(hostname, sandbox.id)
-      return { hostname, machineId, uids, shell: shellOf(large, uids!) }
+      return { hostname, machineId, uids, cell: cellOf(large, uids!) }
     }),
   )
-  for (const key of ['hostname', 'machineId', 'uids', 'shell'] as const)
+  for (const key of ['hostname', 'machineId', 'uids', 'cell'] as const)
     assert.equal(new Set(seen.map((each) => each[key])).size, 100, key)
   // On a busy machine some that were started meanwhile are among them.
-  assert.ok(seen.some(({ shell }) => waiting.has(shell)))
+  assert.ok(seen.some(({ cell }) => waiting.has(cell)))
   for (const [n, sandbox] of sandboxes.entries()) assert.equal(await say(sandbox, 'cat /tmp/mine'), `${n}`)
   await Promise.all(sandboxes.map((sandbox) => sandbox.kill()))
-  assert.ok(heldBy(large.server).layers <= 102, 'only layers that wait, for shells and without, are left')
-  const left = shellsOf(large.server)
+  assert.ok(heldBy(large.server).layers <= 102, 'only layers that wait, for cells and without, are left')
+  const left = cellsOf(large.server)
   assert.deepEqual(
-    seen.filter(({ shell }) => left.includes(shell)),
+    seen.filter(({ cell }) => left.includes(cell)),
     [],
   )
 })
 
-test('a server that nobody has set up has shells that wait before anything was asked for', async () => {
+test('a server that nobody has set up has cells that wait before anything was asked for', async () => {
   const { min, max } = (await auto.islet.info()).warm
   assert.equal(min, Math.min(warmFloor(), 6))
   await warm(auto.server)
@@ -61,17 +61,17 @@ test('a server that nobody has set up has shells that wait before anything was a
   assert.deepEqual([ready, max], [min, 6])
 })
 
-test('a shell is used once, by whatever is made', async () => {
+test('a cell is used once, by whatever is made', async () => {
   const used = new Set<string>()
   const fromPool = async (make: () => Promise<Sandbox>) => {
     await warm(small.server)
     const waiting = liveOf(small)
     const sandbox = await make()
     const uids = await say(sandbox, 'tr -s " " < /proc/self/uid_map')
-    const shell = shellOf(small, uids)
-    assert.ok(waiting.has(shell), 'it was waiting')
-    assert.ok(!used.has(shell), 'nobody used it before')
-    used.add(shell)
+    const cell = cellOf(small, uids)
+    assert.ok(waiting.has(cell), 'it was waiting')
+    assert.ok(!used.has(cell), 'nobody used it before')
+    used.add(cell)
     return sandbox
   }
   const source = await fromPool(() => small.create())
@@ -141,7 +141,7 @@ test('a snapshot that is deleted while copies of it are wanted does not hold up 
   await islet.snapshots.delete(id)
   await Promise.all([source, ...sandboxes].map((sandbox) => sandbox.kill()))
   await warm(server)
-  assert.ok(!server.output.includes('no shell could be started ahead'))
+  assert.ok(!server.output.includes('no cell could be started ahead'))
 })
 
 test('the pool grows with demand up to its ceiling, and shows it', async () => {
@@ -153,11 +153,11 @@ test('the pool grows with demand up to its ceiling, and shows it', async () => {
   assert.deepEqual(await warm(small.server), { ready: 12, target: 12, min: 2, max: 12 })
 })
 
-test('nobody comes in through the socket of a shell that waits; each sandbox finds its own', async () => {
+test('nobody comes in through the socket of a cell that waits; each sandbox finds its own', async () => {
   await warm(small.server)
-  const waiting = shellsOf(small.server)
+  const waiting = cellsOf(small.server)
   for (const id of waiting) {
-    const socket = connect(`${shellsDirectory(small.server)}/${id}/link/inside.sock`)
+    const socket = connect(`${cellsDirectory(small.server)}/${id}/link/inside.sock`)
     socket.write('GET /v1/store/x HTTP/1.1\r\nHost: islet\r\n\r\n')
     socket.on('error', () => {})
     assert.deepEqual(await socket.toArray().catch(() => []), [], 'no answer')
@@ -178,14 +178,14 @@ test('one that died while it waited is not given out', async () => {
   await Promise.all(sandboxes.map((sandbox) => sandbox.kill()))
   await warm(small.server)
   const { ready } = (await small.islet.info()).warm
-  assert.equal(heldBy(small.server).shells, ready)
+  assert.equal(heldBy(small.server).cells, ready)
 })
 
 test('without a pool nothing waits', async () => {
   await using sandbox = await none.create()
   assert.deepEqual((await none.islet.info()).warm, { ready: 0, target: 0, min: 0, max: 0 })
   assert.equal(await say(sandbox, 'hostname'), sandbox.id)
-  assert.equal(heldBy(none.server).shells, 1)
+  assert.equal(heldBy(none.server).cells, 1)
 })
 
 /** Where the layers of the server have this file. */
@@ -193,13 +193,13 @@ function copiesOf(path: string): string[] {
   return globSync(join(small.server.dataDir, 'pool/layers/*/*', path))
 }
 
-/** The live shells of a server: which host uids they have, and their first processes. */
+/** The live cells of a server: which host uids they have, and their first processes. */
 function liveOf({ server }: Suite): Map<string, { pid: number; uid: number }> {
-  const directory = shellsDirectory(server)
+  const directory = cellsDirectory(server)
   return new Map(
-    shellsOf(server).flatMap((id) => {
+    cellsOf(server).flatMap((id) => {
       try {
-        const { pid } = JSON.parse(readFileSync(`${directory}/${id}/shell.json`, 'utf8')).process
+        const { pid } = JSON.parse(readFileSync(`${directory}/${id}/cell.json`, 'utf8')).process
         const [, uid] = readFileSync(`/proc/${pid}/uid_map`, 'utf8').trim().split(/\s+/)
         return [[id, { pid, uid: Number(uid) }] as const]
       } catch {
@@ -211,10 +211,10 @@ function liveOf({ server }: Suite): Map<string, { pid: number; uid: number }> {
 }
 
 /** The one whose uids a sandbox has, by what it prints of its /proc/self/uid_map. */
-function shellOf(suite: Suite, uidMap: string): string {
+function cellOf(suite: Suite, uidMap: string): string {
   const uid = Number(uidMap.trim().split(' ')[1])
-  const found = [...liveOf(suite)].filter(([, shell]) => shell.uid === uid)
-  assert.equal(found.length, 1, `one shell with uid ${uid}`)
+  const found = [...liveOf(suite)].filter(([, cell]) => cell.uid === uid)
+  assert.equal(found.length, 1, `one cell with uid ${uid}`)
   return found[0]![0]
 }
 

@@ -25,10 +25,10 @@ function record(watcher: FileWatcher): string[] {
 }
 
 /** The first process of the sandbox made last, as this machine sees it. */
-function newestShell(): number {
-  const found = globSync(`/run/islet/${slotOf(suite.server.dataDir)}/s/*/shell.json`)
-  const shells = found.map((path) => JSON.parse(readFileSync(path, 'utf8')))
-  return shells.toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1))[0].process.pid
+function newestCell(): number {
+  const found = globSync(`/run/islet/${slotOf(suite.server.dataDir)}/s/*/cell.json`)
+  const cells = found.map((path) => JSON.parse(readFileSync(path, 'utf8')))
+  return cells.toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1))[0].process.pid
 }
 
 test('fifty thousand directories are watched, or the setting in the way is named', async () => {
@@ -55,7 +55,7 @@ test('a kernel that allows no more watches is a limit that names its setting', a
   await using sandbox = await suite.create()
   await say(sandbox, 'mkdir few many; cd many; seq 50 | xargs mkdir')
   // The limit of this one sandbox: that of its own user namespace.
-  const enter = ['--target', String(newestShell()), '--user', 'sh', '-c']
+  const enter = ['--target', String(newestCell()), '--user', 'sh', '-c']
   execFileSync('nsenter', [...enter, 'echo 20 > /proc/sys/user/max_inotify_watches'])
   const watcher = await sandbox.watcher.create('few')
   await assert.rejects(sandbox.watcher.create('many'), {

@@ -33,8 +33,8 @@ export async function crashDuring<T>(
 /** What the server holds is exactly what its sandboxes need. */
 export async function assertNoLeak(server: TestServer): Promise<void> {
   const { total } = await server.islet().sandboxes.list({ limit: 1000 })
-  const { shells, layers, cgroups } = heldBy(server)
-  assert.deepEqual({ shells, layers, cgroups }, { shells: total, layers: total, cgroups: total })
+  const { cells, layers, cgroups } = heldBy(server)
+  assert.deepEqual({ cells, layers, cgroups }, { cells: total, layers: total, cgroups: total })
 }
 
 /** A server for one test, and the proof that it leaves nothing. */
@@ -53,15 +53,15 @@ export async function withServer(
 }
 
 /**
- * What a power cut does to the first processes of the shells of a slot; the oldest `count` of them. One that the crash
+ * What a power cut does to the first processes of the cells of a slot; the oldest `count` of them. One that the crash
  * cut off while it was being made has no record of a process yet.
  */
-export function killShells(slot: string, count = Number.POSITIVE_INFINITY): void {
-  signalShells(slot, 'SIGKILL', count)
+export function killCells(slot: string, count = Number.POSITIVE_INFINITY): void {
+  signalCells(slot, 'SIGKILL', count)
 }
 
-export function signalShells(slot: string, signal: NodeJS.Signals, count = Number.POSITIVE_INFINITY): void {
-  const records = globSync(`/run/islet/${slot}/s/*/shell.json`)
+export function signalCells(slot: string, signal: NodeJS.Signals, count = Number.POSITIVE_INFINITY): void {
+  const records = globSync(`/run/islet/${slot}/s/*/cell.json`)
     .map((file) => JSON.parse(readFileSync(file, 'utf8')) as { process?: { pid: number }; createdAt: string })
     .toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
   for (const { process: first } of records.slice(0, count)) if (first) process.kill(first.pid, signal)

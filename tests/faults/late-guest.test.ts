@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from '../coming-from/until.ts'
 import { slotOf } from '../support/leftovers.ts'
-import { signalShells, withServer } from './crash.ts'
+import { signalCells, withServer } from './crash.ts'
 
 /** Longer than any one attempt to reach it. */
 const LATE_MS = 12_000
@@ -20,12 +20,12 @@ test('services and jobs are found again however late their guest comes back', as
       const job = await sandbox.exec.spawn('until [ -e go ]; do sleep 0.05; done; echo done; exit 7')
       const slot = slotOf(server.dataDir)!
       await server.kill()
-      signalShells(slot, 'SIGSTOP')
+      signalCells(slot, 'SIGSTOP')
       try {
         await server.start()
         await sleep(LATE_MS)
       } finally {
-        signalShells(slot, 'SIGCONT')
+        signalCells(slot, 'SIGCONT')
       }
       const again = await server.islet().sandboxes.connect(sandbox.id)
       await until(async () => (await again.exec.run('true').catch(() => undefined)) !== undefined)
@@ -58,12 +58,12 @@ test('a service whose start a crash cut off before the guest heard of it is star
         `UPDATE services SET state = json_set(state, '$.goal', 'up', '$.status', 'starting', '$.attemptAt', 0)`,
       )
       db.close()
-      signalShells(slot, 'SIGSTOP')
+      signalCells(slot, 'SIGSTOP')
       try {
         await server.start()
         await sleep(1000)
       } finally {
-        signalShells(slot, 'SIGCONT')
+        signalCells(slot, 'SIGCONT')
       }
       const again = await server.islet().sandboxes.connect(sandbox.id)
       await until(async () => (await again.exec.list({ status: 'lost' })).length === 1)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { OverlayInfo, Sandbox } from 'islet'
 import { slotOf } from '../support/leftovers.ts'
 import { say } from '../support/shell.ts'
-import { assertNoLeak, crashDuring, killShells, withServer } from './crash.ts'
+import { assertNoLeak, crashDuring, killCells, withServer } from './crash.ts'
 
 const FILES = 3000
 /** Milliseconds after the request: before it, at its answer, and in the midst of the copying. */
@@ -39,7 +39,7 @@ test('an overlay goes on in a sandbox that was started again', async () => {
     await sandbox.files.write('mine/own', 'own')
     const { id } = await sandbox.files.overlay.create({ source: '/opt/template', target: 'mine' })
     await server.kill()
-    killShells(slotOf(server.dataDir)!)
+    killCells(slotOf(server.dataDir)!)
     await server.start()
     const again = await server.islet().sandboxes.connect(sandbox.id)
     await assertCopied(again, await again.files.overlay.waitForCompletion(id, WAIT), 1)

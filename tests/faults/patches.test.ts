@@ -6,7 +6,7 @@ import { until } from '../coming-from/until.ts'
 import { slotOf } from '../support/leftovers.ts'
 import type { TestServer } from '../support/server.ts'
 import { say } from '../support/shell.ts'
-import { assertNoLeak, killShells, withServer } from './crash.ts'
+import { assertNoLeak, killCells, withServer } from './crash.ts'
 
 /** Milliseconds after the request: before anything, in the midst of the first patch, and of those after it. */
 const MOMENTS = [0, 60, 150, 300, 500, 800]
@@ -84,7 +84,7 @@ test('a patch whose sandbox died with it has failed, is not run again, and stand
     await until(async () => (await sandbox.listPatches())[0]?.status === 'running')
     await setTimeout(300)
     await server.kill()
-    killShells(slotOf(server.dataDir)!)
+    killCells(slotOf(server.dataDir)!)
     await server.start()
     await making
     const again = await server.islet().sandboxes.connect(sandbox.id)

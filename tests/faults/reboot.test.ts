@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { ProcessInfo } from '@islet/contract'
 import { slotOf } from '../support/leftovers.ts'
 import { needs } from '../support/programs.ts'
-import { assertNoLeak, killShells, withServer } from './crash.ts'
+import { assertNoLeak, killCells, withServer } from './crash.ts'
 
 needs('pgrep')
 
@@ -16,7 +16,7 @@ test('after a reboot a sandbox runs again with its files, and its processes are 
     const started = (await (await server.post(processes, { command: 'sleep 1000' })).json()) as ProcessInfo
     const before = (await sandbox.exec.run('cat /etc/machine-id; hostname')).stdout
     await server.kill()
-    killShells(slotOf(server.dataDir)!)
+    killCells(slotOf(server.dataDir)!)
     await server.start()
     const again = await server.islet().sandboxes.connect(sandbox.id)
     assert.equal((await again.exec.run('cat kept; printf " $WHO"')).stdout, 'still here me')
@@ -34,7 +34,7 @@ test('a sandbox whose first process is killed fails with a reason, and can be de
     const running = sandbox.exec.run('sleep 1000')
     running.catch(() => {})
     await sandbox.exec.run('true')
-    killShells(slotOf(server.dataDir)!, 1)
+    killCells(slotOf(server.dataDir)!, 1)
     await assert.rejects(running, { code: 'sandbox_lost' })
     const { status, reason } = await server.islet().sandboxes.get(sandbox.id)
     assert.equal(status, 'failed')

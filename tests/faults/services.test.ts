@@ -5,7 +5,7 @@ import { hasCode, type Sandbox, type ServiceInfo } from 'islet'
 import { until } from '../coming-from/until.ts'
 import { slotOf, tracesOf } from '../support/leftovers.ts'
 import type { TestServer } from '../support/server.ts'
-import { assertNoLeak, crashDuring, killShells, MOMENTS, withServer } from './crash.ts'
+import { assertNoLeak, crashDuring, killCells, MOMENTS, withServer } from './crash.ts'
 
 const WEB = 'exec python3 -m http.server "$PORT" --bind 127.0.0.1'
 
@@ -124,7 +124,7 @@ test('after a reboot services start again unless they were stopped or should not
     await service.stop('stopped')
     await serviceUntil(sandbox, 'making', () => sandbox.files.exists('making'))
     await server.kill()
-    killShells(slotOf(server.dataDir)!)
+    killCells(slotOf(server.dataDir)!)
     await server.start()
     // Numbers of processes begin anew with the sandbox: the same one may be another's.
     await serviceUntil(sandbox, 'web', (now) => now.status === 'ready' && now.processId !== processId)
@@ -145,7 +145,7 @@ test('services of a sandbox whose first process is killed have failed with it', 
     const sandbox = await server.islet().sandboxes.create()
     await sandbox.service.start({ name: 'web', start: WEB, port: 3000, restartPolicy: 'always' })
     await sandbox.service.waitFor('web')
-    killShells(slotOf(server.dataDir)!)
+    killCells(slotOf(server.dataDir)!)
     const { reason } = await serviceUntil(sandbox, 'web', ({ status }) => status === 'failed')
     assert.equal(reason, 'The sandbox ended.')
     await assert.rejects(sandbox.service.restart('web'), { code: 'invalid_state' })

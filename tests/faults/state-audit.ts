@@ -16,7 +16,7 @@ interface Root {
 }
 
 interface Records {
-  sandboxes: { id: string; status: string; shell: string; memory: string | null; root: Root }[]
+  sandboxes: { id: string; status: string; cell: string; memory: string | null; root: Root }[]
   saved: { id: string; status: string; memory: number; named: number; root: Root }[]
   held: string[]
 }
@@ -39,7 +39,7 @@ export function layersOf(server: TestServer): string[] {
   return list(join(server.dataDir, 'pool/layers'))
 }
 
-export function shellsOf(slot: string): string[] {
+export function cellsOf(slot: string): string[] {
   return list(`/run/islet/${slot}/s`)
 }
 
@@ -63,16 +63,16 @@ function check(server: TestServer): void {
   assert.deepEqual(list(join(server.dataDir, 'memory')), memories.sort(), 'memory on disk')
 
   const slot = slotOf(server.dataDir)!
-  const shells = shellsOf(slot)
-  const running = sandboxes.filter(({ status }) => status === 'running').map(({ shell }) => shell)
+  const cells = cellsOf(slot)
+  const running = sandboxes.filter(({ status }) => status === 'running').map(({ cell }) => cell)
   const still = sandboxes
     .filter(({ status }) => status === 'paused' || status === 'hibernated')
-    .map(({ shell }) => shell)
-  assert.deepEqual(missing(running, shells), [], 'what runs has a shell')
-  assert.deepEqual(missing(shells, [...running, ...still]), [], 'no shell without a sandbox')
-  const groups = globSync(`/sys/fs/cgroup/{,*/}islet${slot}/shl-*`)
+    .map(({ cell }) => cell)
+  assert.deepEqual(missing(running, cells), [], 'what runs has a cell')
+  assert.deepEqual(missing(cells, [...running, ...still]), [], 'no cell without a sandbox')
+  const groups = globSync(`/sys/fs/cgroup/{,*/}islet${slot}/cel-*`)
   const names = [...new Set(groups.map((path) => basename(path)))].sort()
-  assert.deepEqual(names, shells, 'a cgroup for every shell, and no other')
+  assert.deepEqual(names, cells, 'a cgroup for every cell, and no other')
 }
 
 /** From copies: the server has the database for itself. The log first, so that folding it meanwhile changes nothing. */
@@ -86,7 +86,7 @@ export function readRecords(dataDir: string): Records {
     using db = new DatabaseSync(join(directory, 'islet.db'))
     const rows = (sql: string) => db.prepare(sql).all() as Record<string, never>[]
     return {
-      sandboxes: rows(`SELECT id, status, shell, memory, root FROM sandboxes WHERE status != 'stopped'`).map(
+      sandboxes: rows(`SELECT id, status, cell, memory, root FROM sandboxes WHERE status != 'stopped'`).map(
         (row) => ({ ...row, root: JSON.parse(row.root!) }) as never,
       ),
       saved: rows(

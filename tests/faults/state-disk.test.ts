@@ -9,7 +9,7 @@ import { until } from '../coming-from/until.ts'
 import { slotOf } from '../support/leftovers.ts'
 import { needs } from '../support/programs.ts'
 import { TestServer, WITHOUT_WARM } from '../support/server.ts'
-import { killShells, withServer } from './crash.ts'
+import { killCells, withServer } from './crash.ts'
 import { audit, layersOf } from './state-audit.ts'
 import {
   call,
@@ -126,7 +126,7 @@ async function loseLayer(server: TestServer, storage: 'btrfs' | 'copy'): Promise
 
   // After a reboot a child that stood on that layer has failed and says why; one that has a clone of it runs.
   await server.kill()
-  killShells(slotOf(server.dataDir)!)
+  killCells(slotOf(server.dataDir)!)
   await server.start()
   assert.equal(await look(server.islet(), id), before)
   if (storage === 'btrfs') assert.equal(await look(server.islet(), child.id), before)

@@ -7,7 +7,7 @@ import { until } from '../coming-from/until.ts'
 import { slotOf } from '../support/leftovers.ts'
 import { needs } from '../support/programs.ts'
 import type { TestServer } from '../support/server.ts'
-import { layersOf, shellsOf } from './state-audit.ts'
+import { cellsOf, layersOf } from './state-audit.ts'
 
 needs('pgrep')
 
@@ -107,7 +107,7 @@ const AFTER_ANSWER_MS = 3000
 /** What can be seen from outside while a call is carried out. */
 export interface Outside {
   layers: string[]
-  shells: string[]
+  cells: string[]
   /** Of any sandbox. */
   frozen: boolean
   /** The call has answered. */
@@ -163,7 +163,7 @@ export async function crashAt<T>(
 function outside(server: TestServer, slot: string): Outside {
   return {
     layers: layersOf(server),
-    shells: shellsOf(slot),
+    cells: cellsOf(slot),
     frozen: isFrozen(slot),
     answered: false,
     elapsedMs: 0,
@@ -171,8 +171,8 @@ function outside(server: TestServer, slot: string): Outside {
 }
 
 function isFrozen(slot: string): boolean {
-  const v1 = globSync(`/sys/fs/cgroup/freezer/islet${slot}/shl-*/freezer.state`)
-  const files = v1.length > 0 ? v1 : globSync(`/sys/fs/cgroup/islet${slot}/shl-*/cgroup.freeze`)
+  const v1 = globSync(`/sys/fs/cgroup/freezer/islet${slot}/cel-*/freezer.state`)
+  const files = v1.length > 0 ? v1 : globSync(`/sys/fs/cgroup/islet${slot}/cel-*/cgroup.freeze`)
   return files.some((file) => /FROZEN|FREEZING|^1/.test(text(file)))
 }
 
@@ -197,11 +197,11 @@ export const at = {
       isNew(now.layers.filter(isWhole), before.layers) >= count,
   halfLayer: (now: Outside) => now.layers.some((name) => !isWhole(name)),
   layerGone: (now: Outside, before: Outside) => before.layers.some((name) => !now.layers.includes(name)),
-  shells:
+  cells:
     (count: number): Step =>
     (now, before) =>
-      isNew(now.shells, before.shells) >= count,
-  shellGone: (now: Outside, before: Outside) => before.shells.some((name) => !now.shells.includes(name)),
+      isNew(now.cells, before.cells) >= count,
+  cellGone: (now: Outside, before: Outside) => before.cells.some((name) => !now.cells.includes(name)),
   answered: ({ answered }: Outside) => answered,
   after:
     (ms: number): Step =>

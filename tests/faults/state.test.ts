@@ -70,9 +70,9 @@ test('a restore that a crash cut off is done or not, never half, and the checkpo
       const steps: Step[] = [
         at.once,
         at.layers(1),
-        at.shellGone,
+        at.cellGone,
         at.layerGone,
-        at.shells(1),
+        at.cells(1),
         at.after(40),
         at.answered,
       ]
@@ -97,7 +97,7 @@ test('forks that a crash cut off are sandboxes like their source or are not ther
     async (server) => {
       const id = await fill(server.islet(), 'source')
       const before = await look(server.islet(), id)
-      const steps: Step[] = [at.frozen, at.layers(1), at.layers(2), at.shells(2), at.after(60), at.answered]
+      const steps: Step[] = [at.frozen, at.layers(1), at.layers(2), at.cells(2), at.after(60), at.answered]
       for (const step of steps) {
         const fork = () => call<Forks>(server, 'POST', `/sandboxes/${id}/fork`, { count: 3 })
         const done = await crashAt(server, step, fork)

@@ -5,27 +5,27 @@ import { hasCode, type Sandbox } from 'islet'
 import { heldBy } from '../support/held.ts'
 import type { TestServer } from '../support/server.ts'
 import { say } from '../support/shell.ts'
-import { shellsOf, warm } from '../support/warm.ts'
+import { cellsOf, warm } from '../support/warm.ts'
 import { crashDuring, withServer } from './crash.ts'
 
 const WARM = { env: { ISLET_WARM_MIN: '3', ISLET_WARM_MAX: '3', ISLET_DEFAULT_RUNTIME: 'host' } }
 
-test('shells that waited when the server was killed are never used, and leave nothing', () =>
+test('cells that waited when the server was killed are never used, and leave nothing', () =>
   withServer(async (server) => {
     const sandbox = await server.islet().sandboxes.create()
     await warm(server)
-    const before = shellsOf(server)
+    const before = cellsOf(server)
     await server.kill()
     await server.start()
     await warm(server)
-    const kept = shellsOf(server).filter((shell) => before.includes(shell))
+    const kept = cellsOf(server).filter((cell) => before.includes(cell))
     assert.equal(kept.length, 1, 'only that of the sandbox')
     assert.equal(await say(await again(server, sandbox), 'hostname'), sandbox.id)
-    assert.equal(heldBy(server).shells, 4)
+    assert.equal(heldBy(server).cells, 4)
     assert.equal(heldBy(server).cgroups, 4)
   }, WARM))
 
-test('a create or restore from a warm shell that a crash cuts off is whole or not there', () =>
+test('a create or restore from a warm cell that a crash cuts off is whole or not there', () =>
   withServer(async (server) => {
     const first = await server.islet().sandboxes.create()
     await say(first, 'echo saved > /workspace/file')
@@ -45,8 +45,8 @@ test('a create or restore from a warm shell that a crash cuts off is whole or no
       }
     }
     await warm(server)
-    const { shells, cgroups } = heldBy(server)
-    assert.deepEqual({ shells, cgroups }, { shells: 4, cgroups: 4 })
+    const { cells, cgroups } = heldBy(server)
+    assert.deepEqual({ cells, cgroups }, { cells: 4, cgroups: 4 })
   }, WARM))
 
 /** As the server that runs now knows it, when it is usable. */

@@ -4,7 +4,7 @@ import type { FileWatcher, Sandbox } from 'islet'
 import { until } from '../coming-from/until.ts'
 import { slotOf } from '../support/leftovers.ts'
 import type { TestServer } from '../support/server.ts'
-import { killShells, withServer } from './crash.ts'
+import { killCells, withServer } from './crash.ts'
 
 async function watched(
   server: TestServer,
@@ -58,7 +58,7 @@ test('after a reboot watchers watch again', async () => {
   await withServer(async (server) => {
     const all = await watched(server)
     await server.kill()
-    killShells(slotOf(server.dataDir)!)
+    killCells(slotOf(server.dataDir)!)
     await server.start()
     await goesOn(all)
     await all.watcher.destroy()
@@ -68,7 +68,7 @@ test('after a reboot watchers watch again', async () => {
 test('a sandbox that fails ends its watchers with an error', async () => {
   await withServer(async (server) => {
     const { sandbox, watcher, seen } = await watched(server)
-    killShells(slotOf(server.dataDir)!, 1)
+    killCells(slotOf(server.dataDir)!, 1)
     await until(() => seen.some((line) => line.startsWith('error')))
     assert.equal(watcher.isActive(), false)
     assert.deepEqual(await sandbox.watcher.list(), [])

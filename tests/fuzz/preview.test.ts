@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import { checkHealth } from '../../packages/server/src/data/services/health.ts'
 import type { Guest } from '../../packages/server/src/guest/guest.ts'
-import { type Lab, openLab, type Shown } from '../../packages/server/src/preview/testing.ts'
+import { type Lab, openLab, type Shown } from '../../packages/server/test/support/preview.ts'
 import { corpus, Random, repeatedly, SEED } from './fuzz.ts'
 
 const WHOLE = [

@@ -5,7 +5,7 @@ import { IsletError, LANGUAGES, parseCpuMillis, parseDurationMs, parseSizeBytes 
 import { detectLanguage } from '../../packages/server/src/data/code/detect.ts'
 import { removeEnv, updateEnv } from '../../packages/server/src/data/env-files/edit.ts'
 import { parseEnv, parseSegments, textOf } from '../../packages/server/src/data/env-files/parse.ts'
-import { createIgnore } from '../../packages/server/src/data/globs.ts'
+import { createIgnore } from '../../packages/server/src/data/files/globs.ts'
 import { nameserversIn } from '../../packages/server/src/engine/oci/dns.ts'
 import { corpus, Random, repeatedly, SEED } from './fuzz.ts'
 

@@ -8,7 +8,7 @@ import type { Readable, Writable } from 'node:stream'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Islet } from 'islet'
-import { get, raw } from '../../packages/server/src/preview/testing.ts'
+import { get, raw } from '../../packages/server/test/support/preview.ts'
 import { root } from '../support/server.ts'
 import { eachIsolation } from './attack.ts'
 

@@ -114,9 +114,9 @@ export class Mishaps {
   #killGuest(): void {
     const { server, sandboxes, tally } = this.#world
     const sandbox = this.#random.pick([...sandboxes])
-    const shell = sandbox && readRecords(server.dataDir).sandboxes.find(({ id }) => id === sandbox.id)?.shell
-    const pid = shell === undefined ? undefined : firstProcessOf(server.dataDir, shell)
-    // Between two shells it has none.
+    const cell = sandbox && readRecords(server.dataDir).sandboxes.find(({ id }) => id === sandbox.id)?.cell
+    const pid = cell === undefined ? undefined : firstProcessOf(server.dataDir, cell)
+    // Between two cells it has none.
     if (!sandbox || pid === undefined) return
     sandbox.wound = Date.now()
     sandbox.losses++
@@ -170,7 +170,7 @@ export class Mishaps {
     return this.#isLongLife ? LONG_LIFE_MS : this.#random.between(...LIFE) + startMs / 2
   }
 
-  /** The next server has shells that wait, or has not. */
+  /** The next server has cells that wait, or has not. */
   #chooseWarm(): void {
     if (this.#random.chance(0.5)) this.#env.ISLET_WARM_MAX = '0'
     else delete this.#env.ISLET_WARM_MAX
@@ -187,8 +187,8 @@ export class Mishaps {
   }
 }
 
-function firstProcessOf(dataDir: string, shell: string): number | undefined {
-  const record = readText(`/run/islet/${slotOf(dataDir)}/s/${shell}/shell.json`)
+function firstProcessOf(dataDir: string, cell: string): number | undefined {
+  const record = readText(`/run/islet/${slotOf(dataDir)}/s/${cell}/cell.json`)
   if (record === '') return undefined
   return (JSON.parse(record) as { process?: { pid: number } }).process?.pid
 }

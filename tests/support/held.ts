@@ -5,7 +5,7 @@ import { slotOf, tracesOf } from './leftovers.ts'
 import type { TestServer } from './server.ts'
 
 export interface Held {
-  shells: number
+  cells: number
   layers: number
   cgroups: number
   outputs: number
@@ -15,9 +15,9 @@ export function heldBy(server: TestServer): Held {
   const slot = slotOf(server.dataDir)!
   const memory = readdirSync('/sys/fs/cgroup').includes('memory') ? '/sys/fs/cgroup/memory' : '/sys/fs/cgroup'
   return {
-    shells: count(`/run/islet/${slot}/s`),
+    cells: count(`/run/islet/${slot}/s`),
     layers: count(join(server.dataDir, 'pool/layers')),
-    cgroups: count(`${memory}/islet${slot}`, (name) => name.startsWith('shl-')),
+    cgroups: count(`${memory}/islet${slot}`, (name) => name.startsWith('cel-')),
     outputs: count(join(server.dataDir, 'output')),
   }
 }

@@ -1,4 +1,4 @@
-// The shells of a server, those that wait in its warm pool among them.
+// The cells of a server, those that wait in its warm pool among them.
 import { readdirSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import type { ServerInfo } from '@islet/contract'
@@ -15,9 +15,9 @@ export async function warm(server: TestServer): Promise<ServerInfo['warm']> {
   }
 }
 
-export const shellsDirectory = ({ dataDir }: TestServer): string => `/run/islet/${slotOf(dataDir)}/s`
+export const cellsDirectory = ({ dataDir }: TestServer): string => `/run/islet/${slotOf(dataDir)}/s`
 
 /** Waiting or not. */
-export function shellsOf(server: TestServer): string[] {
-  return readdirSync(shellsDirectory(server))
+export function cellsOf(server: TestServer): string[] {
+  return readdirSync(cellsDirectory(server))
 }

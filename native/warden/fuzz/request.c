@@ -58,9 +58,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     if (request.code == MSG_BIND) need(request.bind.pid >= 2);
     check_etc_promises(&request.bind);
-    if (request.code == MSG_BIND || request.code == MSG_SHELL_RUN) check_root_promises(&request.bind);
-    if (request.code == MSG_SHELL_RUN) need(request.name[0]);
-    if (request.code == MSG_SHELL_START) need(request.name[0] && request.uid_base >= warden.uid_start);
+    if (request.code == MSG_BIND || request.code == MSG_CELL_RUN) check_root_promises(&request.bind);
+    if (request.code == MSG_CELL_RUN) need(request.name[0]);
+    if (request.code == MSG_CELL_START) need(request.name[0] && request.uid_base >= warden.uid_start);
     if (request.name[0]) need_name(request.name);
     if (request.to[0]) need_name(request.to);
     need(request.froms <= MAX_LOWERS);

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { CodeResult, Sandbox } from '@islet/contract/client'
-import { startTestApi, type TestApi } from '../../server/src/api/testing.ts'
+import { startTestApi, type TestApi } from '../../server/test/support/server.ts'
 import { islet } from './islet.ts'
 
 /** With the Node that runs this, which runs TypeScript. */

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { TEST_KEY } from '../../server/src/api/testing.ts'
+import { TEST_KEY } from '../../server/test/support/server.ts'
 
 export const BIN = fileURLToPath(new URL('../bin/islet.js', import.meta.url))
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { SandboxInfo, SandboxPage } from '@islet/sdk'
-import { startTestApi, type TestApi, until } from '../../server/src/api/testing.ts'
+import { startTestApi, type TestApi, until } from '../../server/test/support/server.ts'
 import { islet as run } from './islet.ts'
 
 let api: TestApi

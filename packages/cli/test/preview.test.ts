@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { startTestApi, type TestApi } from '../../server/src/api/testing.ts'
+import { startTestApi, type TestApi } from '../../server/test/support/server.ts'
 import { islet } from './islet.ts'
 
 let api: TestApi

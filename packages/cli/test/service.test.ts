@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Sandbox, ServiceInfo } from '@islet/contract/client'
-import { freePort } from '../../server/src/api/testing/services.ts'
-import { startTestApi, type TestApi } from '../../server/src/api/testing.ts'
+import { startTestApi, type TestApi } from '../../server/test/support/server.ts'
+import { freePort } from '../../server/test/support/services.ts'
 import { islet } from './islet.ts'
 
 let api: TestApi

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { SignalClient } from '../../server/src/api/testing/signal-client.ts'
-import { startTestApi, type TestApi, until } from '../../server/src/api/testing.ts'
+import { startTestApi, type TestApi, until } from '../../server/test/support/server.ts'
+import { SignalClient } from '../../server/test/support/signal-client.ts'
 import { islet } from './islet.ts'
 
 let api: TestApi

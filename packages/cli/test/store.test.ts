@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { SandboxToken } from '@islet/contract/client'
-import { startTestApi, type TestApi } from '../../server/src/api/testing.ts'
+import { startTestApi, type TestApi } from '../../server/test/support/server.ts'
 import { islet, type RunOptions } from './islet.ts'
 
 let api: TestApi

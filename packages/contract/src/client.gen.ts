@@ -948,7 +948,7 @@ export type ServerInfo = {
   }
   /** Live ones. */
   sandboxes: number
-  /** Shells that are started ahead; all 0 where `capabilities.lateRoot` is missing. */
+  /** Cells that are started ahead; all 0 where `capabilities.lateRoot` is missing. */
   warm: {
     /** That wait now. */
     ready: number

@@ -3,7 +3,7 @@
 export const ID_PREFIXES = {
   sandbox: 'sbx',
   process: 'prc',
-  shell: 'shl',
+  cell: 'cel',
   layer: 'lyr',
   request: 'req',
   terminal: 'trm',

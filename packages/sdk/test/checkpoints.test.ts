@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { startTestApi, TEST_KEY, type TestApi } from '../../server/src/api/testing.ts'
+import { startTestApi, TEST_KEY, type TestApi } from '../../server/test/support/server.ts'
 import { Islet } from '../src/islet.ts'
 import { Sandbox } from '../src/sandbox.ts'
 

@@ -1,7 +1,7 @@
 // The SDK's side of standing still. The engine of these tests cannot freeze; what pause does is in tests/e2e.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { startTestApi, TEST_KEY, type TestApi } from '../../server/src/api/testing.ts'
+import { startTestApi, TEST_KEY, type TestApi } from '../../server/test/support/server.ts'
 import { hasCode, Sandbox } from '../src/index.ts'
 
 let api: TestApi

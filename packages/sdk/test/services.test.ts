@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { freePort } from '../../server/src/api/testing/services.ts'
-import { startTestApi, TEST_KEY, type TestApi } from '../../server/src/api/testing.ts'
+import { startTestApi, TEST_KEY, type TestApi } from '../../server/test/support/server.ts'
+import { freePort } from '../../server/test/support/services.ts'
 import { Islet } from '../src/islet.ts'
 import type { Sandbox } from '../src/sandbox.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { startTestApi, TEST_KEY, type TestApi, until } from '../../server/src/api/testing.ts'
+import { startTestApi, TEST_KEY, type TestApi, until } from '../../server/test/support/server.ts'
 import { hasCode, type PortSignalEvent, Sandbox, type SignalEvent, type SignalService } from '../src/index.ts'
 import { startProxy } from './proxy.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { IsletError } from '@islet/contract/client'
-import { startTestApi, TEST_KEY, type TestApi, until } from '../../server/src/api/testing.ts'
+import { startTestApi, TEST_KEY, type TestApi, until } from '../../server/test/support/server.ts'
 import { hasCode, Sandbox } from '../src/index.ts'
 
 let api: TestApi

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, type TestContext, test } from 'node:test'
 import { IsletError } from '@islet/contract/client'
-import { startTestApi, TEST_KEY, type TestApi } from '../../server/src/api/testing.ts'
 import { Tokens } from '../../server/src/tokens.ts'
+import { startTestApi, TEST_KEY, type TestApi } from '../../server/test/support/server.ts'
 import { hasCode, Islet, Sandbox } from '../src/index.ts'
 import { type Asked, startProxy, type TestProxy } from './proxy.ts'
 

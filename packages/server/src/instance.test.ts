@@ -91,17 +91,17 @@ describe('instance', { skip: !isRoot && 'slots are claimed by root only' }, () =
     assert.notEqual(firstAgain.slot, second.slot)
   })
 
-  it('keeps a slot that has a living shell', async () => {
+  it('keeps a slot that has a living cell', async () => {
     const instance = await claimInstance({ dataDir: join(base, 'data'), runRoot })
-    const sleeper = await plantShell(instance)
+    const sleeper = await plantCell(instance)
     assert.equal(await instance.release(), false)
     await kill(sleeper)
     assert.equal(await instance.release(), true)
   })
 
-  it('destroys what a dead ephemeral server left: shells, slot and data directory', async () => {
+  it('destroys what a dead ephemeral server left: cells, slot and data directory', async () => {
     const server = await serve('ephemeral', { ephemeral: true })
-    const sleeper = await plantShell({ runDir: join(runRoot, String(server.answer.slot)) })
+    const sleeper = await plantCell({ runDir: join(runRoot, String(server.answer.slot)) })
     await writeFile(join(base, 'ephemeral', 'file'), 'x')
     assert.deepEqual(await sweepDeadInstances({ runRoot }), [], 'it lives')
     await kill(server.child)
@@ -134,10 +134,10 @@ describe('instance', { skip: !isRoot && 'slots are claimed by root only' }, () =
     const file = join(base, 'data', 'pool.img')
     execFileSync('truncate', ['-s', '16M', file])
     execFileSync('losetup', ['--find', file])
-    const sleeper = await plantShell({ runDir: join(runRoot, String(server.answer.slot)) })
+    const sleeper = await plantCell({ runDir: join(runRoot, String(server.answer.slot)) })
     await kill(server.child)
     await rm(join(base, 'data'), { recursive: true })
-    assert.deepEqual(await sweepDeadInstances({ runRoot }), [], 'a shell of it lives')
+    assert.deepEqual(await sweepDeadInstances({ runRoot }), [], 'a cell of it lives')
     await kill(sleeper)
     assert.deepEqual(await sweepDeadInstances({ runRoot }), [server.answer.slot])
     assert.deepEqual(await readdir(runRoot), [])
@@ -209,13 +209,13 @@ describe('instance', { skip: !isRoot && 'slots are claimed by root only' }, () =
     throw new Error('it said nothing')
   }
 
-  /** A process and the record by which a shell is known. */
-  async function plantShell({ runDir }: Pick<Instance, 'runDir'>): Promise<ChildProcess> {
+  /** A process and the record by which a cell is known. */
+  async function plantCell({ runDir }: Pick<Instance, 'runDir'>): Promise<ChildProcess> {
     const sleeper = spawn('sleep', ['1000'], { stdio: 'ignore' })
     children.push(sleeper)
     await mkdir(join(runDir, 's', 'planted'), { recursive: true })
     const record = { id: 'planted', process: await identify(sleeper.pid!) }
-    await writeFile(join(runDir, 's', 'planted', 'shell.json'), JSON.stringify(record))
+    await writeFile(join(runDir, 's', 'planted', 'cell.json'), JSON.stringify(record))
     return sleeper
   }
 })

@@ -2,10 +2,10 @@
 // ranges, bridge, firewall table, cgroup, run directory) is derived from a slot that a server claims when it starts:
 //
 //   /run/islet/<slot>/owner.<generation>.json    who has it (engine/claim.ts); mkdir of the directory is the claim
-//   /run/islet/<slot>/s/<shell>/                 its shells
+//   /run/islet/<slot>/s/<cell>/                 its cells
 //   <data>/server.<generation>.json              one server per data directory
 //
-// A data directory gets its old slot again, which is how a server finds the shells it had before kill -9.
+// A data directory gets its old slot again, which is how a server finds the cells it had before kill -9.
 import { chmod, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { IsletError } from '@islet/contract'
@@ -27,7 +27,7 @@ export interface Instance {
   subnet: string
   prefix: number
   gateway: string
-  /** Gives the slot back. Answers false, and keeps it, while one of its shells lives. */
+  /** Gives the slot back. Answers false, and keeps it, while one of its cells lives. */
   release(): Promise<boolean>
 }
 
@@ -45,7 +45,7 @@ interface Owner {
 }
 
 export const SLOTS = 56
-export const UIDS_PER_SHELL = 65_536
+export const UIDS_PER_CELL = 65_536
 /** In an ephemeral data directory; nothing without it is ever removed. */
 export const EPHEMERAL_MARKER = '.islet-ephemeral'
 
@@ -69,7 +69,7 @@ export async function claimInstance(options: ClaimOptions): Promise<Instance> {
     await mkdir(runDir, { recursive: true, mode: 0o700 })
     return describe(undefined, runDir, owner)
   }
-  // Others may pass through (a sandbox's root must reach its own shell's directory), not look.
+  // Others may pass through (a sandbox's root must reach its own cell's directory), not look.
   await mkdir(runRoot, { recursive: true })
   await chmod(runRoot, 0o711)
   const slot = (await takeOwnSlot(runRoot, owner)) ?? (await takeFreeSlot(runRoot, owner))
@@ -93,7 +93,7 @@ function describe(slot: number | undefined, runDir: string, owner: Owner): Insta
     dataDir: owner.dataDir,
     runDir,
     ephemeral: owner.ephemeral,
-    uidStart: FIRST_UID + n * RANGES_PER_SLOT * UIDS_PER_SHELL,
+    uidStart: FIRST_UID + n * RANGES_PER_SLOT * UIDS_PER_CELL,
     uidRanges: RANGES_PER_SLOT,
     bridge: name,
     table: name,
@@ -166,7 +166,7 @@ async function takeFreeSlot(runRoot: string, owner: Owner): Promise<number> {
   })
 }
 
-/** The slots of dead servers without a living shell: their data directories will get another when they start. */
+/** The slots of dead servers without a living cell: their data directories will get another when they start. */
 async function freeIdleSlots(runRoot: string): Promise<void> {
   for (const slot of await slotsIn(runRoot)) await seizeSlot(runRoot, slot, await readSlot(runRoot, slot))
 }
@@ -187,7 +187,7 @@ async function sweepSlot(runRoot: string, slot: number): Promise<boolean> {
   return seizeSlot(runRoot, slot, claim)
 }
 
-/** Frees a slot whose owner is dead or unknown, unless a shell of it lives. */
+/** Frees a slot whose owner is dead or unknown, unless a cell of it lives. */
 async function seizeSlot(runRoot: string, slot: number, claim: Claim<Owner> | undefined): Promise<boolean> {
   const runDir = join(runRoot, String(slot))
   if ((await isClaimAlive(claim)) || (await hasLife({ name: globalName(runDir), runDir }))) return false

@@ -38,7 +38,7 @@ export const serverInfo = z.object({
       min: z.number(),
       max: z.number(),
     })
-    .meta({ description: 'Shells that are started ahead; all 0 where `capabilities.lateRoot` is missing.' }),
+    .meta({ description: 'Cells that are started ahead; all 0 where `capabilities.lateRoot` is missing.' }),
   startedAt: z.iso.datetime(),
 })
 export type ServerInfo = z.infer<typeof serverInfo>

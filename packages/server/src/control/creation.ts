@@ -17,11 +17,11 @@ import type { Fleet } from './fleet.ts'
 import { Idempotency } from './idempotency.ts'
 import { asStartError, type Machine, settleMachine, startMachine, workdirOf } from './machine.ts'
 import { copyRecord, newRecord, toSandbox } from './record.ts'
-import { makeLayer } from './roots.ts'
-import { type Plan, planOf } from './roots-ahead.ts'
-import type { Saves } from './saves.ts'
-import type { ShellClaim } from './shells.ts'
+import { makeLayer } from './saved/roots.ts'
+import type { Saves } from './saved/saved-states.ts'
 import { assertSupported } from './supported.ts'
+import type { CellClaim } from './warm/cells.ts'
+import { type Plan, planOf } from './warm/roots-ahead.ts'
 
 export interface CreationOptions {
   fleet: Fleet
@@ -44,7 +44,7 @@ export interface CreateOptions {
   idempotencyKey?: string
   signal?: AbortSignal
   /** One that was claimed for it before; else one is claimed when it is needed. */
-  shell?: ShellClaim
+  cell?: CellClaim
   /** It alone begins as what was saved, and takes over the layer of that, which has this limit. */
   takesLayer?: { limitBytes: number }
   /** Called with its id while its computer is being made, if one is made. */
@@ -167,11 +167,11 @@ export class Creation {
     // What a fork stands on is used for that alone.
     const isPassing = saved !== undefined && !this.#options.saves.table.isNamed(saved.id)
     const plan = isPassing || memory ? undefined : planOf(made, saved?.state.root)
-    await using claim = options.shell ?? warm.claim(plan)
+    await using claim = options.cell ?? warm.claim(plan)
     const ready = claim.ahead?.layer ?? (saved ? undefined : warm.takeLayer(made.resources.diskBytes))
     const id = claim.ahead?.id ?? made.id
     const root = ready ? { ...made.root, layer: ready } : made.root
-    const fresh: SandboxRecord = { ...made, id, shell: claim.id, root }
+    const fresh: SandboxRecord = { ...made, id, cell: claim.id, root }
     // While its computer is being made: what is cut off before it is recorded, nobody holds and the next start removes.
     const recorded = db.beforeNext(() => {
       table.save(fresh)

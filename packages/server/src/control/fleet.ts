@@ -5,17 +5,17 @@ import { IsletError, isId, type SandboxEvent } from '@islet/contract'
 import type { Db } from '../db/db.ts'
 import { LayersHeld } from '../db/layers-held.ts'
 import { type SandboxRecord, SandboxTable } from '../db/sandboxes.ts'
-import type { Engine, Shell } from '../engine/engine.ts'
+import type { Cell, Engine } from '../engine/engine.ts'
+import { Locks } from '../lib/locks.ts'
 import type { Log } from '../log.ts'
 import type { Storage } from '../storage/storage.ts'
 import { Capacity } from './capacity.ts'
-import type { Disk } from './disk.ts'
+import type { Disk } from './disk/disk.ts'
 import { Events } from './events.ts'
 import { assertRunning, isStill, MOVES, move, type Verb } from './lifecycle.ts'
-import { Locks } from './locks.ts'
 import { type Machine, startMachine } from './machine.ts'
-import { deleteLayer, stopShell } from './shells.ts'
-import { WarmPool, type WarmPoolOptions } from './warm-pool.ts'
+import { deleteLayer, stopCell } from './warm/cells.ts'
+import { WarmPool, type WarmPoolOptions } from './warm/pool.ts'
 
 /** How soon the death of a sandbox's first process is noticed after its connection broke. */
 const AWAY_POLL_MS = 100
@@ -56,10 +56,10 @@ export interface SandboxObserver {
   disconnect?(sandboxId: string): Promise<() => void>
   /** For good; not `removed`: it failed, and what it holds can still be read. */
   gone(sandboxId: string, options: { removed: boolean }): Promise<void>
-  /** A shell that may become a sandbox's: what it will need can be made ready. */
-  waits?(shell: Shell): Promise<void>
+  /** A cell that may become a sandbox's: what it will need can be made ready. */
+  waits?(cell: Cell): Promise<void>
   /** It is about to end, whether it ever was a sandbox's or not. */
-  ends?(shell: Shell): Promise<void>
+  ends?(cell: Cell): Promise<void>
 }
 
 export interface MoveOptions {
@@ -113,8 +113,8 @@ export class Fleet {
     this.#observers.push(observer)
   }
 
-  async tell(what: 'waits' | 'ends', shell: Shell): Promise<void> {
-    await Promise.all(this.#observers.map((observer) => observer[what]?.(shell)))
+  async tell(what: 'waits' | 'ends', cell: Cell): Promise<void> {
+    await Promise.all(this.#observers.map((observer) => observer[what]?.(cell)))
   }
 
   record(id: string): SandboxRecord {
@@ -234,7 +234,7 @@ export class Fleet {
         .catch((error) => this.log.error({ error, sandbox: id }, 'not cleaned up; the next start does it'))
   }
 
-  /** A new shell over the layer that is there: files are kept, processes are not. */
+  /** A new cell over the layer that is there: files are kept, processes are not. */
   startOver(id: string): Promise<Machine> {
     const machine = this.#startOver(id)
     this.machines.set(id, machine)
@@ -244,8 +244,8 @@ export class Fleet {
 
   async #startOver(id: string): Promise<Machine> {
     await using claim = this.warm.claim()
-    // The new shell gets the network of the record.
-    const again = { ...this.record(id), shell: claim.id, networkDue: false, updatedAt: Date.now() }
+    // The new cell gets the network of the record.
+    const again = { ...this.record(id), cell: claim.id, networkDue: false, updatedAt: Date.now() }
     this.table.save(again)
     return await startMachine(this, again, claim)
   }
@@ -296,7 +296,7 @@ export class Fleet {
   async letGo(id: string): Promise<void> {
     const machine = await this.machine(id)
     this.machines.delete(id)
-    if (machine) await stopShell(this, machine)
+    if (machine) await stopCell(this, machine)
   }
 
   /** A failure that is being cleaned up is waited for. */
@@ -323,7 +323,7 @@ export class Fleet {
   async #watchAway(id: string, machine: Machine): Promise<void> {
     while (!this.closed && !machine.suspended && !machine.guest.connected) {
       if ((await this.machine(id)) !== machine) return
-      if (!(await this.engine.alive(machine.shell).catch(() => true))) {
+      if (!(await this.engine.alive(machine.cell).catch(() => true))) {
         if (machine.suspended) return
         return this.fail(id, await this.#whyEnded(id, machine), machine)
       }
@@ -332,8 +332,8 @@ export class Fleet {
   }
 
   /** Where the memory limit ends all at once (gvisor), nobody else tells of it. */
-  async #whyEnded(id: string, { shell }: Machine): Promise<string> {
-    const { oomKills } = await this.engine.usage(shell).catch(() => ({ oomKills: 0 }))
+  async #whyEnded(id: string, { cell }: Machine): Promise<string> {
+    const { oomKills } = await this.engine.usage(cell).catch(() => ({ oomKills: 0 }))
     const isTold = this.events.list(id, { types: ['oom'], limit: 1 }).events.length > 0
     if (oomKills === 0 || isTold) return 'Its first process ended.'
     this.events.add(id, 'oom')

@@ -1,21 +1,21 @@
-// One live sandbox: its shell, its layer and its link, made and taken away together.
+// One live sandbox: its cell, its layer and its link, made and taken away together.
 import { hash } from 'node:crypto'
 import { posix } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type CreateSandboxParsed, IsletError } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
-import type { Bound, Shell } from '../engine/engine.ts'
+import type { Bound, Cell } from '../engine/engine.ts'
 import type { SetupFile } from '../guest/guest.ts'
 import type { Link } from '../guest/link.ts'
 import { directoryBytes } from '../storage/usage.ts'
 import {
+  type CellClaim,
+  type CellParts,
   CONNECT_TIMEOUT_MS,
   listen,
-  type ShellClaim,
-  type ShellParts,
-  stopShell,
-  type WaitingShell,
-} from './shells.ts'
+  stopCell,
+  type WaitingCell,
+} from './warm/cells.ts'
 
 /** A file of memory may be a little larger than what was in memory. */
 const FILE_SLACK = 1.25
@@ -23,7 +23,7 @@ const FILE_SLACK = 1.25
 const ALIVE_POLL_MS = 20
 
 export interface Machine {
-  shell: Shell
+  cell: Cell
   guest: Link
   bound: Bound
   /** Kills by the memory limit that have been reported already. */
@@ -43,7 +43,7 @@ export interface Machine {
 }
 
 export interface StartOptions {
-  /** Resolves when the layer is there; it is made while the shell starts. */
+  /** Resolves when the layer is there; it is made while the cell starts. */
   layer?: Promise<unknown>
   /** What `saveMemory` wrote: what ran then goes on. */
   memory?: string
@@ -53,19 +53,19 @@ export interface StartOptions {
   tell?: (machine: Machine) => Promise<void>
 }
 
-/** Gives the shell that the record names its root. On an error nothing of it is left but the layer. */
+/** Gives the cell that the record names its root. On an error nothing of it is left but the layer. */
 export async function startMachine(
-  parts: ShellParts,
+  parts: CellParts,
   record: SandboxRecord,
-  claim: ShellClaim,
+  claim: CellClaim,
   options: StartOptions = {},
 ): Promise<Machine> {
-  // Awaited below, after the shell; a rejection in the meantime is not unhandled.
+  // Awaited below, after the cell; a rejection in the meantime is not unhandled.
   options.layer?.catch(() => {})
-  let waiting: WaitingShell | undefined
+  let waiting: WaitingCell | undefined
   try {
     waiting = await claim.take()
-    const { shell, guest } = waiting
+    const { cell, guest } = waiting
     await options.layer
     if (options.memory) await assertFits(options.memory, record.resources)
     const giving = claim.ahead
@@ -74,28 +74,28 @@ export async function startMachine(
     // Awaited below, like the layer.
     giving.catch(() => {})
     options.meanwhile?.()
-    const machine = newMachine(shell, guest, await giving)
+    const machine = newMachine(cell, guest, await giving)
     claim.rooted()
     await options.tell?.(machine)
     return machine
   } catch (error) {
     await options.layer?.catch(() => {})
-    if (waiting) await stopShell(parts, waiting)
+    if (waiting) await stopCell(parts, waiting)
     throw error
   }
 }
 
 /** Root, name, limits and network, in place of what it was given ahead. */
 export async function giveRoot(
-  parts: ShellParts,
-  waiting: WaitingShell,
+  parts: CellParts,
+  waiting: WaitingCell,
   record: Pick<SandboxRecord, 'id' | 'root' | 'resources' | 'network'>,
   options: { memory?: string; ahead?: boolean } = {},
 ): Promise<Bound> {
   const { engine } = parts
-  const { shell, guest } = waiting
+  const { cell, guest } = waiting
   const { memory, ahead } = options
-  const bound = await engine.bind(shell, {
+  const bound = await engine.bind(cell, {
     root: record.root,
     hostname: record.id,
     limits: record.resources,
@@ -115,7 +115,7 @@ export async function giveRoot(
 
 /** A sandbox that made a directory of /etc/hosts, or a file of /etc, has what it made: it starts all the same. */
 async function writeEtc(
-  { log }: ShellParts,
+  { log }: CellParts,
   guest: Link,
   record: Pick<SandboxRecord, 'id'>,
   bound: Bound,
@@ -139,9 +139,9 @@ async function assertFits(memory: string, { memoryBytes }: SandboxRecord['resour
   })
 }
 
-function newMachine(shell: Shell, guest: Link, bound: Bound): Machine {
+function newMachine(cell: Cell, guest: Link, bound: Bound): Machine {
   return {
-    shell,
+    cell,
     guest,
     bound,
     oomKillsSeen: 0,
@@ -154,16 +154,16 @@ function newMachine(shell: Shell, guest: Link, bound: Bound): Machine {
 }
 
 /** Takes the place of the server that made this machine; the guest redials by itself. */
-export async function adoptMachine(parts: ShellParts, record: SandboxRecord): Promise<Machine> {
-  const shell = await parts.engine.adopt(record.shell)
-  const link = await listen(parts, shell)
-  await parts.engine.ownSocket(shell)
-  const { oomKills } = await parts.engine.usage(shell).catch(() => ({ oomKills: 0 }))
-  return { ...newMachine(shell, link, {}), oomKillsSeen: oomKills }
+export async function adoptMachine(parts: CellParts, record: SandboxRecord): Promise<Machine> {
+  const cell = await parts.engine.adopt(record.cell)
+  const link = await listen(parts, cell)
+  await parts.engine.ownSocket(cell)
+  const { oomKills } = await parts.engine.usage(cell).catch(() => ({ oomKills: 0 }))
+  return { ...newMachine(cell, link, {}), oomKillsSeen: oomKills }
 }
 
 /** Whether one that was just thawed goes on. What is killed while it is frozen may die only then. */
-export async function goesOn({ engine }: ShellParts, { shell, guest }: Machine): Promise<boolean> {
+export async function goesOn({ engine }: CellParts, { cell, guest }: Machine): Promise<boolean> {
   const isBack = () => guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
   const answers = (guest.connected ? guest.ping().catch(isBack) : isBack()).then(
     () => true,
@@ -172,7 +172,7 @@ export async function goesOn({ engine }: ShellParts, { shell, guest }: Machine):
   const deadline = performance.now() + CONNECT_TIMEOUT_MS
   while (performance.now() < deadline) {
     if (await Promise.race([answers, setTimeout(ALIVE_POLL_MS, false, { ref: false })])) return true
-    if (!(await engine.alive(shell).catch(() => true))) return false
+    if (!(await engine.alive(cell).catch(() => true))) return false
   }
   return true
 }

@@ -2,7 +2,7 @@
 //
 //   the record says what is wanted, and that it is due  →  the wire, at once  →  the files of /etc that name it  →  no longer due
 //
-// One that stands still has its wire switched at once too; its files wait for its wake. One without a shell gets all of it when it is
+// One that stands still has its wire switched at once too; its files wait for its wake. One without a cell gets all of it when it is
 // given one. What a crash cuts off is due still, and the next server does it.
 import { setTimeout } from 'node:timers/promises'
 import { IsletError } from '@islet/contract'
@@ -67,7 +67,7 @@ async function carryOut(fleet: Fleet, id: string, known?: Machine): Promise<void
   const record = fleet.record(id)
   const machine = known ?? (await machineOf(fleet, record))
   if (machine) {
-    const place = await fleet.engine.connect(machine.shell, record.network)
+    const place = await fleet.engine.connect(machine.cell, record.network)
     const { address: _address, nameserver: _nameserver, ...bound } = machine.bound
     machine.bound = { ...bound, ...place }
     if (machine.suspended) return
@@ -80,7 +80,7 @@ async function carryOut(fleet: Fleet, id: string, known?: Machine): Promise<void
   fleet.table.save({ ...fleet.record(id), networkDue: false })
 }
 
-/** Undefined: it has no shell, and is given its network together with one. */
+/** Undefined: it has no cell, and is given its network together with one. */
 async function machineOf(fleet: Fleet, record: SandboxRecord): Promise<Machine | undefined> {
   if (record.memory !== null || record.status === 'failed') return undefined
   return isStill(record) ? fleet.machine(record.id) : (await fleet.running(record.id)).machine

@@ -6,8 +6,8 @@ import { setImmediate } from 'node:timers/promises'
 import { IsletError, isId, type Pruned, type PruneParsed } from '@islet/contract'
 import type { Images } from '../image/image.ts'
 import { directoryBytes } from '../storage/usage.ts'
-import type { Checkpoints } from './checkpoints.ts'
 import type { Fleet } from './fleet.ts'
+import type { Checkpoints } from './saved/checkpoints.ts'
 
 export interface PruningOptions {
   fleet: Fleet

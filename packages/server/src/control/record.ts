@@ -16,7 +16,7 @@ import type { Image } from '../image/image.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Capacity } from './capacity.ts'
 import { isForDisk } from './lifecycle.ts'
-import { movedPath, rootOver } from './roots.ts'
+import { movedPath, rootOver } from './saved/roots.ts'
 
 const DEFAULT_TIMEOUTS: TimeoutsInfo = {
   idleMs: DEFAULTS.idleMs,
@@ -101,7 +101,7 @@ function fresh(input: Pick<CreateSandboxParsed, 'name' | 'description'>) {
     suspendedAt: null,
     memory: null,
     networkDue: false,
-    shell: newId('shell'),
+    cell: newId('cell'),
     createdAt: now,
     updatedAt: now,
     stoppedAt: null,
@@ -151,7 +151,7 @@ export function patchTimeouts(timeouts: TimeoutsInfo, patch: TimeoutsParsed = {}
 export function toSandbox(record: SandboxRecord): Sandbox {
   const {
     root: _root,
-    shell: _shell,
+    cell: _cell,
     memory: _memory,
     baseSnapshot: _base,
     patchesOf: _patches,

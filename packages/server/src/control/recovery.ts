@@ -1,11 +1,11 @@
 // What a new server does with what the one before it left: adopts, restarts, sweeps.
 import type { SandboxRecord } from '../db/sandboxes.ts'
+import { Limiter } from '../lib/limiter.ts'
 import type { Fleet } from './fleet.ts'
 import { isStill } from './lifecycle.ts'
 import { adoptMachine, type Machine } from './machine.ts'
 import { settleNetwork } from './network.ts'
-import type { Saves } from './saves.ts'
-import { Slots } from './slots.ts'
+import type { Saves } from './saved/saved-states.ts'
 import type { Suspension } from './suspension.ts'
 
 /** After a reboot of the machine: how many sandboxes are started side by side. */
@@ -16,18 +16,18 @@ export async function bringBack(fleet: Fleet, saves: Saves, suspension: Suspensi
   for (const record of table.live()) if (record.status === 'creating') table.remove(record.id)
   tellIsolation(fleet)
   const records = table.live()
-  // One whose memory is on disk, or that cannot stand still, has no need of the shell that a crash may have left.
-  const needsShell = (record: SandboxRecord) =>
+  // One whose memory is on disk, or that cannot stand still, has no need of the cell that a crash may have left.
+  const needsCell = (record: SandboxRecord) =>
     record.memory === null && (!isStill(record) || engine.capabilities.freeze === true)
-  const kept = records.filter(needsShell)
-  const alive = await engine.start(new Map(kept.map(({ shell, root }) => [shell, root.layer])))
+  const kept = records.filter(needsCell)
+  const alive = await engine.start(new Map(kept.map(({ cell, root }) => [cell, root.layer])))
   await saves.start()
   await sweepLayers(fleet, saves)
-  const slots = new Slots(RESTARTS_AT_ONCE)
+  const limiter = new Limiter(RESTARTS_AT_ONCE)
   for (const record of records) {
-    const isAlive = alive.has(record.shell)
+    const isAlive = alive.has(record.cell)
     if (isStill(record)) leaveStill(fleet, suspension, record, isAlive)
-    else goOn(fleet, suspension, record, { isAlive, slots })
+    else goOn(fleet, suspension, record, { isAlive, limiter })
   }
 }
 
@@ -49,10 +49,10 @@ function goOn(
   fleet: Fleet,
   suspension: Suspension,
   record: SandboxRecord,
-  { isAlive, slots }: { isAlive: boolean; slots: Slots },
+  { isAlive, limiter }: { isAlive: boolean; limiter: Limiter },
 ): void {
   const { id } = record
-  const machine = isAlive ? thawed(fleet, record) : slots.run(() => restart(fleet, record))
+  const machine = isAlive ? thawed(fleet, record) : limiter.run(() => restart(fleet, record))
   fleet.machines.set(id, machine)
   suspension.activity.goOn(record)
   // A job that is found again keeps it awake; until all were looked for, it does not go to sleep.
@@ -74,7 +74,7 @@ function goOn(
 /** The server before may have been killed while it was frozen for a checkpoint. */
 async function thawed(fleet: Fleet, record: SandboxRecord): Promise<Machine> {
   const machine = await adoptMachine(fleet, record)
-  if (fleet.engine.capabilities.freeze === true) await fleet.engine.thaw(machine.shell)
+  if (fleet.engine.capabilities.freeze === true) await fleet.engine.thaw(machine.cell)
   await settleNetwork(fleet, record.id, machine)
   return machine
 }
@@ -85,7 +85,7 @@ async function restart(fleet: Fleet, record: SandboxRecord): Promise<Machine> {
   return started
 }
 
-/** Whoever uses it wakes it. What is left of its shell is kept frozen; without one it starts over from its files. */
+/** Whoever uses it wakes it. What is left of its cell is kept frozen; without one it starts over from its files. */
 function leaveStill(fleet: Fleet, suspension: Suspension, record: SandboxRecord, isAlive: boolean): void {
   suspension.activity.goOn(record)
   if (!isAlive) return
@@ -97,7 +97,7 @@ function leaveStill(fleet: Fleet, suspension: Suspension, record: SandboxRecord,
   })
   fleet.machines.set(record.id, machine)
   machine.catch((error) => {
-    fleet.log.warn({ error, sandbox: record.id }, 'a shell that stood still was not adopted')
+    fleet.log.warn({ error, sandbox: record.id }, 'a cell that stood still was not adopted')
     fleet.machines.delete(record.id)
   })
 }

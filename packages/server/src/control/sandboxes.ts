@@ -152,7 +152,7 @@ export class Sandboxes implements Control {
     // One that stands still may have nothing to limit: then the limits wait for its wake.
     const machine = isStill(record) ? await this.#fleet.machine(id) : (await this.running(id)).machine
     const { resources } = patchRecord(record, patch)
-    if (machine && record.memory === null) await engine.limit(machine.shell, resources)
+    if (machine && record.memory === null) await engine.limit(machine.cell, resources)
     if (patch.resources?.disk) await storage.setLimit(record.root.layer, resources.diskBytes)
   }
 
@@ -234,7 +234,7 @@ export class Sandboxes implements Control {
 
   /** How often the memory limit has killed something in this sandbox. */
   async oomKills(machine: Machine): Promise<number> {
-    return (await this.#fleet.engine.usage(machine.shell)).oomKills
+    return (await this.#fleet.engine.usage(machine.cell)).oomKills
   }
 
   /** For a command that is about to look at it. Nobody waits for that, and what cannot be shown is not. */
@@ -242,14 +242,14 @@ export class Sandboxes implements Control {
     const now = performance.now()
     if (now - machine.shownAt < SHOW_EVERY_MS) return
     machine.shownAt = now
-    this.#fleet.engine.show?.(machine.shell, record.resources).catch(() => {})
+    this.#fleet.engine.show?.(machine.cell, record.resources).catch(() => {})
   }
 
   unready(): string | undefined {
     return this.#creation.unready()
   }
 
-  /** From now on shells wait for sandboxes. */
+  /** From now on cells wait for sandboxes. */
   async keepWarm(): Promise<void> {
     this.#fleet.warm.start(await this.#creation.usualPlan())
   }

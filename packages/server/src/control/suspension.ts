@@ -5,9 +5,9 @@ import { Activity } from './activity.ts'
 import type { Beginning, Fleet, MoveOptions, RunningSandbox } from './fleet.ts'
 import { assertMove, isForDisk, isStill } from './lifecycle.ts'
 import { asStartError, goesOn, type Machine, startMachine } from './machine.ts'
-import { type Memory, reconnect } from './memory.ts'
 import { settleNetwork } from './network.ts'
-import { ShellClaim, stopShell } from './shells.ts'
+import { type Memory, reconnect } from './saved/memory.ts'
+import { CellClaim, stopCell } from './warm/cells.ts'
 
 export interface SuspensionOptions {
   fleet: Fleet
@@ -118,7 +118,7 @@ export class Suspension {
     // Given back after it is acknowledged in the records: it may take a while, and nothing depends on it.
     if (machine?.suspended)
       await this.#fleet.engine
-        .reclaim(machine.shell)
+        .reclaim(machine.cell)
         .catch((error) => this.#fleet.log.debug({ error, sandbox: id }, 'memory not given back'))
     return record
   }
@@ -142,7 +142,7 @@ export class Suspension {
   /** One that stood still before this server, and stays so. */
   async adopt(machine: Machine): Promise<void> {
     machine.suspended = true
-    await this.#fleet.engine.freeze(machine.shell)
+    await this.#fleet.engine.freeze(machine.cell)
   }
 
   async forgetMemory({ memory }: SandboxRecord): Promise<void> {
@@ -201,7 +201,7 @@ export class Suspension {
     machine.suspended = true
     try {
       await this.#fleet.tellSuspended(id, { kept: true })
-      await this.#fleet.engine.freeze(machine.shell)
+      await this.#fleet.engine.freeze(machine.cell)
     } catch (error) {
       await this.#goOn(id, machine)
       throw error
@@ -211,7 +211,7 @@ export class Suspension {
   /** As if it had not been suspended. */
   async #goOn(id: string, machine: Machine): Promise<void> {
     machine.suspended = false
-    await this.#fleet.engine.thaw(machine.shell).catch(() => {})
+    await this.#fleet.engine.thaw(machine.cell).catch(() => {})
     this.#fleet.watch(id, machine)
     await this.#fleet.tellBegan({ record: this.#fleet.record(id), machine }, 'resumed')
   }
@@ -230,7 +230,7 @@ export class Suspension {
     return moved
   }
 
-  /** Its memory goes to disk, its shell goes. The link stays: everything that waits for something inside goes on waiting. */
+  /** Its memory goes to disk, its cell goes. The link stays: everything that waits for something inside goes on waiting. */
   async #toDisk(id: string, options: MoveOptions): Promise<SandboxRecord> {
     const { engine } = this.#fleet
     const { machine } = await this.#fleet.running(id)
@@ -238,7 +238,7 @@ export class Suspension {
     try {
       await this.#fleet.tellSuspended(id, { kept: true })
       await machine.guest.suspend()
-      await engine.freeze(machine.shell)
+      await engine.freeze(machine.cell)
     } catch (error) {
       await reconnect(this.#fleet, machine)
       await this.#goOn(id, machine)
@@ -249,11 +249,11 @@ export class Suspension {
     // What cannot be saved stays where it is, frozen.
     if (memory === null) await reconnect(this.#fleet, machine)
     const moved = this.#moved(id, 'hibernate', { ...options, change: { memory } })
-    if (memory !== null) await engine.destroy(machine.shell)
+    if (memory !== null) await engine.destroy(machine.cell)
     return moved
   }
 
-  /** Back to running, from whatever is left of it: the frozen shell, its memory on disk, or its files. */
+  /** Back to running, from whatever is left of it: the frozen cell, its memory on disk, or its files. */
   async #rouse(record: SandboxRecord, verb: 'resume' | 'wake', options: MoveOptions = {}): Promise<Roused> {
     if (this.#fleet.closed) throw new IsletError('draining')
     if (isForDisk(record)) this.#fleet.disk.assertRoom()
@@ -285,8 +285,8 @@ export class Suspension {
   /** False: there is nothing left that could go on. */
   async #thaw(machine: Machine): Promise<boolean> {
     const { engine } = this.#fleet
-    if (!(await engine.alive(machine.shell).catch(() => false))) return false
-    await engine.thaw(machine.shell)
+    if (!(await engine.alive(machine.cell).catch(() => false))) return false
+    await engine.thaw(machine.cell)
     return goesOn(this.#fleet, machine)
   }
 
@@ -298,10 +298,10 @@ export class Suspension {
     options: MoveOptions,
   ): Promise<Roused | undefined> {
     const memory = this.#options.memory.path(record.memory!)
-    const again = { ...this.#fleet.record(record.id), shell: newId('shell') }
+    const again = { ...this.#fleet.record(record.id), cell: newId('cell') }
     // First: if this cannot be written, the link and the memory are as they were.
     this.#fleet.table.save(again)
-    await using claim = new ShellClaim(this.#fleet, { id: again.shell, link: machine?.guest })
+    await using claim = new CellClaim(this.#fleet, { id: again.cell, link: machine?.guest })
     let started: Machine
     try {
       started = await startMachine(this.#fleet, again, claim, { memory })
@@ -314,9 +314,9 @@ export class Suspension {
       )
       return undefined
     }
-    // The machine that everybody knows goes on, in another shell.
+    // The machine that everybody knows goes on, in another cell.
     const current = machine ?? started
-    Object.assign(current, { shell: started.shell, bound: started.bound, suspended: false })
+    Object.assign(current, { cell: started.cell, bound: started.bound, suspended: false })
     if (!machine) {
       this.#fleet.machines.set(record.id, Promise.resolve(current))
       this.#fleet.follow(record.id, current)
@@ -331,7 +331,7 @@ export class Suspension {
     if (lost) {
       await this.#fleet.tellSuspended(record.id, { kept: false })
       this.#fleet.machines.delete(record.id)
-      await stopShell(this.#fleet, lost)
+      await stopCell(this.#fleet, lost)
     }
     const started = await this.#fleet.startOver(record.id)
     this.#fleet.follow(record.id, started)

@@ -9,7 +9,7 @@ export async function usageOf(fleet: Fleet, id: string): Promise<SandboxUsage> {
   const record = fleet.record(id)
   const machine = isStill(record) ? await fleet.machine(id) : (await fleet.running(id)).machine
   const [usage, diskBytes] = await Promise.all([
-    machine && record.memory === null ? fleet.engine.usage(machine.shell) : NOTHING,
+    machine && record.memory === null ? fleet.engine.usage(machine.cell) : NOTHING,
     fleet.storage.usageBytes(record.root.layer),
   ])
   return { ...usage, diskBytes }

@@ -13,7 +13,7 @@ import type {
 } from '@islet/contract'
 import type { OutputChannel, TerminalSize } from '../guest/guest.ts'
 import type { Chunks } from '../wire/chunks.ts'
-import type { Told } from './kept-bytes.ts'
+import type { Told } from './output/kept-bytes.ts'
 
 export interface ProcessService {
   /** Runs to the end. When `signal` aborts (the client went away) the command is killed. */

@@ -20,8 +20,8 @@ import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Db } from '../db/db.ts'
 import { type TerminalRecord, TerminalTable } from '../db/terminals.ts'
 import type { Log } from '../log.ts'
-import { release, type Told } from './kept-bytes.ts'
-import type { Processes } from './processes.ts'
+import { release, type Told } from './output/kept-bytes.ts'
+import type { Processes } from './processes/processes.ts'
 
 /** Of output in a list of commands; those that ran before are listed without theirs. */
 const LIST_OUTPUT_BYTES = 8 * 1024 * 1024

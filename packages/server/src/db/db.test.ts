@@ -50,7 +50,7 @@ function record(change: Partial<SandboxRecord> = {}): SandboxRecord {
     patchesOf: null,
     memory: null,
     root: { layer: 'lyr-1', trees: [] },
-    shell: 'shl-1',
+    cell: 'cel-1',
     createdAt: 1,
     updatedAt: 1,
     stoppedAt: null,

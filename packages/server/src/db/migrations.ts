@@ -296,4 +296,7 @@ export const MIGRATIONS: readonly string[] = [
   -- How much of the output of a process is kept. It was 1 MiB of each.
   ALTER TABLE processes ADD COLUMN keep_output_bytes INTEGER NOT NULL DEFAULT 1048576
   `,
+  `
+  ALTER TABLE sandboxes RENAME COLUMN shell TO cell
+  `,
 ]

@@ -48,7 +48,7 @@ function askAll(db: Db): Set<string> {
     afterCommit() {},
   } as unknown as Db
   const sandbox = { id: 'sbx-1', status: 'running', createdAt: 1, updatedAt: 1 } as SandboxRecord
-  const rest = { runtime: '', engine: '', isolation: '', user: '', workdir: '', shell: '' }
+  const rest = { runtime: '', engine: '', isolation: '', user: '', workdir: '', cell: '' }
   const json = { metadata: {}, env: {}, resources: {}, network: {}, timeouts: {}, origin: null }
   const root = { layer: 'lyr-1', trees: [] }
   const record = { ...sandbox, ...rest, ...json, root } as unknown as SandboxRecord

@@ -38,7 +38,7 @@ export interface SandboxRecord {
   /** Hibernated with its memory on disk: the name of the directory. */
   memory: string | null
   root: Root
-  shell: string
+  cell: string
   createdAt: number
   updatedAt: number
   stoppedAt: number | null
@@ -74,7 +74,7 @@ const COLUMNS = {
   patches_of: 'patchesOf',
   memory: 'memory',
   root: 'root',
-  shell: 'shell',
+  cell: 'cell',
   created_at: 'createdAt',
   updated_at: 'updatedAt',
   stopped_at: 'stoppedAt',
@@ -89,7 +89,7 @@ const SAVE = `INSERT INTO sandboxes (${NAMES.join(', ')}) VALUES (${NAMES.map(()
 
 /** In these words, so that sqlite uses the index of those that are there. */
 const PRESENT = "status != 'stopped'"
-/** Those that have a shell, or could have one again. */
+/** Those that have a cell, or could have one again. */
 const LIVE = `${PRESENT} AND status IN ('creating', 'running', 'paused', 'hibernated')`
 
 export class SandboxTable {

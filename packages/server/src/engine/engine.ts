@@ -10,7 +10,7 @@ export type Isolation = 'namespace' | 'gvisor' | 'none'
 export interface EngineCapabilities {
   engine: EngineName
   isolation: Isolation
-  /** The guest runs before its root is known, so one pool of shells serves every image. */
+  /** The guest runs before its root is known, so one pool of cells serves every image. */
   lateRoot: Capability
   /** Root, users, processes and files of the host and of other sandboxes are out of reach. */
   wall: Capability
@@ -43,10 +43,10 @@ export function notSupported(capability: Capability): IsletError {
 }
 
 /**
- * A shell is a started (or startable) wall that no sandbox has used before. It belongs to at most one sandbox, ever.
+ * A cell is a started (or startable) wall that no sandbox has used before. It belongs to at most one sandbox, ever.
  * The engine can find it again after a restart of the server by what it wrote to its run directory.
  */
-export interface Shell {
+export interface Cell {
   id: string
   /** The directory with link.sock in it; the server listens there before `prepare`. */
   linkDir: string
@@ -81,7 +81,7 @@ export interface BindOptions {
   etc?: (place: Pick<Bound, 'address' | 'nameserver'>) => Record<string, string>
   /** A directory written by `saveMemory`: what ran then goes on. Only with `memoryCheckpoint`. */
   memory?: string
-  /** No record names the shell yet, and the one that will may want another root. Only with `lateRoot`. */
+  /** No record names the cell yet, and the one that will may want another root. Only with `lateRoot`. */
   ahead?: boolean
 }
 
@@ -107,50 +107,50 @@ export interface Usage {
 export interface Engine {
   readonly capabilities: EngineCapabilities
   /**
-   * Makes the machine ready (bridge, firewall, cgroup) and takes away every shell, veth and cgroup of this instance that is not in
-   * `keep`: by their ids, the layers that their roots must have. Answers with the ids of the kept shells that are still alive.
+   * Makes the machine ready (bridge, firewall, cgroup) and takes away every cell, veth and cgroup of this instance that is not in
+   * `keep`: by their ids, the layers that their roots must have. Answers with the ids of the kept cells that are still alive.
    */
   start(keep: ReadonlyMap<string, string>): Promise<Set<string>>
-  /** A fresh shell directory for `id`; listen on `linkDir/link.sock`, then call `prepare`. */
-  allocate(id: string): Promise<Shell>
+  /** A fresh cell directory for `id`; listen on `linkDir/link.sock`, then call `prepare`. */
+  allocate(id: string): Promise<Cell>
   /** How many more it can have. Absent: no bound of its own. */
   room?(): number
   /** Starts the guest behind its wall. Engines without `lateRoot` do that in `bind`. */
-  prepare(shell: Shell, options?: PrepareOptions): Promise<void>
+  prepare(cell: Cell, options?: PrepareOptions): Promise<void>
   /**
-   * Gives the shell its root, name, limits and network. Fails whole: on an error, destroy the shell. One that was bound `ahead` and
+   * Gives the cell its root, name, limits and network. Fails whole: on an error, destroy the cell. One that was bound `ahead` and
    * not used may be bound again, and shows nothing of what it had.
    */
-  bind(shell: Shell, options: BindOptions): Promise<Bound>
-  /** A shell this engine made before the server was restarted. Listen on its socket again, then call `ownSocket`. */
-  adopt(id: string): Promise<Shell>
+  bind(cell: Cell, options: BindOptions): Promise<Bound>
+  /** A cell this engine made before the server was restarted. Listen on its socket again, then call `ownSocket`. */
+  adopt(id: string): Promise<Cell>
   /** Lets the guest, and nobody else, connect to a socket made anew. `prepare` does it by itself. */
-  ownSocket(shell: Shell): Promise<void>
-  limit(shell: Shell, limits: Limits): Promise<void>
+  ownSocket(cell: Cell): Promise<void>
+  limit(cell: Cell, limits: Limits): Promise<void>
   /**
-   * Gives a bound shell, frozen or not, a network or takes it away, and its connections with it. As it is already: nothing. Only
+   * Gives a bound cell, frozen or not, a network or takes it away, and its connections with it. As it is already: nothing. Only
    * with `networkSwitch`.
    */
-  connect(shell: Shell, network: BindOptions['network']): Promise<Pick<Bound, 'address' | 'nameserver'>>
-  freeze(shell: Shell): Promise<void>
-  thaw(shell: Shell): Promise<void>
+  connect(cell: Cell, network: BindOptions['network']): Promise<Pick<Bound, 'address' | 'nameserver'>>
+  freeze(cell: Cell): Promise<void>
+  thaw(cell: Cell): Promise<void>
   /**
-   * Gives back what memory of a frozen shell can be given back: page cache, and anonymous pages where there is swap. Engines
+   * Gives back what memory of a frozen cell can be given back: page cache, and anonymous pages where there is swap. Engines
    * that cannot do nothing.
    */
-  reclaim(shell: Shell): Promise<void>
+  reclaim(cell: Cell): Promise<void>
   /**
-   * Writes the memory of all that runs in a frozen shell to an empty directory. Its link must be suspended. Only with
-   * `memoryCheckpoint`; the shell stays frozen and can be thawed or destroyed.
+   * Writes the memory of all that runs in a frozen cell to an empty directory. Its link must be suspended. Only with
+   * `memoryCheckpoint`; the cell stays frozen and can be thawed or destroyed.
    */
-  saveMemory(shell: Shell, directory: string): Promise<void>
-  usage(shell: Shell): Promise<Usage>
+  saveMemory(cell: Cell, directory: string): Promise<void>
+  usage(cell: Cell): Promise<Usage>
   /** Brings up to date what programs inside read of their memory, where that is not a kernel's doing. */
-  show?(shell: Shell, limits: Limits): Promise<void>
+  show?(cell: Cell, limits: Limits): Promise<void>
   /** Whether its first process lives. */
-  alive(shell: Shell): Promise<boolean>
-  /** Kills everything in it and removes every trace. Of a shell that is gone: nothing. */
-  destroy(shell: Shell): Promise<void>
+  alive(cell: Cell): Promise<boolean>
+  /** Kills everything in it and removes every trace. Of a cell that is gone: nothing. */
+  destroy(cell: Cell): Promise<void>
   /** Lets go of this process's own resources; sandboxes go on. With `all`, also bridge, firewall and cgroup parent. */
   close(options?: { all?: boolean }): Promise<void>
 }

@@ -23,7 +23,7 @@ export const RUNTIME_ROOTS = ['runc', 'runsc']
 const KILL_TRIES = 100
 const KILL_PAUSE_MS = 20
 
-/** Whether a process of one of its shells lives. */
+/** Whether a process of one of its cells lives. */
 export async function hasLife(remains: Pick<Remains, 'name' | 'runDir'>): Promise<boolean> {
   for (const cgroup of await cgroupsOf(remains.name)) {
     if ((await processesIn(cgroup)).length > 0) return true
@@ -50,7 +50,7 @@ export async function removeCgroups(name: string | undefined): Promise<void> {
   for (const cgroup of await cgroupsOf(name)) await rmdir(cgroup).catch(() => {})
 }
 
-/** A runtime that outlived its server would go on to start a shell nobody knows. */
+/** A runtime that outlived its server would go on to start a cell nobody knows. */
 export async function killRuntimes(runDir: string): Promise<void> {
   for (const entry of await readdir('/proc')) {
     // Those in sandboxes are other users': there may be many, and what they say of themselves is read from their memory.
@@ -90,10 +90,10 @@ async function killCgroups(name: string | undefined): Promise<boolean> {
 }
 
 async function recordedProcesses(runDir: string): Promise<ProcessIdentity[]> {
-  const shells = await readdir(join(runDir, 's')).catch(() => [])
+  const cells = await readdir(join(runDir, 's')).catch(() => [])
   const found: ProcessIdentity[] = []
-  for (const shell of shells) {
-    const text = await readFile(join(runDir, 's', shell, 'shell.json'), 'utf8').catch(() => '{}')
+  for (const cell of cells) {
+    const text = await readFile(join(runDir, 's', cell, 'cell.json'), 'utf8').catch(() => '{}')
     try {
       const { process } = JSON.parse(text)
       if (process) found.push(process)

@@ -1,7 +1,7 @@
 // What the server can ask of a guest. link.ts implements it over one socket; PROTOCOL.md in native/guest is the wire.
 import type { Duplex } from 'node:stream'
 import type { Chunks } from '../wire/chunks.ts'
-import type { EntrySink } from './list.ts'
+import type { EntrySink } from './requests/list.ts'
 
 export interface Guest {
   /** Whether the guest is connected right now. It redials by itself when the connection drops. */

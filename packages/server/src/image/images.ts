@@ -7,10 +7,10 @@ import { IsletError, newId } from '@islet/contract'
 import { importArchive } from './archive.ts'
 import { localAuthorities, trusting } from './authorities.ts'
 import { BUILT_IN, checkRuntimeName, IMAGE_NAME, imageName, openCatalog } from './catalog.ts'
-import { buildBase } from './debian.ts'
-import { allowedPaths } from './etc.ts'
+import { buildBase } from './debian/debian.ts'
 import { shadowFileCapabilities } from './file-capabilities.ts'
 import { bytesOf, type Garbage, removeAll, sweep, takeAway, unneeded } from './gc.ts'
+import { allowedPaths } from './host/etc.ts'
 import {
   buildHostRoot,
   HOST_DEFAULTS,
@@ -18,11 +18,11 @@ import {
   hostFingerprint,
   hostGaps,
   hostTrees,
-} from './host.ts'
+} from './host/host.ts'
 import type { Image, ImageSource, Images, ImportOptions, Runtime } from './image.ts'
 import { type Job, publish } from './job.ts'
-import { pullOci } from './oci.ts'
-import { parseReference } from './registry.ts'
+import { pullOci } from './oci/oci.ts'
+import { parseReference } from './oci/registry.ts'
 import { createLock, createShared } from './shared.ts'
 import { explainDisk, stage } from './staging.ts'
 

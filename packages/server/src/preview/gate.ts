@@ -10,7 +10,7 @@ import type { Tokens } from '../tokens.ts'
 const COOKIE_PREFIX = 'islet_preview'
 const QUERY_NAME = 'islet_token'
 
-/** As `api/middleware/auth.ts` takes it: browsers cannot set headers on a WebSocket. */
+/** As `api/http/gates/auth.ts` takes it: browsers cannot set headers on a WebSocket. */
 const BEARER_PROTOCOL = 'islet.bearer.'
 
 export interface Admission {

@@ -8,7 +8,7 @@ import { GvisorEngine } from '../engine/gvisor/gvisor.ts'
 import { runscOptions } from '../engine/gvisor/runsc.ts'
 import { OciEngine } from '../engine/oci/oci.ts'
 import { probeOci } from '../engine/oci/probe.ts'
-import { chooseRuntime, shellOptions } from '../engine/oci/runtime.ts'
+import { cellOptions, chooseRuntime } from '../engine/oci/runtime.ts'
 import { ProcessEngine } from '../engine/process/process.ts'
 import { tearDown } from '../engine/teardown.ts'
 import type { Instance } from '../instance.ts'
@@ -64,7 +64,7 @@ async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Prom
     uidStart: instance.uidStart,
     uidCount: instance.uidRanges,
     method: pool.method,
-    shells: isGvisor ? runscOptions(instance.runDir) : shellOptions(runtime, instance.runDir),
+    cells: isGvisor ? runscOptions(instance.runDir) : cellOptions(runtime, instance.runDir),
     binary,
   })
   cleanup.add(() => warden.close())

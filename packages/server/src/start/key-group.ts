@@ -2,7 +2,7 @@
 //
 //   <data>             0710 root:islet    members can pass, not list
 //   <data>/key         0640 root:islet
-//   <data>/islet.sock  0660 root:islet    made anew at every start, by api/local-socket.ts
+//   <data>/islet.sock  0660 root:islet    made anew at every start, by api/http/local-socket.ts
 //   <data>/*           closed             the pool holds setuid files with real ids: a member who got there would be root
 //
 // Without the group all of it is 0700 and 0600.

@@ -1,13 +1,13 @@
 // Storage over the warden. How a layer is cloned is the warden's business; here are names, numbers and promises.
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { coalesced } from '../lib/coalesced.ts'
+import { Walks } from '../lib/walks.ts'
 import type { Warden } from '../warden/warden.ts'
-import { coalesced } from './coalesced.ts'
 import { Growth } from './growth.ts'
 import type { Pool } from './pool.ts'
 import { freeBytes, totalBytes } from './room.ts'
 import type { CloneMethod, LayerOptions, Storage, StorageCapabilities } from './storage.ts'
-import { Walks } from './walks.ts'
 
 /** Half of the warden's workers for trees. */
 const MAX_WALKS = 2

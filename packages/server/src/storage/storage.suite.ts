@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
-import { startShell } from '../warden/testing/shell.ts'
+import { startCell } from '../warden/testing/cell.ts'
 import { Warden, WardenError } from '../warden/warden.ts'
 import { createStorage } from './layers.ts'
 import { openPool, type Pool, type PoolMethod } from './pool.ts'
@@ -16,7 +16,7 @@ const MIB = 1024 ** 2
 /** Of this run only, so that several can go side by side. */
 const CGROUP = `isltest-storage-${process.pid}`
 
-type Shell = Awaited<ReturnType<typeof startShell>>
+type Cell = Awaited<ReturnType<typeof startCell>>
 
 /** What overlay itself makes of commands: each list of them in a layer over those before it, and lines of what is then there. */
 const FLATTENED: { title: string; generations: string[]; holds: string[] }[] = [
@@ -168,7 +168,7 @@ export function storageSuite(storageCase: StorageCase): void {
 
     it('enforces a limit inside a sandbox exactly when it says so', async () => {
       await storage.create('small', { limitBytes: 8 * MIB })
-      await usingShell(dataDir, warden, storageCase.uidStart, 'small', async (sh) => {
+      await usingCell(dataDir, warden, storageCase.uidStart, 'small', async (sh) => {
         const fill = 'dd if=/dev/zero of=/fill bs=1048576 count=32 conv=fsync 2>&1'
         const first = await sh.exec(['/bin/sh', '-c', fill])
         assert.equal(first.code !== 0, storageCase.diskLimit, first.stdout)
@@ -187,10 +187,10 @@ export function storageSuite(storageCase: StorageCase): void {
         const inside = async (layer: string, lowers: string[], script: string) => {
           let said = ''
           await storage.create(layer)
-          const run = async (sh: Shell) => {
+          const run = async (sh: Cell) => {
             said = await sh.sh(script)
           }
-          await usingShell(dataDir, warden, storageCase.uidStart, layer, run, lowers)
+          await usingCell(dataDir, warden, storageCase.uidStart, layer, run, lowers)
           return said
         }
         const stack: string[] = []
@@ -268,13 +268,13 @@ export function storageSuite(storageCase: StorageCase): void {
   })
 }
 
-/** A shell whose root is the layer over a small image with the host's /usr. */
-async function usingShell(
+/** A cell whose root is the layer over a small image with the host's /usr. */
+async function usingCell(
   dataDir: string,
   warden: Warden,
   uidBase: number,
   layer: string,
-  use: (shell: Shell) => Promise<void>,
+  use: (cell: Cell) => Promise<void>,
   lowers: string[] = [],
 ): Promise<void> {
   const image = join(dataDir, 'images/base/root')
@@ -282,7 +282,7 @@ async function usingShell(
   writeFileSync(join(image, 'lowdir/sub/file'), 'base\n')
   writeFileSync(join(image, 'lowfile'), 'base\n')
   await run('sh', ['-c', 'cd "$0"; for l in bin lib lib64; do ln -sfn usr/$l $l; done', image])
-  const shell = await startShell(dataDir, `shell-${layer}`, CGROUP, uidBase)
+  const cell = await startCell(dataDir, `cell-${layer}`, CGROUP, uidBase)
   try {
     const lower = [
       ...lowers.map((name) => ({ kind: 1, name, tree: 'root' })),
@@ -292,11 +292,11 @@ async function usingShell(
       { tree: 'root', at: '/', lower },
       { tree: 'usr', at: '/usr', lower: [{ kind: 3 }] },
     ]
-    await warden.request('BIND', { pid: shell.pid, uidBase, layer, tree })
-    await use(shell)
+    await warden.request('BIND', { pid: cell.pid, uidBase, layer, tree })
+    await use(cell)
   } finally {
-    await shell.close()
-    await warden.request('CGROUP_DELETE', { cgroup: shell.name })
+    await cell.close()
+    await warden.request('CGROUP_DELETE', { cgroup: cell.name })
   }
 }
 

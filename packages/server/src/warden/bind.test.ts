@@ -19,7 +19,7 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { BindFields } from './messages.gen.ts'
-import { type Shell, startShell } from './testing/shell.ts'
+import { type Cell, startCell } from './testing/cell.ts'
 import { Warden } from './warden.ts'
 
 const run = promisify(execFile)
@@ -37,22 +37,22 @@ for (const portable of [false, true]) {
   describe(`bind${portable ? ' the way older kernels can' : ''}`, { skip: reason }, () => {
     let dir: string
     let warden: Warden
-    let shells: Shell[] = []
+    let cells: Cell[] = []
     let made = 0
 
-    const newShell = async () => {
+    const newCell = async () => {
       const number = made++
-      const shell = await startShell(dir, `sh${number}`, CGROUP, UID_START + number * UIDS)
-      shells.push(shell)
-      await warden.request('LAYER_CREATE', { layer: shell.name })
-      return shell
+      const cell = await startCell(dir, `sh${number}`, CGROUP, UID_START + number * UIDS)
+      cells.push(cell)
+      await warden.request('LAYER_CREATE', { layer: cell.name })
+      return cell
     }
-    const fields = (shell: Shell, image = 'base'): BindFields => ({
-      pid: shell.pid,
-      uidBase: shell.uidBase,
-      layer: shell.name,
-      hostname: `host-${shell.name}`,
-      cgroup: shell.name,
+    const fields = (cell: Cell, image = 'base'): BindFields => ({
+      pid: cell.pid,
+      uidBase: cell.uidBase,
+      layer: cell.name,
+      hostname: `host-${cell.name}`,
+      cgroup: cell.name,
       limits: { memoryBytes: 64 * MIB, cpuMillis: 500, pids: 50 },
       tree: [
         { tree: 'root', at: '/', lower: [{ kind: 2, name: image, tree: 'root' }] },
@@ -74,11 +74,11 @@ for (const portable of [false, true]) {
       await warden.request('BRIDGE_CREATE', { address: `${NET}.1`, prefix: 24 })
     })
     after(async () => {
-      for (const shell of shells) {
-        await shell.close()
-        await warden.request('CGROUP_DELETE', { cgroup: shell.name })
+      for (const cell of cells) {
+        await cell.close()
+        await warden.request('CGROUP_DELETE', { cgroup: cell.name })
       }
-      shells = []
+      cells = []
       await warden.request('BRIDGE_DELETE', {})
       await warden.close()
       assert.ok(!readFileSync('/proc/self/mountinfo', 'utf8').includes(dir), 'a mount is left on the host')
@@ -86,16 +86,16 @@ for (const portable of [false, true]) {
       for (const group of groups()) rmdirSync(group)
     })
 
-    it('gives a running shell its root, seen through its own ids', async () => {
-      const shell = await newShell()
-      await warden.request('BIND', fields(shell))
-      assert.equal((await shell.sh('id -u; hostname; cat /etc/motd')).trim(), `0\nhost-${shell.name}\nbase`)
-      await shell.sh('echo hi > /file; chown 1000:7 /file; mkdir /usr/made; rm /etc/motd; mv /lowdir /moved')
-      assert.equal((await shell.sh('stat -c %u:%g /file /usr/made /moved/inside')).trim(), '1000:7\n0:0\n0:0')
-      const upper = join(dir, 'pool/layers', shell.name)
+    it('gives a running cell its root, seen through its own ids', async () => {
+      const cell = await newCell()
+      await warden.request('BIND', fields(cell))
+      assert.equal((await cell.sh('id -u; hostname; cat /etc/motd')).trim(), `0\nhost-${cell.name}\nbase`)
+      await cell.sh('echo hi > /file; chown 1000:7 /file; mkdir /usr/made; rm /etc/motd; mv /lowdir /moved')
+      assert.equal((await cell.sh('stat -c %u:%g /file /usr/made /moved/inside')).trim(), '1000:7\n0:0\n0:0')
+      const upper = join(dir, 'pool/layers', cell.name)
       const { stdout } = await run('stat', ['-c', '%u:%g', join(upper, 'root/file'), join(upper, 'usr/made')])
       assert.equal(stdout, '1000:7\n0:0\n', 'ids on disk are natural')
-      const mounts = shell.mounts().map((line) => line.split(' '))
+      const mounts = cell.mounts().map((line) => line.split(' '))
       const at = (path: string) => mounts.find((mount) => mount[4] === path)!
       assert.deepEqual(
         mounts
@@ -106,9 +106,9 @@ for (const portable of [false, true]) {
       )
       for (const path of ['/', '/usr']) assert.match(at(path)[5]!, /^rw,nodev/)
       assert.ok(!at('/usr')[5]!.includes('nosuid'))
-      assert.match(await shell.sh('ls -l /usr/bin/passwd 2>/dev/null || ls -l /usr/bin/su'), /^-rws/)
+      assert.match(await cell.sh('ls -l /usr/bin/passwd 2>/dev/null || ls -l /usr/bin/su'), /^-rws/)
       assert.match(
-        await shell.sh('cat /proc/1/comm; echo x > /dev/null; echo > /tmp/t; echo > /dev/shm/s'),
+        await cell.sh('cat /proc/1/comm; echo x > /dev/null; echo > /tmp/t; echo > /dev/shm/s'),
         /idle/,
       )
     })
@@ -121,32 +121,32 @@ for (const portable of [false, true]) {
         file('resolv.conf', ''),
         file('outside', 'in\n'),
       ]
-      const shell = await newShell()
-      const bound = await warden.request('BIND', { ...fields(shell, 'linked'), etc })
+      const cell = await newCell()
+      const bound = await warden.request('BIND', { ...fields(cell, 'linked'), etc })
       assert.equal(bound.etc, 1)
-      const shown = await shell.sh('cd /etc; cat hostname motd outside; stat -c "%n %F %a %u:%g" *')
+      const shown = await cell.sh('cd /etc; cat hostname motd outside; stat -c "%n %F %a %u:%g" *')
       assert.equal(
         shown,
         `me\nchanged\nin\n${['hostname', 'motd', 'outside', 'resolv.conf'].map((name) => `${name} regular ${name === 'resolv.conf' ? 'empty ' : ''}file 644 0:0`).join('\n')}\n`,
       )
       assert.equal(readFileSync(join(dir, 'images/outside'), 'utf8'), 'kept')
-      const over = { ...fields(shell, 'linked'), etc: [file('hostname', 'again\n')] }
+      const over = { ...fields(cell, 'linked'), etc: [file('hostname', 'again\n')] }
       assert.equal((await warden.request('BIND', over)).etc, 1)
-      assert.equal(await shell.sh('cat /etc/hostname /etc/motd'), 'again\nchanged\n')
-      await shell.sh('cd /etc; rm hostname; mkdir hostname')
+      assert.equal(await cell.sh('cat /etc/hostname /etc/motd'), 'again\nchanged\n')
+      await cell.sh('cd /etc; rm hostname; mkdir hostname')
       assert.equal((await warden.request('BIND', over)).etc, 0, 'a directory is not replaced')
-      assert.equal(await shell.sh('ls /etc'), 'hostname\nmotd\noutside\nresolv.conf\n')
-      await shell.sh('cd /etc; rmdir hostname; head -c 65537 /dev/zero > hostname')
+      assert.equal(await cell.sh('ls /etc'), 'hostname\nmotd\noutside\nresolv.conf\n')
+      await cell.sh('cd /etc; rmdir hostname; head -c 65537 /dev/zero > hostname')
       assert.equal((await warden.request('BIND', over)).etc, 0, 'what may take long to let go of is left')
-      await shell.sh('cd /etc; rm hostname; mkfifo hostname')
+      await cell.sh('cd /etc; rm hostname; mkfifo hostname')
       assert.equal((await warden.request('BIND', over)).etc, 1, 'a fifo is replaced, and not opened')
-      await shell.sh('mv /etc /other; ln -s /other /etc; rm /other/hostname')
+      await cell.sh('mv /etc /other; ln -s /other /etc; rm /other/hostname')
       assert.equal((await warden.request('BIND', over)).etc, 0, 'a link is not followed')
-      assert.equal(await shell.sh('ls /other'), 'motd\noutside\nresolv.conf\n')
+      assert.equal(await cell.sh('ls /other'), 'motd\noutside\nresolv.conf\n')
     })
 
     it('writes to /etc by plain names, few files and small ones', async () => {
-      const shell = await newShell()
+      const cell = await newCell()
       const content = Buffer.from('x')
       for (const etc of [
         [{ name: '../x', content }],
@@ -157,41 +157,41 @@ for (const portable of [false, true]) {
         [{ name: 'a', content: Buffer.alloc(4097) }],
         Array.from({ length: 9 }, (_, index) => ({ name: `f${index}`, content })),
       ])
-        await assert.rejects(warden.request('BIND', { ...fields(shell), etc }), { kind: 'BAD_REQUEST' })
+        await assert.rejects(warden.request('BIND', { ...fields(cell), etc }), { kind: 'BAD_REQUEST' })
     })
 
     it('lets the owner of a file inside write it, and nobody else', async () => {
-      const shell = await newShell()
-      await warden.request('BIND', fields(shell))
-      await shell.sh('mkdir /home; chown 1000 /home; echo root > /only-root; chmod 600 /only-root')
-      await shell.sh('echo mine > /home/mine', 1000)
-      assert.notEqual((await shell.exec(['/bin/sh', '-c', 'cat /only-root'], 1000)).code, 0)
+      const cell = await newCell()
+      await warden.request('BIND', fields(cell))
+      await cell.sh('mkdir /home; chown 1000 /home; echo root > /only-root; chmod 600 /only-root')
+      await cell.sh('echo mine > /home/mine', 1000)
+      assert.notEqual((await cell.exec(['/bin/sh', '-c', 'cat /only-root'], 1000)).code, 0)
     })
 
     it('replaces a root by another, again and again, and leaves no mount of the one before', async () => {
-      const shell = await newShell()
-      await warden.request('BIND', fields(shell))
-      await shell.sh('echo first > /mark')
-      const count = shell.mounts().length
+      const cell = await newCell()
+      await warden.request('BIND', fields(cell))
+      await cell.sh('echo first > /mark')
+      const count = cell.mounts().length
       for (let i = 0; i < 5; i++) {
-        await warden.request('LAYER_CREATE', { layer: `${shell.name}-${i}` })
-        await warden.request('BIND', { ...fields(shell), layer: `${shell.name}-${i}` })
+        await warden.request('LAYER_CREATE', { layer: `${cell.name}-${i}` })
+        await warden.request('BIND', { ...fields(cell), layer: `${cell.name}-${i}` })
         assert.equal(
-          (await shell.sh('cat /mark 2>/dev/null; echo again > /mark; ls /proc/1/comm')).trim(),
+          (await cell.sh('cat /mark 2>/dev/null; echo again > /mark; ls /proc/1/comm')).trim(),
           '/proc/1/comm',
         )
-        assert.equal(shell.mounts().length, count)
+        assert.equal(cell.mounts().length, count)
       }
-      await warden.request('BIND', { ...fields(shell), cgroup: undefined, limits: undefined })
-      assert.equal((await shell.sh('cat /mark')).trim(), 'first')
+      await warden.request('BIND', { ...fields(cell), cgroup: undefined, limits: undefined })
+      assert.equal((await cell.sh('cat /mark')).trim(), 'first')
     })
 
     it('starts from a saved layer by making it one more lower', async () => {
-      const shell = await newShell()
-      await warden.request('BIND', fields(shell))
-      await shell.sh('echo saved > /saved; rm /etc/motd; mv /lowdir /elsewhere')
-      await warden.request('LAYER_CLONE', { from: shell.name, to: 'saved' })
-      const second = await newShell()
+      const cell = await newCell()
+      await warden.request('BIND', fields(cell))
+      await cell.sh('echo saved > /saved; rm /etc/motd; mv /lowdir /elsewhere')
+      await warden.request('LAYER_CLONE', { from: cell.name, to: 'saved' })
+      const second = await newCell()
       const bind = fields(second)
       bind.tree![0]!.lower!.unshift({ kind: 1, name: 'saved', tree: 'root' })
       await warden.request('BIND', bind)
@@ -203,58 +203,58 @@ for (const portable of [false, true]) {
     })
 
     it('never follows what a hostile image puts at a mount point', async () => {
-      const shell = await newShell()
-      await warden.request('BIND', fields(shell, 'hostile'))
+      const cell = await newCell()
+      await warden.request('BIND', fields(cell, 'hostile'))
       assert.equal(
-        (await shell.sh('stat -c %F /proc /dev /tmp /sys /.islet')).trim(),
+        (await cell.sh('stat -c %F /proc /dev /tmp /sys /.islet')).trim(),
         Array(5).fill('directory').join('\n'),
       )
-      assert.match(await shell.sh('cat /proc/1/comm'), /idle/)
+      assert.match(await cell.sh('cat /proc/1/comm'), /idle/)
       assert.deepEqual(readdirSync(join(dir, 'images/hostile/root/etc')), ['motd'], 'the image is untouched')
     })
 
-    it('refuses processes and ids that are not a shell of ours', async () => {
-      const shell = await newShell()
-      const bind = (change: BindFields) => warden.request('BIND', { ...fields(shell), ...change })
-      await assert.rejects(bind({ pid: process.pid }), { kind: 'DENIED', stage: 'shell' })
-      await assert.rejects(bind({ uidBase: shell.uidBase + UIDS }), { kind: 'DENIED', stage: 'shell' })
+    it('refuses processes and ids that are not a cell of ours', async () => {
+      const cell = await newCell()
+      const bind = (change: BindFields) => warden.request('BIND', { ...fields(cell), ...change })
+      await assert.rejects(bind({ pid: process.pid }), { kind: 'DENIED', stage: 'cell' })
+      await assert.rejects(bind({ uidBase: cell.uidBase + UIDS }), { kind: 'DENIED', stage: 'cell' })
       await assert.rejects(bind({ uidBase: 0 }), { kind: 'BAD_REQUEST' })
       await assert.rejects(bind({ uidBase: UID_START - UIDS }), { kind: 'BAD_REQUEST' })
       await assert.rejects(bind({ uidBase: UID_START + 64 * UIDS }), { kind: 'BAD_REQUEST' })
       await assert.rejects(bind({ pid: 1 }), { kind: 'BAD_REQUEST' })
       await assert.rejects(bind({ pid: 4_000_000 }), { kind: 'NOT_FOUND' })
       for (const at of ['/proc', '/etc/x', '/..', 'usr', '/dev', '']) {
-        const tree = [fields(shell).tree![0]!, { tree: 'usr', at, lower: [{ kind: 3 }] }]
+        const tree = [fields(cell).tree![0]!, { tree: 'usr', at, lower: [{ kind: 3 }] }]
         await assert.rejects(bind({ tree }), { kind: 'BAD_REQUEST' }, at)
       }
     })
 
-    it('leaves the shell as it was when a bind fails', async () => {
-      const shell = await newShell()
-      await warden.request('BIND', fields(shell))
-      const before = shell.mounts()
+    it('leaves the cell as it was when a bind fails', async () => {
+      const cell = await newCell()
+      await warden.request('BIND', fields(cell))
+      const before = cell.mounts()
       const network = { veth: `${VETH}f`, address: `${NET}.9`, prefix: 24, gateway: `${NET}.1` }
-      const bind = (change: BindFields) => warden.request('BIND', { ...fields(shell), ...change, network })
+      const bind = (change: BindFields) => warden.request('BIND', { ...fields(cell), ...change, network })
       await assert.rejects(bind({ layer: 'nobody' }), { kind: 'NOT_FOUND', stage: 'layer' })
-      const tree = fields(shell, 'nothing').tree
+      const tree = fields(cell, 'nothing').tree
       await assert.rejects(bind({ tree }), { kind: 'NOT_FOUND', stage: 'lower' })
       await assert.rejects(bind({ cgroup: 'nobody' }), { kind: 'NOT_FOUND', stage: 'cgroup' })
-      assert.deepEqual(shell.mounts(), before)
+      assert.deepEqual(cell.mounts(), before)
       assert.deepEqual((await warden.request('VETH_LIST', {})).name, [])
       assert.ok(!existsSync(`/sys/class/net/${VETH}f`))
     })
 
-    it('keeps what a killed shell had mounted for later, not past the next mount of its layer', async () => {
+    it('keeps what a killed cell had mounted for later, not past the next mount of its layer', async () => {
       let wasKept = false
       // How soon it is looked at decides what is seen: within a second of the kill it is there.
       for (let attempt = 0; attempt < 10 && !wasKept; attempt++) {
-        const shell = await newShell()
-        await warden.request('BIND', fields(shell))
-        const namespace = readlinkSync(`/proc/${shell.pid}/ns/mnt`)
-        await warden.request('CGROUP_KILL', { cgroup: shell.name })
+        const cell = await newCell()
+        await warden.request('BIND', fields(cell))
+        const namespace = readlinkSync(`/proc/${cell.pid}/ns/mnt`)
+        await warden.request('CGROUP_KILL', { cgroup: cell.name })
         wasKept = keptBy(warden.pid).includes(namespace)
-        const next = await newShell()
-        await warden.request('BIND', { ...fields(next), layer: shell.name })
+        const next = await newCell()
+        await warden.request('BIND', { ...fields(next), layer: cell.name })
         assert.ok(!keptBy(warden.pid).includes(namespace))
       }
       const { bavail, blocks } = statfsSync(dir)
@@ -262,9 +262,9 @@ for (const portable of [false, true]) {
     })
 
     it('limits, measures, freezes and kills by cgroup', async () => {
-      const shell = await newShell()
-      await warden.request('BIND', fields(shell))
-      const cgroup = shell.name
+      const cell = await newCell()
+      await warden.request('BIND', fields(cell))
+      const cgroup = cell.name
       const measured = async () => (await warden.request('CGROUP_STAT', { cgroup })).stat
       // The runtime's own threads may take a moment to go.
       while ((await measured())!.pids! > 1) await setTimeout(10)
@@ -279,8 +279,8 @@ for (const portable of [false, true]) {
       await assert.rejects(warden.request('CGROUP_DELETE', { cgroup }), { kind: 'BUSY' })
       await warden.request('CGROUP_KILL', { cgroup })
       assert.ok(
-        !existsSync(`/proc/${shell.pid}/ns/mnt`) ||
-          readFileSync(`/proc/${shell.pid}/stat`, 'utf8').includes(') Z'),
+        !existsSync(`/proc/${cell.pid}/ns/mnt`) ||
+          readFileSync(`/proc/${cell.pid}/stat`, 'utf8').includes(') Z'),
       )
       await warden.request('CGROUP_DELETE', { cgroup })
       await warden.request('CGROUP_DELETE', { cgroup })
@@ -291,7 +291,7 @@ for (const portable of [false, true]) {
     })
 
     it('plugs two sandboxes into the bridge that cannot reach each other', async () => {
-      const [one, two] = [await newShell(), await newShell()]
+      const [one, two] = [await newCell(), await newCell()]
       const network = (n: number) => ({
         veth: `${VETH}${n}`,
         address: `${NET}.${n}`,
@@ -301,8 +301,8 @@ for (const portable of [false, true]) {
       await warden.request('BIND', { ...fields(one), network: network(11) })
       await warden.request('BIND', { ...fields(two), network: network(12) })
       assert.deepEqual((await warden.request('VETH_LIST', {})).name!.sort(), [`${VETH}11`, `${VETH}12`])
-      const dial = async (shell: Shell, address: string) =>
-        (await shell.exec(['/usr/bin/timeout', '1', '/bin/bash', '-c', `: < /dev/tcp/${address}/9`])).stderr
+      const dial = async (cell: Cell, address: string) =>
+        (await cell.exec(['/usr/bin/timeout', '1', '/bin/bash', '-c', `: < /dev/tcp/${address}/9`])).stderr
       assert.match(await dial(one, '127.0.0.1'), /refused/, 'loopback is up')
       assert.match(await dial(one, `${NET}.1`), /refused/, 'the gateway answers')
       assert.doesNotMatch(await dial(one, `${NET}.12`), /refused/, 'the neighbour does not')
@@ -319,18 +319,18 @@ for (const portable of [false, true]) {
       await assert.rejects(warden.request('VETH_DELETE', { veth: BRIDGE }), { kind: 'DENIED' })
     })
 
-    it('binds many shells at once', async () => {
+    it('binds many cells at once', async () => {
       const many = []
-      for (let i = 0; i < 6; i++) many.push(await newShell())
-      await Promise.all(many.map((shell) => warden.request('BIND', fields(shell))))
-      for (const shell of many) assert.equal((await shell.sh('cat /etc/motd')).trim(), 'base')
+      for (let i = 0; i < 6; i++) many.push(await newCell())
+      await Promise.all(many.map((cell) => warden.request('BIND', fields(cell))))
+      for (const cell of many) assert.equal((await cell.sh('cat /etc/motd')).trim(), 'base')
     })
   })
 }
 
-async function sysctlsOf(shell: Shell): Promise<string> {
+async function sysctlsOf(cell: Cell): Promise<string> {
   const files = ['ipv4/ip_unprivileged_port_start', 'ipv4/ping_group_range', 'ipv6/conf/eth0/disable_ipv6']
-  return (await shell.sh(`cat ${files.map((file) => `/proc/sys/net/${file}`).join(' ')}`)).trim()
+  return (await cell.sh(`cat ${files.map((file) => `/proc/sys/net/${file}`).join(' ')}`)).trim()
 }
 
 function makeImages(images: string): void {

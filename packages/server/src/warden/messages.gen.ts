@@ -23,12 +23,12 @@ export const MESSAGE = {
   LAYER_FLATTEN: 22,
   LAYER_SYNC: 23,
   BIND: 32,
-  SHELL_START: 33,
-  SHELL_RUN: 34,
-  SHELL_PAUSE: 35,
-  SHELL_SAVE: 36,
-  SHELL_SETTLE: 37,
-  SHELL_NETWORK: 38,
+  CELL_START: 33,
+  CELL_RUN: 34,
+  CELL_PAUSE: 35,
+  CELL_SAVE: 36,
+  CELL_SETTLE: 37,
+  CELL_NETWORK: 38,
   CGROUP_LIMIT: 48,
   CGROUP_FREEZE: 49,
   CGROUP_STAT: 50,
@@ -60,12 +60,12 @@ export const SENDER = {
   LAYER_FLATTEN: 'server',
   LAYER_SYNC: 'server',
   BIND: 'server',
-  SHELL_START: 'server',
-  SHELL_RUN: 'server',
-  SHELL_PAUSE: 'server',
-  SHELL_SAVE: 'server',
-  SHELL_SETTLE: 'server',
-  SHELL_NETWORK: 'server',
+  CELL_START: 'server',
+  CELL_RUN: 'server',
+  CELL_PAUSE: 'server',
+  CELL_SAVE: 'server',
+  CELL_SETTLE: 'server',
+  CELL_NETWORK: 'server',
   CGROUP_LIMIT: 'server',
   CGROUP_FREEZE: 'server',
   CGROUP_STAT: 'server',
@@ -226,15 +226,15 @@ export type BindFields = {
   etc?: EtcFileRecord[]
 }
 
-export type ShellStartFields = {
-  shell?: string
+export type CellStartFields = {
+  cell?: string
   uidBase?: number
   background?: number
   network?: NetworkRecord
 }
 
-export type ShellRunFields = {
-  shell?: string
+export type CellRunFields = {
+  cell?: string
   uidBase?: number
   layer?: string
   tree?: TreeRecord[]
@@ -242,22 +242,22 @@ export type ShellRunFields = {
   restore?: number
 }
 
-export type ShellPauseFields = {
-  shell?: string
+export type CellPauseFields = {
+  cell?: string
   paused?: number
 }
 
-export type ShellSaveFields = {
-  shell?: string
+export type CellSaveFields = {
+  cell?: string
 }
 
-export type ShellSettleFields = {
-  shell?: string
+export type CellSettleFields = {
+  cell?: string
   hostname?: string
   limits?: LimitsRecord
 }
 
-export type ShellNetworkFields = {
+export type CellNetworkFields = {
   pid?: number
   uidBase?: number
   network?: NetworkRecord
@@ -368,33 +368,33 @@ export const FIELDS: Record<MessageName, FieldTable | null> = {
     { tag: 8, name: 'network', kind: NETWORK_RECORD },
     { tag: 9, name: 'etc', kind: ETC_FILE_RECORD, list: true },
   ],
-  SHELL_START: [
-    { tag: 1, name: 'shell', kind: 'str' },
+  CELL_START: [
+    { tag: 1, name: 'cell', kind: 'str' },
     { tag: 2, name: 'uidBase', kind: 'u32' },
     { tag: 3, name: 'background', kind: 'u32' },
     { tag: 4, name: 'network', kind: NETWORK_RECORD },
   ],
-  SHELL_RUN: [
-    { tag: 1, name: 'shell', kind: 'str' },
+  CELL_RUN: [
+    { tag: 1, name: 'cell', kind: 'str' },
     { tag: 2, name: 'uidBase', kind: 'u32' },
     { tag: 3, name: 'layer', kind: 'str' },
     { tag: 4, name: 'tree', kind: TREE_RECORD, list: true },
     { tag: 5, name: 'network', kind: NETWORK_RECORD },
     { tag: 6, name: 'restore', kind: 'u32' },
   ],
-  SHELL_PAUSE: [
-    { tag: 1, name: 'shell', kind: 'str' },
+  CELL_PAUSE: [
+    { tag: 1, name: 'cell', kind: 'str' },
     { tag: 2, name: 'paused', kind: 'u32' },
   ],
-  SHELL_SAVE: [
-    { tag: 1, name: 'shell', kind: 'str' },
+  CELL_SAVE: [
+    { tag: 1, name: 'cell', kind: 'str' },
   ],
-  SHELL_SETTLE: [
-    { tag: 1, name: 'shell', kind: 'str' },
+  CELL_SETTLE: [
+    { tag: 1, name: 'cell', kind: 'str' },
     { tag: 2, name: 'hostname', kind: 'str' },
     { tag: 3, name: 'limits', kind: LIMITS_RECORD },
   ],
-  SHELL_NETWORK: [
+  CELL_NETWORK: [
     { tag: 1, name: 'pid', kind: 'u32' },
     { tag: 2, name: 'uidBase', kind: 'u32' },
     { tag: 3, name: 'network', kind: NETWORK_RECORD },
@@ -449,12 +449,12 @@ export interface FieldsOf {
   LAYER_FLATTEN: LayerFlattenFields
   LAYER_SYNC: LayerSyncFields
   BIND: BindFields
-  SHELL_START: ShellStartFields
-  SHELL_RUN: ShellRunFields
-  SHELL_PAUSE: ShellPauseFields
-  SHELL_SAVE: ShellSaveFields
-  SHELL_SETTLE: ShellSettleFields
-  SHELL_NETWORK: ShellNetworkFields
+  CELL_START: CellStartFields
+  CELL_RUN: CellRunFields
+  CELL_PAUSE: CellPauseFields
+  CELL_SAVE: CellSaveFields
+  CELL_SETTLE: CellSettleFields
+  CELL_NETWORK: CellNetworkFields
   CGROUP_LIMIT: CgroupLimitFields
   CGROUP_FREEZE: CgroupFreezeFields
   CGROUP_STAT: CgroupStatFields

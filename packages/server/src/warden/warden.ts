@@ -29,8 +29,8 @@ export interface WardenOptions {
   imagesDir?: string
   /** How layers are cloned; `auto` takes the best that the filesystem can. */
   method?: 'auto' | 'btrfs' | 'reflink' | 'copy'
-  /** What SHELL_START needs: the bundles' directory, the OCI runtime's program and where it keeps its state. */
-  shells?: { directory: string; runtime: string; runtimeRoot: string }
+  /** What CELL_START needs: the bundles' directory, the OCI runtime's program and where it keeps its state. */
+  cells?: { directory: string; runtime: string; runtimeRoot: string }
   /** Mount the way kernels before 6.15 can. */
   portable?: boolean
   binary?: string
@@ -116,9 +116,9 @@ function wardenArguments(options: WardenOptions): string[] {
   )
   if (options.imagesDir) args.push('--images', options.imagesDir)
   if (options.method) args.push('--method', options.method)
-  if (options.shells) {
-    const { directory, runtime, runtimeRoot } = options.shells
-    args.push('--shells', directory, '--runtime', runtime, '--runtime-root', runtimeRoot)
+  if (options.cells) {
+    const { directory, runtime, runtimeRoot } = options.cells
+    args.push('--cells', directory, '--runtime', runtime, '--runtime-root', runtimeRoot)
   }
   if (options.portable) args.push('--portable')
   return [...args, '--fd', '3']

@@ -4,8 +4,8 @@ import { type CodeResult, IsletError, newId, type RunCodeParsed } from '@islet/c
 import type { RunningSandbox } from '../../control/fleet.ts'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Entry, Guest } from '../../guest/guest.ts'
-import { release, type Told } from '../kept-bytes.ts'
-import type { Processes } from '../processes.ts'
+import { release, type Told } from '../output/kept-bytes.ts'
+import type { Processes } from '../processes/processes.ts'
 import { detectLanguage } from './detect.ts'
 import { type Interpreter, interpretersOf } from './interpreters.ts'
 

@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { IsletError, LIMITS, type OverlayInfo } from '@islet/contract'
 import type { OverlayGround, OverlaySpec } from '../../db/overlays.ts'
 import type { Guest } from '../../guest/guest.ts'
-import { createIgnore } from '../globs.ts'
+import { createIgnore } from '../files/globs.ts'
 import { type Plan, planDirectory, type Rules } from './plan.ts'
 
 /** Deeper than any path. */

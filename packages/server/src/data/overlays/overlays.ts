@@ -2,12 +2,12 @@
 // sandbox ends is done again by the next one.
 import { posix } from 'node:path'
 import { type CreateOverlayParsed, IsletError, LIMITS, newId, type OverlayInfo } from '@islet/contract'
-import { Locks } from '../../control/locks.ts'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Db } from '../../db/db.ts'
 import { type OverlayRecord, OverlayTable } from '../../db/overlays.ts'
 import type { SandboxRecord } from '../../db/sandboxes.ts'
 import type { Guest } from '../../guest/guest.ts'
+import { Locks } from '../../lib/locks.ts'
 import type { Log } from '../../log.ts'
 import { copyTemplate, rulesOf } from './copy.ts'
 import { checkEnds, clearGround, surveyGround } from './ground.ts'

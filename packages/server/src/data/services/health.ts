@@ -1,6 +1,6 @@
 // One health check: GET over a connection into the sandbox. Only the head of the answer is read.
 import { request } from 'node:http'
-import { boundHead } from '../../guest/answer-head.ts'
+import { boundHead } from '../../guest/dial/answer-head.ts'
 import type { Guest } from '../../guest/guest.ts'
 
 export interface Health {

@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { IsletError } from '@islet/contract'
 import type { Guest } from '../../guest/guest.ts'
-import type { Processes } from '../processes.ts'
+import type { Processes } from '../processes/processes.ts'
 
 const SIGTERM = 15
 const SIGKILL = 9

@@ -5,7 +5,7 @@ import { type FileChange, IsletError, type WatcherMessage } from '@islet/contrac
 import type { WatcherRecord } from '../../db/watchers.ts'
 import type { EntryType, Guest, WatchEvent } from '../../guest/guest.ts'
 import type { Budget } from '../bounded-queue.ts'
-import { createIgnore, plainNames } from '../globs.ts'
+import { createIgnore, plainNames } from '../files/globs.ts'
 import { InOrder, readContent } from './content.ts'
 import { MessageQueue } from './message-queue.ts'
 

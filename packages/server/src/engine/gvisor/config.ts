@@ -1,4 +1,4 @@
-// What runsc is told about a shell. There are no masked paths: what is in /proc and /sys is of gVisor's own kernel.
+// What runsc is told about a cell. There are no masked paths: what is in /proc and /sys is of gVisor's own kernel.
 import type { Limits } from '../engine.ts'
 import { CAPABILITIES, INSIDE_DIR } from '../oci/config.ts'
 import { seccompProfile } from '../oci/seccomp.ts'
@@ -8,7 +8,7 @@ export interface GvisorSpec {
   /** The first host uid and gid of its range. */
   uidBase: number
   uidCount: number
-  /** Where the warden mounts the root while it starts the shell. */
+  /** Where the warden mounts the root while it starts the cell. */
   rootDir: string
   /** Mounted read-only at /.islet. */
   linkDir: string

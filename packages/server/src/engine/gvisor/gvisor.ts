@@ -1,17 +1,17 @@
 // Engine `oci`, isolation `gvisor`: every sandbox has a kernel of its own, a program of the machine that nobody inside talks past.
-// A shell gets its root as it is started, so there is nothing to prepare; in return its memory can be saved.
+// A cell gets its root as it is started, so there is nothing to prepare; in return its memory can be saved.
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
-import { UIDS_PER_SHELL } from '../../instance.ts'
+import { UIDS_PER_CELL } from '../../instance.ts'
 import type { Warden } from '../../warden/warden.ts'
 import {
   type BindOptions,
   type Bound,
+  type Cell,
   type EngineCapabilities,
   type Limits,
   notSupported,
-  type Shell,
 } from '../engine.ts'
 import { treeRecords } from '../oci/requests.ts'
 import { diskLimit, WallEngine, type WallOptions } from '../oci/wall.ts'
@@ -22,7 +22,7 @@ import { Runsc, runscRoot } from './runsc.ts'
 export class GvisorEngine extends WallEngine {
   readonly capabilities: EngineCapabilities
   readonly #runsc: Runsc
-  /** Limits that were changed while a shell was frozen. */
+  /** Limits that were changed while a cell was frozen. */
   readonly #untold = new Map<string, Limits>()
 
   constructor(options: WallOptions) {
@@ -37,34 +37,34 @@ export class GvisorEngine extends WallEngine {
     return super.start(keep)
   }
 
-  prepare(shell: Shell): Promise<void> {
-    return this.ownSocket(shell)
+  prepare(cell: Cell): Promise<void> {
+    return this.ownSocket(cell)
   }
 
-  bind(shell: Shell, options: BindOptions): Promise<Bound> {
-    return this.alone(shell, async (record, uidBase) => {
+  bind(cell: Cell, options: BindOptions): Promise<Bound> {
+    return this.alone(cell, async (record, uidBase) => {
       if (record.process)
         throw new IsletError('not_supported', 'Isolation gvisor cannot change the root of a sandbox.')
       const { root, hostname, limits, memory } = options
-      const directory = this.shells.directory(shell.id)
+      const directory = this.cells.directory(cell.id)
       const config = gvisorConfig({
         uidBase,
-        uidCount: UIDS_PER_SHELL,
+        uidCount: UIDS_PER_CELL,
         rootDir: join(this.instance.runDir, 'warden', 'root'),
-        linkDir: shell.linkDir,
+        linkDir: cell.linkDir,
         networkNamespace: join(directory, 'net'),
-        cgroupsPath: `/${this.instance.cgroup}/${shell.id}`,
+        cgroupsPath: `/${this.instance.cgroup}/${cell.id}`,
         hostname,
         limits: this.within(limits),
       })
       await writeFile(join(directory, 'config.json'), config, { mode: 0o600 })
       const plugged = options.network.enabled ? await this.plug(record) : undefined
-      const request = { shell: shell.id, uidBase, layer: root.layer, tree: treeRecords(root) }
+      const request = { cell: cell.id, uidBase, layer: root.layer, tree: treeRecords(root) }
       const pid = await this.#runsc.run(directory, { ...request, network: plugged?.network }, memory)
       // What was saved with the memory is how it was then.
-      if (memory) await this.#settle(shell, limits, hostname)
+      if (memory) await this.#settle(cell, limits, hostname)
       record.process = await identify(pid)
-      this.shells.write(record)
+      this.cells.write(record)
       return plugged?.bound ?? {}
     })
   }
@@ -74,49 +74,49 @@ export class GvisorEngine extends WallEngine {
   }
 
   /** gVisor's kernel stops its programs, so that nothing is half done, and then the machine stops gVisor. */
-  freeze(shell: Shell): Promise<void> {
-    return this.alone(shell, async () => {
-      await this.#runsc.pause(shell.id, this.shells.directory(shell.id), true)
-      await this.freezeGroup(shell, true)
+  freeze(cell: Cell): Promise<void> {
+    return this.alone(cell, async () => {
+      await this.#runsc.pause(cell.id, this.cells.directory(cell.id), true)
+      await this.freezeGroup(cell, true)
     })
   }
 
-  thaw(shell: Shell): Promise<void> {
-    return this.alone(shell, async () => {
-      await this.freezeGroup(shell, false)
-      await this.#runsc.pause(shell.id, this.shells.directory(shell.id), false)
-      const limits = this.#untold.get(shell.id)
+  thaw(cell: Cell): Promise<void> {
+    return this.alone(cell, async () => {
+      await this.freezeGroup(cell, false)
+      await this.#runsc.pause(cell.id, this.cells.directory(cell.id), false)
+      const limits = this.#untold.get(cell.id)
       // It runs again, told or not; the limits that hold are outside.
-      if (limits) await this.#settle(shell, limits).catch(() => {})
+      if (limits) await this.#settle(cell, limits).catch(() => {})
     })
   }
 
-  saveMemory(shell: Shell, directory: string): Promise<void> {
-    return this.alone(shell, async () => {
+  saveMemory(cell: Cell, directory: string): Promise<void> {
+    return this.alone(cell, async () => {
       await chmod(directory, 0o700)
       // Its kernel has to write; its programs stay stopped.
-      await this.freezeGroup(shell, false)
+      await this.freezeGroup(cell, false)
       try {
-        await this.#runsc.save(shell.id, this.shells.directory(shell.id), directory)
+        await this.#runsc.save(cell.id, this.cells.directory(cell.id), directory)
       } finally {
-        await this.freezeGroup(shell, true)
+        await this.freezeGroup(cell, true)
       }
     })
   }
 
-  override async limit(shell: Shell, limits: Limits): Promise<void> {
-    await super.limit(shell, { ...limits, pids: hostTasks(limits.pids) })
-    await this.alone(shell, async () => {
+  override async limit(cell: Cell, limits: Limits): Promise<void> {
+    await super.limit(cell, { ...limits, pids: hostTasks(limits.pids) })
+    await this.alone(cell, async () => {
       // Nothing inside can be told anything while it is frozen.
-      if (await this.#runsc.isPaused(shell.id)) this.#untold.set(shell.id, limits)
-      else await this.#settle(shell, limits)
+      if (await this.#runsc.isPaused(cell.id)) this.#untold.set(cell.id, limits)
+      else await this.#settle(cell, limits)
     })
   }
 
   /** Its own kernel counts processes, and tells programs how much memory there is. */
-  async #settle(shell: Shell, { memoryBytes, pids }: Limits, hostname?: string): Promise<void> {
-    this.#untold.delete(shell.id)
-    await this.warden.request('SHELL_SETTLE', { shell: shell.id, limits: { memoryBytes, pids }, hostname })
+  async #settle(cell: Cell, { memoryBytes, pids }: Limits, hostname?: string): Promise<void> {
+    this.#untold.delete(cell.id)
+    await this.warden.request('CELL_SETTLE', { cell: cell.id, limits: { memoryBytes, pids }, hostname })
   }
 
   protected override forget(id: string): Promise<void> {

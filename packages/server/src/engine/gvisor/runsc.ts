@@ -1,10 +1,10 @@
-// runsc, called through the warden. Its record of a shell stays as long as the shell: pausing and saving need it.
+// runsc, called through the warden. Its record of a cell stays as long as the cell: pausing and saving need it.
 //
 //   <runDir>/runsc/<id>_sandbox:<id>.state, .lock, runsc-<id>.sock
 import { open, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
-import type { ShellRunFields } from '../../warden/messages.gen.ts'
+import type { CellRunFields } from '../../warden/messages.gen.ts'
 import type { Warden, WardenOptions } from '../../warden/warden.ts'
 import { findProgram, lastError } from '../oci/runtime.ts'
 
@@ -18,11 +18,11 @@ export class Runsc {
   }
 
   /** Starts the bundle in `directory`, from `memory` if given; answers with the pid of its kernel. */
-  async run(directory: string, request: ShellRunFields, memory: string | undefined): Promise<number> {
+  async run(directory: string, request: CellRunFields, memory: string | undefined): Promise<number> {
     if (memory) await symlink(memory, join(directory, 'memory'))
     const restore = memory ? 1 : 0
     try {
-      await this.#warden.request('SHELL_RUN', { ...request, restore })
+      await this.#warden.request('CELL_RUN', { ...request, restore })
     } catch (error) {
       throw await failure(directory, `runsc could not ${restore ? 'wake' : 'start'} a sandbox`, error)
     }
@@ -33,7 +33,7 @@ export class Runsc {
   async pause(id: string, directory: string, paused: boolean): Promise<void> {
     if ((await this.isPaused(id)) === paused) return
     try {
-      await this.#warden.request('SHELL_PAUSE', { shell: id, paused: paused ? 1 : 0 })
+      await this.#warden.request('CELL_PAUSE', { cell: id, paused: paused ? 1 : 0 })
     } catch (error) {
       if ((await this.isPaused(id)) === paused) return
       throw await failure(directory, `runsc could not ${paused ? 'pause' : 'resume'} a sandbox`, error)
@@ -42,18 +42,18 @@ export class Runsc {
 
   async isPaused(id: string): Promise<boolean> {
     const text = await readFile(join(this.#root, `${id}_sandbox:${id}.state`), 'utf8').catch((cause) => {
-      throw new IsletError('sandbox_lost', `runsc knows no shell ${id}.`, { cause })
+      throw new IsletError('sandbox_lost', `runsc knows no cell ${id}.`, { cause })
     })
     return JSON.parse(text).status === 'paused'
   }
 
-  /** Of a paused shell, which stays so. On disk when it is done. */
+  /** Of a paused cell, which stays so. On disk when it is done. */
   async save(id: string, directory: string, memory: string): Promise<void> {
     const link = join(directory, 'memory')
     await rm(link, { force: true })
     await symlink(memory, link)
     try {
-      await this.#warden.request('SHELL_SAVE', { shell: id })
+      await this.#warden.request('CELL_SAVE', { cell: id })
       await sync(memory)
     } catch (error) {
       for (const name of await readdir(memory)) await rm(join(memory, name))
@@ -78,7 +78,7 @@ export class Runsc {
 }
 
 /** What the warden must be started with. */
-export function runscOptions(runDir: string): NonNullable<WardenOptions['shells']> {
+export function runscOptions(runDir: string): NonNullable<WardenOptions['cells']> {
   const runtime = findProgram('runsc')
   if (!runtime) {
     throw new IsletError('engine_unavailable', 'runsc is not installed.', {

@@ -1,10 +1,10 @@
-// The config.json of a shell: an OCI bundle whose root is almost empty. The warden puts the real root in at bind, so
+// The config.json of a cell: an OCI bundle whose root is almost empty. The warden puts the real root in at bind, so
 // nothing here knows about images, names or limits of a sandbox.
 import { GUEST_OOM_SCORE } from '../oom.ts'
 import { seccompProfile } from './seccomp.ts'
 import { viewMounts } from './view.ts'
 
-export interface ShellSpec {
+export interface CellSpec {
   /** The first host uid and gid of its range. */
   uidBase: number
   uidCount: number
@@ -20,7 +20,7 @@ export interface ShellSpec {
 /** Where the link directory is mounted, in every root. */
 export const INSIDE_DIR = '/.islet'
 
-/** The mount points a shell's first root needs; all shells share one such directory. */
+/** The mount points a cell's first root needs; all cells share one such directory. */
 export const SKELETON = ['proc', 'dev', 'sys', 'tmp', '.islet']
 
 // What root in a container needs to install packages, switch users, serve low ports and chroot; AUDIT_WRITE is for
@@ -40,7 +40,7 @@ export const CAPABILITIES = [
   'CAP_SYS_CHROOT',
 ]
 
-// Before bind there is only the guest in the shell. bind sets the real limits.
+// Before bind there is only the guest in the cell. bind sets the real limits.
 const UNBOUND_MEMORY_BYTES = 256 * 1024 * 1024
 const UNBOUND_PIDS = 64
 
@@ -117,14 +117,14 @@ const MOUNTS = [
   },
 ]
 
-// In the shell's own network namespace: IPv6 stays on the loopback only. The warden sets the rest.
+// In the cell's own network namespace: IPv6 stays on the loopback only. The warden sets the rest.
 const SYSCTL = { 'net.ipv6.conf.default.disable_ipv6': '1' }
 
 // The profile is the same for all and the largest part of the file: print it once.
 const SECCOMP = JSON.stringify(seccompProfile())
 const SECCOMP_PLACE = '"seccomp":null'
 
-export function shellConfig(spec: ShellSpec): string {
+export function cellConfig(spec: CellSpec): string {
   const range = [{ containerID: 0, hostID: spec.uidBase, size: spec.uidCount }]
   const config = {
     ociVersion: '1.0.2',

@@ -2,13 +2,13 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildHostRoot, hostTrees } from '../../image/host.ts'
+import { buildHostRoot, hostTrees } from '../../image/host/host.ts'
 import { claimInstance } from '../../instance.ts'
 import { nativeBinary } from '../../native.ts'
 import { Warden, type WardenOptions } from '../../warden/warden.ts'
 import { type Harness, newId } from '../suite/harness.ts'
 import { OciEngine, type OciOptions } from './oci.ts'
-import { shellOptions } from './runtime.ts'
+import { cellOptions } from './runtime.ts'
 import type { WallEngine, WallOptions } from './wall.ts'
 
 const IMAGE = 'img-test'
@@ -17,14 +17,14 @@ const SILENT = { info() {}, warn() {} }
 export function openOci({ runtime = 'runc', ...options }: Partial<OciOptions> = {}): Promise<Harness> {
   return openWall(
     (parts) => new OciEngine({ ...parts, runtime }),
-    (runDir) => shellOptions(runtime, runDir),
+    (runDir) => cellOptions(runtime, runDir),
     options,
   )
 }
 
 export async function openWall(
   make: (options: WallOptions) => WallEngine,
-  shells: (runDir: string) => WardenOptions['shells'],
+  cells: (runDir: string) => WardenOptions['cells'],
   options: Partial<WallOptions>,
 ): Promise<Harness> {
   const dataDir = await mkdtemp(join(tmpdir(), 'islet-oci-'))
@@ -40,7 +40,7 @@ export async function openWall(
       uidStart: instance.uidStart,
       uidCount: instance.uidRanges,
       binary: nativeBinary('warden'),
-      shells: shells(instance.runDir),
+      cells: cells(instance.runDir),
     })
   let warden = await startWarden()
   const makeEngine = () => make({ instance, warden, log: SILENT, guest: nativeBinary('guest'), ...options })

@@ -1,21 +1,21 @@
-// Engine `oci`, isolation `namespace`: shells made by an OCI runtime, roots and limits given by the warden.
+// Engine `oci`, isolation `namespace`: cells made by an OCI runtime, roots and limits given by the warden.
 import { writeFileSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
-import { UIDS_PER_SHELL } from '../../instance.ts'
+import { UIDS_PER_CELL } from '../../instance.ts'
 import type { Warden } from '../../warden/warden.ts'
 import {
   type BindOptions,
   type Bound,
+  type Cell,
   type EngineCapabilities,
   type Limits,
   notSupported,
   type PrepareOptions,
-  type Shell,
 } from '../engine.ts'
 import { identify } from '../proc.ts'
-import { SKELETON, shellConfig } from './config.ts'
+import { cellConfig, SKELETON } from './config.ts'
 import { bindRequest, etcRecords } from './requests.ts'
 import { Runtime, type RuntimeName } from './runtime.ts'
 import { makeView, writeView } from './view.ts'
@@ -32,7 +32,7 @@ export class OciEngine extends WallEngine {
   readonly capabilities: EngineCapabilities
   readonly #runtime: Runtime
   readonly #rootDir: string
-  /** The share of late sandboxes with a network: when it is most, shells made ahead get one, which bind else takes long for. */
+  /** The share of late sandboxes with a network: when it is most, cells made ahead get one, which bind else takes long for. */
   #wantNetwork = 0
 
   constructor(options: OciOptions) {
@@ -47,46 +47,46 @@ export class OciEngine extends WallEngine {
     return super.start(keep)
   }
 
-  prepare(shell: Shell, options: PrepareOptions = {}): Promise<void> {
-    return this.alone(shell, async (record, uidBase) => {
-      const directory = this.shells.directory(shell.id)
-      const config = shellConfig({
+  prepare(cell: Cell, options: PrepareOptions = {}): Promise<void> {
+    return this.alone(cell, async (record, uidBase) => {
+      const directory = this.cells.directory(cell.id)
+      const config = cellConfig({
         uidBase,
-        uidCount: UIDS_PER_SHELL,
+        uidCount: UIDS_PER_CELL,
         userNamespace: join(directory, 'user'),
         rootDir: this.#rootDir,
-        linkDir: shell.linkDir,
-        cgroupsPath: `/${this.instance.cgroup}/${shell.id}`,
+        linkDir: cell.linkDir,
+        cgroupsPath: `/${this.instance.cgroup}/${cell.id}`,
       })
-      await this.ownSocket(shell)
-      makeView(shell.linkDir)
+      await this.ownSocket(cell)
+      makeView(cell.linkDir)
       writeFileSync(join(directory, 'config.json'), config, { mode: 0o600 })
       const isAhead = options.background && this.#wantNetwork > 0.5
       // Without it, bind makes it or says why not.
       const plugged = isAhead ? await this.plug(record).catch(() => undefined) : undefined
       const pid = await this.#runtime.start(directory, {
-        shell: shell.id,
+        cell: cell.id,
         uidBase,
         background: options.background ? 1 : 0,
         network: plugged?.network,
       })
       record.process = await identify(pid)
-      this.shells.write(record)
+      this.cells.write(record)
     })
   }
 
-  bind(shell: Shell, options: BindOptions): Promise<Bound> {
-    return this.alone(shell, async (record, uidBase) => {
+  bind(cell: Cell, options: BindOptions): Promise<Bound> {
+    return this.alone(cell, async (record, uidBase) => {
       if (!record.process)
-        throw new IsletError('internal', `The shell ${shell.id} was bound before it was prepared.`)
+        throw new IsletError('internal', `The cell ${cell.id} was bound before it was prepared.`)
       if (options.memory) throw notSupported(this.capabilities.memoryCheckpoint)
       const { enabled } = options.network
       this.#wantNetwork += (Number(enabled) - this.#wantNetwork) / DEMAND_MEMORY
       const limits = this.within(options.limits)
-      const request = bindRequest(record.process.pid, uidBase, shell.id, { ...options, limits })
+      const request = bindRequest(record.process.pid, uidBase, cell.id, { ...options, limits })
       const plugged = enabled ? await this.plug(record) : undefined
       const etc = etcRecords(options.etc?.(plugged?.bound ?? {}))
-      writeView(shell.linkDir, options.limits)
+      writeView(cell.linkDir, options.limits)
       const { etc: hasEtc } = await this.warden.request('BIND', {
         ...request,
         network: plugged?.network,
@@ -94,40 +94,40 @@ export class OciEngine extends WallEngine {
       })
       // Until then a server that finds it knows it by the layer that it had before, or by none.
       if (options.ahead || record.layer !== undefined)
-        this.shells.write(Object.assign(record, { layer: options.root.layer }))
+        this.cells.write(Object.assign(record, { layer: options.root.layer }))
       return { ...plugged?.bound, hasEtc: hasEtc === 1 }
     })
   }
 
-  connect(shell: Shell, { enabled }: BindOptions['network']): Promise<Bound> {
-    return this.alone(shell, async (record, uidBase) => {
+  connect(cell: Cell, { enabled }: BindOptions['network']): Promise<Bound> {
+    return this.alone(cell, async (record, uidBase) => {
       if (!record.process)
-        throw new IsletError('internal', `The shell ${shell.id} was connected before it was prepared.`)
+        throw new IsletError('internal', `The cell ${cell.id} was connected before it was prepared.`)
       const { pid } = record.process
       const plugged = enabled ? await this.plug(record) : undefined
-      await this.warden.request('SHELL_NETWORK', { pid, uidBase, network: plugged?.network })
+      await this.warden.request('CELL_NETWORK', { pid, uidBase, network: plugged?.network })
       if (!enabled) this.unplugged(record)
       return plugged?.bound ?? {}
     })
   }
 
-  override async limit(shell: Shell, limits: Limits): Promise<void> {
-    await super.limit(shell, limits)
+  override async limit(cell: Cell, limits: Limits): Promise<void> {
+    await super.limit(cell, limits)
     // They hold, whether they can be shown or not.
-    await this.show(shell, limits).catch(() => {})
+    await this.show(cell, limits).catch(() => {})
   }
 
-  async show(shell: Shell, limits: Limits): Promise<void> {
-    const { memoryBytes } = await this.usage(shell)
-    writeView(shell.linkDir, limits, memoryBytes)
+  async show(cell: Cell, limits: Limits): Promise<void> {
+    const { memoryBytes } = await this.usage(cell)
+    writeView(cell.linkDir, limits, memoryBytes)
   }
 
-  freeze(shell: Shell): Promise<void> {
-    return this.freezeGroup(shell, true)
+  freeze(cell: Cell): Promise<void> {
+    return this.freezeGroup(cell, true)
   }
 
-  thaw(shell: Shell): Promise<void> {
-    return this.freezeGroup(shell, false)
+  thaw(cell: Cell): Promise<void> {
+    return this.freezeGroup(cell, false)
   }
 
   async saveMemory(): Promise<void> {

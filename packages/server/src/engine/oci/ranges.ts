@@ -1,8 +1,8 @@
-// Which of the instance's uid ranges are taken. A range also decides the shell's address, so both are unique while it
-// lives. Ranges are given out in turn: the longest unused first, so that a new shell does not meet what the network
+// Which of the instance's uid ranges are taken. A range also decides the cell's address, so both are unique while it
+// lives. Ranges are given out in turn: the longest unused first, so that a new cell does not meet what the network
 // still remembers of the last one.
 import { IsletError } from '@islet/contract'
-import { type Instance, UIDS_PER_SHELL } from '../../instance.ts'
+import { type Instance, UIDS_PER_CELL } from '../../instance.ts'
 
 // .0 is the network, .1 the gateway.
 const FIRST_HOST = 2
@@ -34,7 +34,7 @@ export class Ranges {
     )
   }
 
-  /** Of a shell that was there before this process. */
+  /** Of a cell that was there before this process. */
   hold(index: number): void {
     this.#taken.add(index)
   }
@@ -44,7 +44,7 @@ export class Ranges {
   }
 
   uidBase(index: number): number {
-    return this.#instance.uidStart + index * UIDS_PER_SHELL
+    return this.#instance.uidStart + index * UIDS_PER_CELL
   }
 
   address(index: number): string {

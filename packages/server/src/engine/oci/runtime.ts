@@ -1,12 +1,12 @@
-// The OCI runtime, called through the warden. It stays only as long as it takes to start a shell: no shim, and its own record is removed
-// as soon as the shell runs, because everything later goes through the warden.
+// The OCI runtime, called through the warden. It stays only as long as it takes to start a cell: no shim, and its own record is removed
+// as soon as the cell runs, because everything later goes through the warden.
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { IsletError } from '@islet/contract'
-import type { ShellStartFields } from '../../warden/messages.gen.ts'
+import type { CellStartFields } from '../../warden/messages.gen.ts'
 import type { Warden, WardenOptions } from '../../warden/warden.ts'
 
 export type RuntimeName = 'runc' | 'crun'
@@ -28,9 +28,9 @@ export class Runtime {
   }
 
   /** Starts the bundle in `directory`; answers with the pid of its first process. */
-  async start(directory: string, request: ShellStartFields & { shell: string }): Promise<number> {
+  async start(directory: string, request: CellStartFields & { cell: string }): Promise<number> {
     try {
-      await this.#warden.request('SHELL_START', request)
+      await this.#warden.request('CELL_START', request)
     } catch (error) {
       const reason = (await lastError(join(directory, 'runtime.log'))) ?? (error as Error).message
       throw new IsletError('engine_unavailable', `${this.#name} could not start a sandbox: ${reason}`, {
@@ -38,7 +38,7 @@ export class Runtime {
       })
     }
     const pid = Number(readFileSync(join(directory, 'pid'), 'utf8'))
-    this.forget(request.shell)
+    this.forget(request.cell)
     return pid
   }
 
@@ -53,7 +53,7 @@ export class Runtime {
   }
 }
 
-/** crun takes a fifth of the processor time of runc to start a shell. One that was built without what walls need is not taken. */
+/** crun takes a fifth of the processor time of runc to start a cell. One that was built without what walls need is not taken. */
 export async function chooseRuntime(wanted: RuntimeName | 'auto'): Promise<RuntimeName> {
   if (wanted !== 'auto') return wanted
   const program = findProgram('crun')
@@ -65,8 +65,8 @@ export async function chooseRuntime(wanted: RuntimeName | 'auto'): Promise<Runti
   return isNew && /\+SECCOMP\b/.test(stdout) && /\+CAP\b/.test(stdout) ? 'crun' : 'runc'
 }
 
-/** What the warden must be started with to start shells. */
-export function shellOptions(name: RuntimeName, runDir: string): WardenOptions['shells'] {
+/** What the warden must be started with to start cells. */
+export function cellOptions(name: RuntimeName, runDir: string): WardenOptions['cells'] {
   const runtime = findProgram(name)
   if (!runtime)
     throw new IsletError('engine_unavailable', `${name} is not installed.`, {

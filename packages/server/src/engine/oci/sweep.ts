@@ -1,34 +1,31 @@
-// Takes away what an earlier server of this instance left: half-made shells, and whatever of a shell outlived it.
+// Takes away what an earlier server of this instance left: half-made cells, and whatever of a cell outlived it.
 import { readFileSync } from 'node:fs'
 import type { Warden } from '../../warden/warden.ts'
+import type { Cells } from '../cells.ts'
 import { isRunning, type ProcessIdentity } from '../proc.ts'
-import type { Shells } from '../shells.ts'
 import { removeCgroup } from './requests.ts'
 
 export interface SweepOptions {
   warden: Warden
-  shells: Shells
-  /** Ids of living shells. */
+  cells: Cells
+  /** Ids of living cells. */
   keep: ReadonlySet<string>
   /** The veths those may have. */
   veths: readonly string[]
 }
 
-export async function sweep({ warden, shells, keep, veths }: SweepOptions): Promise<void> {
+export async function sweep({ warden, cells, keep, veths }: SweepOptions): Promise<void> {
   // Side by side: a crashed server's warm pool may be a hundred, and each takes a moment to die.
   const dead = (await names(warden, 'CGROUP_LIST')).filter((cgroup) => !keep.has(cgroup))
   await Promise.all(dead.map((cgroup) => removeCgroup(warden, cgroup)))
   const wanted = new Set(veths)
   const unwanted = (await names(warden, 'VETH_LIST')).filter((veth) => !wanted.has(veth))
   await Promise.all(unwanted.map((veth) => warden.request('VETH_DELETE', { veth })))
-  for (const id of await shells.list()) if (!keep.has(id)) shells.remove(id)
+  for (const id of await cells.list()) if (!keep.has(id)) cells.remove(id)
 }
 
 /** Whether the recorded process lives and has the uid range that the record says. */
-export async function isShellProcess(
-  process: ProcessIdentity | undefined,
-  uidBase: number,
-): Promise<boolean> {
+export async function isCellProcess(process: ProcessIdentity | undefined, uidBase: number): Promise<boolean> {
   if (!process || !(await isRunning(process))) return false
   const map = readProc(process.pid, 'uid_map')
   const [inside, outside] = map.trim().split(/\s+/)
@@ -36,7 +33,7 @@ export async function isShellProcess(
 }
 
 /**
- * Whether `bind` came to its end: then an overlay is all that is mounted at `/`. A shell that waits has a root of its own there, and
+ * Whether `bind` came to its end: then an overlay is all that is mounted at `/`. A cell that waits has a root of its own there, and
  * one whose bind was cut off has both. This says nothing about whose root it is: the record of one that was bound ahead does.
  */
 export function hasRoot({ pid }: ProcessIdentity): boolean {

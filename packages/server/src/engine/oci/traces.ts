@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Instance, UIDS_PER_SHELL } from '../../instance.ts'
+import { type Instance, UIDS_PER_CELL } from '../../instance.ts'
 import { RUNTIME_ROOTS } from '../teardown.ts'
 
 export async function tracesOf(instance: Instance): Promise<string[]> {
@@ -25,7 +25,7 @@ async function processes({ uidStart, uidRanges, runDir }: Instance): Promise<str
     const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
     const uid = Number(/^Uid:\s*(\d+)/m.exec(status)?.[1] ?? 0)
     const argv = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
-    const isOurs = uid >= uidStart && uid < uidStart + uidRanges * UIDS_PER_SHELL
+    const isOurs = uid >= uidStart && uid < uidStart + uidRanges * UIDS_PER_CELL
     const isZombie = /^State:\s*Z/m.test(status)
     // The warden is the server's own and ends with it.
     const isRuntime = RUNTIME_ROOTS.some((root) => argv.split('\0')[2] === join(runDir, root))

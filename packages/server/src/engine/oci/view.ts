@@ -1,5 +1,5 @@
 // What programs read of the machine's memory and cores, as their sandbox has it. `free` and many others go by /proc/meminfo, Python's
-// os.cpu_count() by the list of cores: both are files of ours in the link directory, bound over the kernel's when the shell is started, so
+// os.cpu_count() by the list of cores: both are files of ours in the link directory, bound over the kernel's when the cell is started, so
 // that a create pays for two small writes and nothing else.
 import { chmodSync, closeSync, constants, ftruncateSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { availableParallelism, totalmem } from 'node:os'
@@ -8,7 +8,7 @@ import type { Limits } from '../engine.ts'
 
 const FILES = { meminfo: '/proc/meminfo', cpus: '/sys/devices/system/cpu/online' }
 
-/** Of the shell's config.json. The files must be there before it is started. */
+/** Of the cell's config.json. The files must be there before it is started. */
 export function viewMounts(linkDir: string): object[] {
   return Object.entries(FILES).map(([name, destination]) => ({
     destination,
@@ -18,7 +18,7 @@ export function viewMounts(linkDir: string): object[] {
   }))
 }
 
-/** Empty files, before the shell is started. */
+/** Empty files, before the cell is started. */
 export function makeView(linkDir: string): void {
   for (const name of Object.keys(FILES)) {
     writeFileSync(join(linkDir, name), '')
@@ -26,7 +26,7 @@ export function makeView(linkDir: string): void {
   }
 }
 
-/** `usedBytes`: what cannot be given back now. Of a shell without these files, which an older server made: nothing. */
+/** `usedBytes`: what cannot be given back now. Of a cell without these files, which an older server made: nothing. */
 export function writeView(linkDir: string, limits: Omit<Limits, 'pids'>, usedBytes = 0): void {
   write(join(linkDir, 'meminfo'), meminfo(Math.min(limits.memoryBytes || totalmem(), totalmem()), usedBytes))
   write(join(linkDir, 'cpus'), cpus(limits.cpuMillis))

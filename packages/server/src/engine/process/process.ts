@@ -8,19 +8,19 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import type { Instance } from '../../instance.ts'
+import { type CellRecord, Cells } from '../cells.ts'
 import {
   type BindOptions,
   type Bound,
   type Capability,
+  type Cell,
   type Engine,
   type EngineCapabilities,
   notSupported,
-  type Shell,
   type Usage,
 } from '../engine.ts'
 import { GUEST_OOM_SCORE } from '../oom.ts'
 import { identify, isRunning } from '../proc.ts'
-import { type ShellRecord, Shells } from '../shells.ts'
 import { killTree, treeUsage } from '../tree.ts'
 
 export interface ProcessOptions {
@@ -34,14 +34,14 @@ export class ProcessEngine implements Engine {
   readonly capabilities = processCapabilities()
   readonly #instance: Instance
   readonly #log: ProcessOptions['log']
-  readonly #shells: Shells
-  readonly #records = new Map<string, ShellRecord>()
+  readonly #cells: Cells
+  readonly #records = new Map<string, CellRecord>()
   readonly #peaks = new Map<string, number>()
 
   constructor({ instance, log, guest }: ProcessOptions) {
     this.#instance = instance
     this.#log = log
-    this.#shells = new Shells(instance.runDir, guest)
+    this.#cells = new Cells(instance.runDir, guest)
   }
 
   async start(keep: ReadonlyMap<string, string>): Promise<Set<string>> {
@@ -55,39 +55,39 @@ export class ProcessEngine implements Engine {
       'NO WALL: engine process runs commands as plain processes of this machine.',
     )
     const alive = new Set<string>()
-    for (const id of await this.#shells.list()) {
-      const record = this.#shells.read(id)
+    for (const id of await this.#cells.list()) {
+      const record = this.#cells.read(id)
       if (record?.process && keep.has(id) && (await isRunning(record.process))) {
         this.#records.set(id, record)
         alive.add(id)
         continue
       }
       if (record?.process) await killTree(record.process)
-      this.#shells.remove(id)
+      this.#cells.remove(id)
     }
     return alive
   }
 
-  async allocate(id: string): Promise<Shell> {
-    const record: ShellRecord = { id, createdAt: new Date().toISOString() }
-    const shell = await this.#shells.create(record)
+  async allocate(id: string): Promise<Cell> {
+    const record: CellRecord = { id, createdAt: new Date().toISOString() }
+    const cell = await this.#cells.create(record)
     this.#records.set(id, record)
-    return shell
+    return cell
   }
 
-  async prepare(shell: Shell): Promise<void> {
-    await this.ownSocket(shell)
+  async prepare(cell: Cell): Promise<void> {
+    await this.ownSocket(cell)
   }
 
-  async bind(shell: Shell, { root, memory }: BindOptions): Promise<Bound> {
+  async bind(cell: Cell, { root, memory }: BindOptions): Promise<Bound> {
     if (memory) throw notSupported(this.capabilities.memoryCheckpoint)
-    const record = this.#record(shell)
+    const record = this.#record(cell)
     if (record.process)
       throw new IsletError('not_supported', 'Engine process cannot change the root of a sandbox.')
     const workspace = join(this.#instance.dataDir, 'workspaces', root.layer)
     await mkdir(workspace, { recursive: true })
     // Its own session, so that neither a signal to the server nor its terminal's end reaches it.
-    const child = spawn(join(shell.linkDir, 'guest'), ['--socket', this.#shells.socket(shell.id)], {
+    const child = spawn(join(cell.linkDir, 'guest'), ['--socket', this.#cells.socket(cell.id)], {
       cwd: workspace,
       env: { PATH: process.env.PATH },
       stdio: 'ignore',
@@ -97,17 +97,17 @@ export class ProcessEngine implements Engine {
     child.unref()
     await writeFile(`/proc/${child.pid}/oom_score_adj`, String(GUEST_OOM_SCORE)).catch(() => {})
     record.process = await identify(child.pid!)
-    this.#shells.write(record)
+    this.#cells.write(record)
     return { workspace }
   }
 
-  async adopt(id: string): Promise<Shell> {
-    if (!this.#records.has(id)) throw new IsletError('sandbox_lost', `The shell ${id} is gone.`)
-    return this.#shells.shell(id)
+  async adopt(id: string): Promise<Cell> {
+    if (!this.#records.has(id)) throw new IsletError('sandbox_lost', `The cell ${id} is gone.`)
+    return this.#cells.cell(id)
   }
 
-  async ownSocket(shell: Shell): Promise<void> {
-    await Promise.all([chmod(shell.linkDir, 0o711), chmod(this.#shells.socket(shell.id), 0o600)])
+  async ownSocket(cell: Cell): Promise<void> {
+    await Promise.all([chmod(cell.linkDir, 0o711), chmod(this.#cells.socket(cell.id), 0o600)])
   }
 
   async limit(): Promise<void> {
@@ -132,36 +132,36 @@ export class ProcessEngine implements Engine {
     throw notSupported(this.capabilities.memoryCheckpoint)
   }
 
-  async usage(shell: Shell): Promise<Usage> {
-    const { process } = this.#record(shell)
+  async usage(cell: Cell): Promise<Usage> {
+    const { process } = this.#record(cell)
     const usage = process ? await treeUsage(process.pid) : { memoryBytes: 0, cpuUsec: 0, pids: 0 }
-    const memoryPeakBytes = Math.max(usage.memoryBytes, this.#peaks.get(shell.id) ?? 0)
-    this.#peaks.set(shell.id, memoryPeakBytes)
+    const memoryPeakBytes = Math.max(usage.memoryBytes, this.#peaks.get(cell.id) ?? 0)
+    this.#peaks.set(cell.id, memoryPeakBytes)
     return { ...usage, memoryPeakBytes, oomKills: 0 }
   }
 
-  async alive(shell: Shell): Promise<boolean> {
-    const process = this.#records.get(shell.id)?.process
+  async alive(cell: Cell): Promise<boolean> {
+    const process = this.#records.get(cell.id)?.process
     return process !== undefined && (await isRunning(process))
   }
 
-  async destroy(shell: Shell): Promise<void> {
-    const record = this.#records.get(shell.id)
+  async destroy(cell: Cell): Promise<void> {
+    const record = this.#records.get(cell.id)
     if (!record) return
     if (record.process) await killTree(record.process)
-    this.#shells.remove(shell.id)
-    this.#records.delete(shell.id)
-    this.#peaks.delete(shell.id)
+    this.#cells.remove(cell.id)
+    this.#records.delete(cell.id)
+    this.#peaks.delete(cell.id)
   }
 
   async close({ all = false } = {}): Promise<void> {
     if (!all) return
-    for (const id of this.#records.keys()) await this.destroy(this.#shells.shell(id))
+    for (const id of this.#records.keys()) await this.destroy(this.#cells.cell(id))
   }
 
-  #record(shell: Shell): ShellRecord {
-    const record = this.#records.get(shell.id)
-    if (!record) throw new IsletError('sandbox_lost', `The shell ${shell.id} is gone.`)
+  #record(cell: Cell): CellRecord {
+    const record = this.#records.get(cell.id)
+    if (!record) throw new IsletError('sandbox_lost', `The cell ${cell.id} is gone.`)
     return record
   }
 }

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Instance } from '../../instance.ts'
-import type { BindOptions, Bound, Engine, PrepareOptions, Root, Shell } from '../engine.ts'
+import type { CellRecord } from '../cells.ts'
+import type { BindOptions, Bound, Cell, Engine, PrepareOptions, Root } from '../engine.ts'
 import type { ProcessIdentity } from '../proc.ts'
-import type { ShellRecord } from '../shells.ts'
 import { type Result, type RunOptions, TestLink } from './link.ts'
 
 export interface Harness {
@@ -23,9 +23,9 @@ export interface Harness {
 
 export type BoxOptions = Partial<Omit<BindOptions, 'root'>> & PrepareOptions & { root?: Root }
 
-/** A sandbox: a bound shell and a link to its guest. */
+/** A sandbox: a bound cell and a link to its guest. */
 export interface Box extends AsyncDisposable {
-  shell: Shell
+  cell: Cell
   bound: Bound
   link: TestLink
   root: Root
@@ -42,30 +42,30 @@ export function newId(): string {
 
 export async function openBox(harness: Harness, options: BoxOptions = {}): Promise<Box> {
   const { engine } = harness
-  const shell = await engine.allocate(newId())
-  const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
+  const cell = await engine.allocate(newId())
+  const link = await TestLink.listen(join(cell.linkDir, 'link.sock'))
   try {
-    await engine.prepare(shell, { background: options.background })
+    await engine.prepare(cell, { background: options.background })
     const root = options.root ?? (await harness.newRoot())
-    const bound = await bind(harness, shell, { ...options, root })
+    const bound = await bind(harness, cell, { ...options, root })
     await link.ready()
     if (bound.nameserver) {
       await link.setup([
         { path: '/etc/resolv.conf', content: `nameserver ${bound.nameserver}\noptions timeout:2\n` },
       ])
     }
-    return boxOf(engine, shell, bound, link, root)
+    return boxOf(engine, cell, bound, link, root)
   } catch (error) {
-    await engine.destroy(shell)
+    await engine.destroy(cell)
     await link.close()
     throw error
   }
 }
 
-export async function bind(harness: Harness, shell: Shell, options: BoxOptions = {}): Promise<Bound> {
-  return harness.engine.bind(shell, {
+export async function bind(harness: Harness, cell: Cell, options: BoxOptions = {}): Promise<Bound> {
+  return harness.engine.bind(cell, {
     root: options.root ?? (await harness.newRoot()),
-    hostname: options.hostname ?? shell.id,
+    hostname: options.hostname ?? cell.id,
     limits: options.limits ?? LIMITS,
     network: options.network ?? { enabled: false },
     memory: options.memory,
@@ -78,21 +78,21 @@ export async function firstProcess(harness: Harness, id: string): Promise<Proces
   return (await recordOf(harness, id)).process!
 }
 
-export async function recordOf({ instance }: Harness, id: string): Promise<ShellRecord> {
-  return JSON.parse(await readFile(join(instance.runDir, 's', id, 'shell.json'), 'utf8'))
+export async function recordOf({ instance }: Harness, id: string): Promise<CellRecord> {
+  return JSON.parse(await readFile(join(instance.runDir, 's', id, 'cell.json'), 'utf8'))
 }
 
-export function boxOf(engine: Engine, shell: Shell, bound: Bound, link: TestLink, root: Root): Box {
+export function boxOf(engine: Engine, cell: Cell, bound: Bound, link: TestLink, root: Root): Box {
   const cwd = bound.workspace
   return {
-    shell,
+    cell,
     bound,
     link,
     root,
     run: (command, options) => link.run(command, { ...(cwd && { cwd }), ...options }),
     print: (command, options) => link.print(command, { ...(cwd && { cwd }), ...options }),
     async [Symbol.asyncDispose]() {
-      await engine.destroy(shell)
+      await engine.destroy(cell)
       await link.close()
     },
   }

@@ -69,7 +69,7 @@ export async function leftovers({ title, module, open, record, skip }: Leftovers
       const harness = await ${open}()
       await harness.engine.start(new Map())
       const box = await openBox(harness, { network: { enabled: true } })
-      await harness.engine.freeze((await openBox(harness)).shell)
+      await harness.engine.freeze((await openBox(harness)).cell)
       const { release, ...instance } = harness.instance
       console.log(JSON.stringify(instance))
       setInterval(() => {}, 1e9)`
@@ -93,7 +93,7 @@ export async function leftovers({ title, module, open, record, skip }: Leftovers
   })
 }
 
-/** One of each: a cgroup with a process, a veth, a shell's directory, a runtime's record. */
+/** One of each: a cgroup with a process, a veth, a cell's directory, a runtime's record. */
 async function plant({ runDir, cgroup, bridge }: Instance, record: string): Promise<ChildProcess> {
   const stray = spawn('sleep', ['1000'], { stdio: 'ignore' })
   const mounts = await readFile('/proc/self/mountinfo', 'utf8')

@@ -12,30 +12,30 @@ import { TestLink } from './link.ts'
 export function life(harness: () => Harness, gaps: Gaps): void {
   it('connects its guest before it has a root', gaps.unless('lateRoot'), async () => {
     const { engine } = harness()
-    const shell = await engine.allocate(newId())
-    const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
-    await engine.prepare(shell)
+    const cell = await engine.allocate(newId())
+    const link = await TestLink.listen(join(cell.linkDir, 'link.sock'))
+    await engine.prepare(cell)
     await link.ready()
-    await engine.destroy(shell)
+    await engine.destroy(cell)
     await link.close()
   })
 
   it('is not kept by another server when it has no root', gaps.unless('lateRoot'), async () => {
     const { engine } = harness()
-    const shell = await engine.allocate(newId())
-    const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
-    await engine.prepare(shell)
+    const cell = await engine.allocate(newId())
+    const link = await TestLink.listen(join(cell.linkDir, 'link.sock'))
+    await engine.prepare(cell)
     await link.ready()
     const bound = await openBox(harness())
     await Promise.all([link.close(), bound.link.close()])
     const next = await harness().restart()
     const keep = new Map([
-      [shell.id, 'lyr-any'],
-      [bound.shell.id, bound.root.layer],
+      [cell.id, 'lyr-any'],
+      [bound.cell.id, bound.root.layer],
     ])
-    assert.deepEqual(await next.start(keep), new Set([bound.shell.id]))
-    assert.equal(existsSync(shell.linkDir), false)
-    await next.destroy(await next.adopt(bound.shell.id))
+    assert.deepEqual(await next.start(keep), new Set([bound.cell.id]))
+    assert.equal(existsSync(cell.linkDir), false)
+    await next.destroy(await next.adopt(bound.cell.id))
   })
 
   it(
@@ -45,17 +45,17 @@ export function life(harness: () => Harness, gaps: Gaps): void {
       const boxes = await Promise.all([0, 1, 2].map(() => openBox(harness(), { ahead: true })))
       const [right, wrong, again] = boxes as [Box, Box, Box]
       const other = await harness().newRoot()
-      await bind(harness(), again.shell, { root: other })
+      await bind(harness(), again.cell, { root: other })
       await Promise.all(boxes.map(({ link }) => link.close()))
       const next = await harness().restart()
       const keep = new Map([
-        [right.shell.id, right.root.layer],
-        [wrong.shell.id, other.layer],
-        [again.shell.id, other.layer],
+        [right.cell.id, right.root.layer],
+        [wrong.cell.id, other.layer],
+        [again.cell.id, other.layer],
       ])
-      assert.deepEqual(await next.start(keep), new Set([right.shell.id, again.shell.id]))
-      assert.equal(existsSync(wrong.shell.linkDir), false)
-      for (const { shell } of [right, again]) await next.destroy(await next.adopt(shell.id))
+      assert.deepEqual(await next.start(keep), new Set([right.cell.id, again.cell.id]))
+      assert.equal(existsSync(wrong.cell.linkDir), false)
+      for (const { cell } of [right, again]) await next.destroy(await next.adopt(cell.id))
     },
   )
 
@@ -69,7 +69,7 @@ export function life(harness: () => Harness, gaps: Gaps): void {
   it('runs a command after bind', async () => {
     await using box = await openBox(harness())
     assert.equal(await box.print('echo hello from $0'), 'hello from /bin/sh')
-    assert.equal(await harness().engine.alive(box.shell), true)
+    assert.equal(await harness().engine.alive(box.cell), true)
   })
 
   it('runs commands as root and as another user', gaps.unless('users'), async () => {
@@ -88,7 +88,7 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     const { bootId } = box.link
     await box.print('echo old > /root/file; (sleep 1000 &)')
     await box.link.killAll()
-    await bind(harness(), box.shell)
+    await bind(harness(), box.cell)
     await box.print('test ! -e /root/file')
     assert.equal(await box.print('echo new > /tmp/file; cat /tmp/file'), 'new')
     assert.equal(box.link.bootId, bootId)
@@ -101,14 +101,14 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     await Promise.all(boxes.map((box) => box[Symbol.asyncDispose]()))
   })
 
-  it('refuses two shells of one id', async () => {
+  it('refuses two cells of one id', async () => {
     const { engine } = harness()
     await using box = await openBox(harness())
-    await assert.rejects(engine.allocate(box.shell.id), { code: 'conflict' })
+    await assert.rejects(engine.allocate(box.cell.id), { code: 'conflict' })
     assert.equal(await box.print('echo still here'), 'still here')
   })
 
-  it('adopts a shell after a restart of the server, with what runs in it', async () => {
+  it('adopts a cell after a restart of the server, with what runs in it', async () => {
     const box = await openBox(harness())
     await box.print('sleep 1000 > /dev/null 2>&1 & echo $! > pid', {
       cwd: box.bound.workspace ?? '/tmp',
@@ -116,16 +116,16 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     const { bootId } = box.link
     await box.link.close()
     const engine = await harness().restart()
-    assert.deepEqual(await engine.start(new Map([[box.shell.id, box.root.layer]])), new Set([box.shell.id]))
-    const shell = await engine.adopt(box.shell.id)
-    assert.deepEqual(shell, box.shell)
-    const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
-    await engine.ownSocket(shell)
+    assert.deepEqual(await engine.start(new Map([[box.cell.id, box.root.layer]])), new Set([box.cell.id]))
+    const cell = await engine.adopt(box.cell.id)
+    assert.deepEqual(cell, box.cell)
+    const link = await TestLink.listen(join(cell.linkDir, 'link.sock'))
+    await engine.ownSocket(cell)
     await link.ready()
-    await using again = boxOf(engine, shell, box.bound, link, box.root)
+    await using again = boxOf(engine, cell, box.bound, link, box.root)
     assert.equal(link.bootId, bootId)
     await again.print('kill -0 $(cat pid)', { cwd: box.bound.workspace ?? '/tmp' })
-    assert.equal(await engine.alive(shell), true)
+    assert.equal(await engine.alive(cell), true)
   })
 
   it('takes away at start what is not to be kept', async () => {
@@ -133,41 +133,41 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     await box.link.close()
     const engine = await harness().restart()
     assert.deepEqual(await engine.start(new Map()), new Set())
-    assert.equal(await engine.alive(box.shell), false)
-    assert.equal(existsSync(box.shell.linkDir), false)
-    await assert.rejects(engine.adopt(box.shell.id), { code: 'sandbox_lost' })
+    assert.equal(await engine.alive(box.cell), false)
+    assert.equal(existsSync(box.cell.linkDir), false)
+    await assert.rejects(engine.adopt(box.cell.id), { code: 'sandbox_lost' })
   })
 
-  it('does not claim that a dead shell lives', async () => {
+  it('does not claim that a dead cell lives', async () => {
     const { engine } = harness()
     const box = await openBox(harness())
-    await killGuest(harness(), box.shell.id)
-    assert.equal(await engine.alive(box.shell), false)
-    await engine.destroy(box.shell)
+    await killGuest(harness(), box.cell.id)
+    assert.equal(await engine.alive(box.cell), false)
+    await engine.destroy(box.cell)
     await box.link.close()
-    assert.equal(await engine.alive(box.shell), false)
+    assert.equal(await engine.alive(box.cell), false)
     assert.deepEqual(
-      await (await harness().restart()).start(new Map([[box.shell.id, box.root.layer]])),
+      await (await harness().restart()).start(new Map([[box.cell.id, box.root.layer]])),
       new Set(),
     )
   })
 
-  it('destroys a shell at any stage, and one that is gone', async () => {
+  it('destroys a cell at any stage, and one that is gone', async () => {
     const { engine } = harness()
     const allocated = await engine.allocate(newId())
     await engine.destroy(allocated)
-    const shell = await engine.allocate(newId())
-    const link = await TestLink.listen(join(shell.linkDir, 'link.sock'))
-    const preparing = engine.prepare(shell)
+    const cell = await engine.allocate(newId())
+    const link = await TestLink.listen(join(cell.linkDir, 'link.sock'))
+    const preparing = engine.prepare(cell)
     await sleep(1)
-    await Promise.all([engine.destroy(shell), engine.destroy(shell)])
+    await Promise.all([engine.destroy(cell), engine.destroy(cell)])
     await preparing.catch(() => {})
-    await engine.destroy(shell)
+    await engine.destroy(cell)
     await link.close()
-    for (const { linkDir } of [allocated, shell]) assert.equal(existsSync(linkDir), false)
+    for (const { linkDir } of [allocated, cell]) assert.equal(existsSync(linkDir), false)
   })
 
-  it('kills everything in a shell', async () => {
+  it('kills everything in a cell', async () => {
     const box = await openBox(harness())
     const mark = `1000.${Math.floor(Math.random() * 1e9)}`
     await box.print(`setsid sleep ${mark} > /dev/null 2>&1 & (sleep ${mark} > /dev/null 2>&1 &)`)

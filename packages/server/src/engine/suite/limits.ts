@@ -24,9 +24,9 @@ export function limits(harness: () => Harness, gaps: Gaps): void {
       await using box = await openBox(harness(), { limits: { ...LIMITS, memoryBytes: 64 * MIB } })
       const { code, signal } = await box.run(HOG)
       assert.deepEqual({ code, signal }, { code: 0, signal: 9 })
-      assert.ok((await engine.usage(box.shell)).oomKills >= 1)
+      assert.ok((await engine.usage(box.cell)).oomKills >= 1)
       assert.equal(await box.print('echo alive'), 'alive')
-      const { memoryBytes, memoryPeakBytes } = await engine.usage(box.shell)
+      const { memoryBytes, memoryPeakBytes } = await engine.usage(box.cell)
       assert.ok(
         memoryPeakBytes <= 64 * MIB && memoryBytes <= memoryPeakBytes,
         `${memoryBytes} ${memoryPeakBytes}`,
@@ -43,10 +43,10 @@ export function limits(harness: () => Harness, gaps: Gaps): void {
       await using box = await openBox(harness(), { limits: { ...LIMITS, memoryBytes: 64 * MIB } })
       // Where it ends the whole sandbox, nobody is left to answer.
       box.run(HOG).catch(() => {})
-      while ((await engine.usage(box.shell)).oomKills === 0) await sleep(20)
-      assert.ok((await engine.usage(box.shell)).memoryPeakBytes <= 64 * MIB)
+      while ((await engine.usage(box.cell)).oomKills === 0) await sleep(20)
+      assert.ok((await engine.usage(box.cell)).memoryPeakBytes <= 64 * MIB)
       assert.equal(await neighbour.print('echo fine'), 'fine')
-      assert.equal(await engine.alive(neighbour.shell), true)
+      assert.equal(await engine.alive(neighbour.cell), true)
     },
   )
 
@@ -71,11 +71,11 @@ export function limits(harness: () => Harness, gaps: Gaps): void {
     if (gaps.isolation === 'gvisor') return
     assert.equal(await box.print('cat /sys/devices/system/cpu/online'), '0')
     const free = "sed -n 's/^MemAvailable: *\\([0-9]*\\) kB$/\\1/p' /proc/meminfo"
-    await engine.show!(box.shell, { ...LIMITS, memoryBytes: 96 * MIB })
+    await engine.show!(box.cell, { ...LIMITS, memoryBytes: 96 * MIB })
     const available = Number(await box.print(free))
     assert.ok(available > 0 && available < 96 * 1024, String(available))
     const cores = availableParallelism()
-    await engine.limit(box.shell, { memoryBytes: 200 * MIB, cpuMillis: cores * 1000, pids: 100 })
+    await engine.limit(box.cell, { memoryBytes: 200 * MIB, cpuMillis: cores * 1000, pids: 100 })
     assert.equal(await box.print(total), String(200 * 1024))
     assert.equal(await box.print('cat /sys/devices/system/cpu/online'), cores === 1 ? '0' : `0-${cores - 1}`)
     for (const file of ['/proc/meminfo', '/sys/devices/system/cpu/online', '/.islet/meminfo'])
@@ -97,11 +97,11 @@ export function limits(harness: () => Harness, gaps: Gaps): void {
     for (let i = 0; i < 5; i++) {
       assert.equal(await neighbour.print('echo fine'), 'fine')
       // gVisor needs a few tasks of the machine for each of its own.
-      if (gaps.isolation !== 'gvisor') assert.ok((await engine.usage(box.shell)).pids <= 40)
+      if (gaps.isolation !== 'gvisor') assert.ok((await engine.usage(box.cell)).pids <= 40)
       await sleep(100)
     }
     await bomb
-    assert.equal(await engine.alive(box.shell), true)
+    assert.equal(await engine.alive(box.cell), true)
   })
 
   it('lets a sandbox that watches all it can take nothing from another', gaps.unless('wall'), async () => {
@@ -151,9 +151,9 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     await using box = await openBox(harness(), { limits: { ...LIMITS, cpuMillis: 100 } })
     // By the kernel's own clock and not by another sandbox's share, which depends on what else the machine does.
     const started = performance.now()
-    const { cpuUsec: before } = await engine.usage(box.shell)
+    const { cpuUsec: before } = await engine.usage(box.cell)
     await box.run('while :; do :; done', { timeoutMs: 2000 })
-    const { cpuUsec: after } = await engine.usage(box.shell)
+    const { cpuUsec: after } = await engine.usage(box.cell)
     const elapsedUsec = (performance.now() - started) * 1000
     // A tenth of the time, and what may be left over of a few periods.
     assert.ok(after - before <= elapsedUsec / 10 + 100_000, `${after - before} of ${elapsedUsec}`)
@@ -163,7 +163,7 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     await using box = await openBox(harness(), { limits: { ...LIMITS, cpuMillis: 0 } })
     const { cgroup } = harness().instance
     const parent = [`/sys/fs/cgroup/cpu/${cgroup}`, `/sys/fs/cgroup/${cgroup}`].find(existsSync)!
-    const file = join(parent, box.shell.id, 'cpu.idle')
+    const file = join(parent, box.cell.id, 'cpu.idle')
     // Kernels before 5.15 have no such groups.
     if (!existsSync(file)) return
     const isIdle = async () => (await readFile(file, 'utf8')).trim() === '1'
@@ -179,7 +179,7 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     await using box = await openBox(harness(), { limits: { ...LIMITS, memoryBytes: 48 * MIB } })
     const use = ['/usr/bin/python3', '-c', 'x = b"x" * (100 * 1024 * 1024); print(len(x))']
     assert.equal((await box.run(use)).signal, 9)
-    await engine.limit(box.shell, { ...LIMITS, memoryBytes: 256 * MIB })
+    await engine.limit(box.cell, { ...LIMITS, memoryBytes: 256 * MIB })
     assert.equal(await box.print(use), String(100 * MIB))
   })
 
@@ -188,14 +188,14 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     await using box = await openBox(harness())
     // Its end is the sandbox's.
     box.run('while :; do :; done', { timeoutMs: 600_000 }).catch(() => {})
-    await engine.freeze(box.shell)
-    const { cpuUsec: frozenAt } = await engine.usage(box.shell)
+    await engine.freeze(box.cell)
+    const { cpuUsec: frozenAt } = await engine.usage(box.cell)
     await sleep(300)
-    assert.equal((await engine.usage(box.shell)).cpuUsec, frozenAt)
-    await engine.freeze(box.shell)
-    await engine.thaw(box.shell)
+    assert.equal((await engine.usage(box.cell)).cpuUsec, frozenAt)
+    await engine.freeze(box.cell)
+    await engine.thaw(box.cell)
     assert.equal(await box.print('echo thawed'), 'thawed')
-    while ((await engine.usage(box.shell)).cpuUsec <= frozenAt) await sleep(20)
+    while ((await engine.usage(box.cell)).cpuUsec <= frozenAt) await sleep(20)
   })
 
   it('gives back memory of a frozen sandbox, which goes on', gaps.unless('freeze'), async () => {
@@ -203,12 +203,12 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     await using box = await openBox(harness())
     // Read twice, so that it counts as in use.
     await box.print('head -c 64M /dev/zero > /root/x; sync; cat /root/x /root/x > /dev/null')
-    await engine.freeze(box.shell)
-    const { memoryBytes: before } = await engine.usage(box.shell)
-    await engine.reclaim(box.shell)
-    const { memoryBytes: after } = await engine.usage(box.shell)
+    await engine.freeze(box.cell)
+    const { memoryBytes: before } = await engine.usage(box.cell)
+    await engine.reclaim(box.cell)
+    const { memoryBytes: after } = await engine.usage(box.cell)
     assert.ok(after <= before, `${before} ${after}`)
-    await engine.thaw(box.shell)
+    await engine.thaw(box.cell)
     assert.equal(await box.print('wc -c < /root/x'), String(64 * MIB))
   })
 
@@ -218,9 +218,9 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     async () => {
       const { engine } = harness()
       await using box = await openBox(harness())
-      await engine.freeze(box.shell)
-      await engine.limit(box.shell, { ...LIMITS, memoryBytes: 300 * MIB })
-      await engine.thaw(box.shell)
+      await engine.freeze(box.cell)
+      await engine.limit(box.cell, { ...LIMITS, memoryBytes: 300 * MIB })
+      await engine.thaw(box.cell)
       const files = '/sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes'
       assert.equal(await box.print(`cat ${files} 2> /dev/null; true`), String(300 * MIB))
     },
@@ -229,19 +229,19 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
   it('destroys a frozen sandbox', gaps.unless('freeze'), async () => {
     const { engine } = harness()
     const box = await openBox(harness())
-    await engine.freeze(box.shell)
-    await engine.destroy(box.shell)
-    assert.equal(await engine.alive(box.shell), false)
-    await assert.rejects(engine.freeze(box.shell), { code: 'sandbox_lost' })
+    await engine.freeze(box.cell)
+    await engine.destroy(box.cell)
+    assert.equal(await engine.alive(box.cell), false)
+    await assert.rejects(engine.freeze(box.cell), { code: 'sandbox_lost' })
     await box.link.close()
   })
 
   it('tells what a sandbox uses', async () => {
     const { engine } = harness()
     await using box = await openBox(harness())
-    const before = await engine.usage(box.shell)
+    const before = await engine.usage(box.cell)
     await box.print('i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done')
-    const usage = await engine.usage(box.shell)
+    const usage = await engine.usage(box.cell)
     assert.ok(usage.memoryBytes > 0 && usage.memoryPeakBytes >= usage.memoryBytes)
     assert.ok(usage.cpuUsec > before.cpuUsec)
     assert.ok(usage.pids >= 1)

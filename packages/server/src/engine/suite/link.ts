@@ -60,7 +60,7 @@ export class TestLink {
     await this.#link.setup(files.map((file) => ({ ...file, mode: 0o644 })))
   }
 
-  /** A shell script, or an argv, to its end. */
+  /** A cell script, or an argv, to its end. */
   async run(command: string | readonly string[], options: RunOptions = {}): Promise<Result> {
     const { user = '', cwd = '/', timeoutMs = 60_000 } = options
     const argv = typeof command === 'string' ? ['/bin/sh', '-c', command] : command

@@ -1,4 +1,4 @@
-// What runs in a sandbox goes on after its memory was saved: in the same shell, in another, in several at once.
+// What runs in a sandbox goes on after its memory was saved: in the same cell, in another, in several at once.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmod, mkdir, readdir, truncate } from 'node:fs/promises'
@@ -38,7 +38,7 @@ const ASK = [
 export function memory(harness: () => Harness, gaps: Gaps): void {
   const able = gaps.unless('memoryCheckpoint')
 
-  it('goes on in the same shell after its memory was saved', able, async () => {
+  it('goes on in the same cell after its memory was saved', able, async () => {
     await using box = await openBox(harness())
     const counting = box.run(['/usr/bin/python3', '-c', COUNTER])
     const before = await ask(box)
@@ -52,14 +52,14 @@ export function memory(harness: () => Harness, gaps: Gaps): void {
     assert.match((await counting).output, /^counted \d+\n$/)
   })
 
-  it('goes on in another shell when the first one is gone, with its link and its name', able, async () => {
+  it('goes on in another cell when the first one is gone, with its link and its name', able, async () => {
     const { engine } = harness()
     const box = await openBox(harness(), { hostname: 'sbx-before', network: { enabled: true } })
     const counting = box.run(['/usr/bin/python3', '-c', COUNTER])
     const before = await ask(box)
     const { bootId } = box.link
     const { directory, root } = await save(harness(), box)
-    await engine.destroy(box.shell)
+    await engine.destroy(box.cell)
     const waiting = box.link.print('echo waited')
 
     const options = { root, memory: directory, hostname: 'sbx-after', network: { enabled: true } }
@@ -78,7 +78,7 @@ export function memory(harness: () => Harness, gaps: Gaps): void {
     assert.match((await counting).output, /^counted \d+\n$/)
   })
 
-  it('goes on in several shells at once, each on its own', able, async () => {
+  it('goes on in several cells at once, each on its own', able, async () => {
     await using box = await openBox(harness())
     box.run(['/usr/bin/python3', '-c', COUNTER]).catch(() => {})
     const before = await ask(box)
@@ -123,12 +123,12 @@ export function memory(harness: () => Harness, gaps: Gaps): void {
     await box[Symbol.asyncDispose]()
     for (const name of await readdir(directory)) await truncate(join(directory, name), 100)
     await assert.rejects(wake(harness(), { root, memory: directory }), { code: 'engine_unavailable' })
-    assert.equal(await engine.alive(box.shell), false)
+    assert.equal(await engine.alive(box.cell), false)
   })
 
   it('says so when a program inside has a connection to the server', able, async () => {
     await using box = await openBox(harness())
-    const path = join(box.shell.linkDir, 'inside.sock')
+    const path = join(box.cell.linkDir, 'inside.sock')
     const server = createServer().listen(path)
     await once(server, 'listening')
     await chmod(path, 0o666)
@@ -152,7 +152,7 @@ export function memory(harness: () => Harness, gaps: Gaps): void {
     box.run(['/usr/bin/python3', '-c', COUNTER]).catch(() => {})
     const before = await ask(box)
     const { directory, root } = await save(harness(), box)
-    await harness().engine.destroy(box.shell)
+    await harness().engine.destroy(box.cell)
     await box.link.close()
     const engine = await harness().restart()
     assert.deepEqual(await engine.start(new Map()), new Set())
@@ -173,35 +173,35 @@ async function ask(box: Box): Promise<{ secret: string; count: number }> {
   }
 }
 
-/** As a checkpoint does it; the shell is frozen then and its link suspended. */
+/** As a checkpoint does it; the cell is frozen then and its link suspended. */
 async function save(harness: Harness, box: Box): Promise<{ directory: string; root: Root }> {
   const directory = join(harness.instance.dataDir, 'memory', newId())
   await mkdir(directory, { recursive: true })
   await box.link.suspend()
-  await harness.engine.freeze(box.shell)
+  await harness.engine.freeze(box.cell)
   const root = await harness.copyRoot!(box.root)
-  await harness.engine.saveMemory(box.shell, directory)
+  await harness.engine.saveMemory(box.cell, directory)
   return { directory, root }
 }
 
 async function thaw(harness: Harness, box: Box): Promise<void> {
-  await harness.engine.thaw(box.shell)
-  await box.link.resume(join(box.shell.linkDir, 'link.sock'))
-  await harness.engine.ownSocket(box.shell)
+  await harness.engine.thaw(box.cell)
+  await box.link.resume(join(box.cell.linkDir, 'link.sock'))
+  await harness.engine.ownSocket(box.cell)
 }
 
 async function wake(harness: Harness, options: BoxOptions & { root: Root }, link?: TestLink): Promise<Box> {
-  const shell = await harness.engine.allocate(newId())
-  const socketPath = join(shell.linkDir, 'link.sock')
+  const cell = await harness.engine.allocate(newId())
+  const socketPath = join(cell.linkDir, 'link.sock')
   if (link) await link.resume(socketPath)
   else link = await TestLink.listen(socketPath)
   try {
-    await harness.engine.prepare(shell)
-    const bound = await bind(harness, shell, options)
+    await harness.engine.prepare(cell)
+    const bound = await bind(harness, cell, options)
     await link.ready()
-    return boxOf(harness.engine, shell, bound, link, options.root)
+    return boxOf(harness.engine, cell, bound, link, options.root)
   } catch (error) {
-    await harness.engine.destroy(shell)
+    await harness.engine.destroy(cell)
     await link.close()
     throw error
   }

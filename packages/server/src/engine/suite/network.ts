@@ -34,7 +34,7 @@ export function network(harness: () => Harness, gaps: Gaps, open: OpenNetworked 
     if (engine.capabilities.networkSwitch === true) return t.skip('It can be switched.')
     await using box = await openBox(harness())
     const { missing } = engine.capabilities.networkSwitch
-    await assert.rejects(engine.connect(box.shell, ON.network), { code: 'not_supported', message: missing })
+    await assert.rejects(engine.connect(box.cell, ON.network), { code: 'not_supported', message: missing })
   })
 
   describe('with a network', gaps.unless('network'), () => {
@@ -73,14 +73,14 @@ export function network(harness: () => Harness, gaps: Gaps, open: OpenNetworked 
       gaps.unless('lateRoot'),
       async () => {
         await using usual = await openBox(networked, ON)
-        for (let i = 0; i < 8; i++) await bind(networked, usual.shell, ON)
+        for (let i = 0; i < 8; i++) await bind(networked, usual.cell, ON)
         await using wanted = await openBox(networked, { ...ON, background: true })
         assert.deepEqual(await interfaces(wanted), ['eth0', 'lo'])
         assert.doesNotMatch(await wanted.print('cat /proc/net/if_inet6'), /eth0/)
         assert.equal(await fetches(wanted, `http://${internet.host}/`), internet.ours)
         assert.notEqual(await connects(wanted, usual.bound.address!, 80), 'ECONNREFUSED')
         await using unwanted = await openBox(networked, { background: true })
-        assert.equal((await recordOf(networked, unwanted.shell.id)).network, true, 'it had one before')
+        assert.equal((await recordOf(networked, unwanted.cell.id)).network, true, 'it had one before')
         await hasNoNetwork(unwanted)
       },
     )
@@ -90,8 +90,8 @@ export function network(harness: () => Harness, gaps: Gaps, open: OpenNetworked 
       await using late = await openBox(networked)
       await hasNoNetwork(late)
       const [place, again] = [
-        await engine.connect(late.shell, ON.network),
-        await engine.connect(late.shell, ON.network),
+        await engine.connect(late.cell, ON.network),
+        await engine.connect(late.cell, ON.network),
       ]
       assert.deepEqual(place, again)
       assert.equal(place.nameserver, networked.instance.gateway)
@@ -102,24 +102,24 @@ export function network(harness: () => Harness, gaps: Gaps, open: OpenNetworked 
 
       const holding = late.print(['/usr/bin/python3', '-c', holdConnections(internet.host)])
       while ((await late.run('test -e /tmp/held')).code !== 0);
-      await engine.connect(late.shell, { enabled: false })
+      await engine.connect(late.cell, { enabled: false })
       assert.equal(await holding, 'ECONNABORTED ECONNABORTED loopback')
       await hasNoNetwork(late)
-      await engine.connect(late.shell, { enabled: false })
-      const record = await recordOf(networked, late.shell.id)
+      await engine.connect(late.cell, { enabled: false })
+      const record = await recordOf(networked, late.cell.id)
       assert.equal(record.network, undefined)
       assert.deepEqual(
         (await tracesOf(networked.instance)).filter((trace) => trace.endsWith(`v${record.index}`)),
         [],
       )
 
-      await engine.freeze(late.shell)
-      await engine.connect(late.shell, ON.network)
-      await engine.thaw(late.shell)
+      await engine.freeze(late.cell)
+      await engine.connect(late.cell, ON.network)
+      await engine.thaw(late.cell)
       assert.equal(await fetches(late, `http://${internet.host}/`), internet.ours)
-      await engine.freeze(late.shell)
-      await engine.connect(late.shell, { enabled: false })
-      await engine.thaw(late.shell)
+      await engine.freeze(late.cell)
+      await engine.connect(late.cell, { enabled: false })
+      await engine.thaw(late.cell)
       await hasNoNetwork(late)
     })
 

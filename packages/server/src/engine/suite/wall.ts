@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { it } from 'node:test'
-import { UIDS_PER_SHELL } from '../../instance.ts'
+import { UIDS_PER_CELL } from '../../instance.ts'
 import { FORBIDDEN, forbiddenProgram } from './forbidden.ts'
 import type { Gaps } from './gaps.ts'
 import { firstProcess, type Harness, openBox } from './harness.ts'
@@ -21,12 +21,12 @@ export function wall(harness: () => Harness, gaps: Gaps): void {
     await using one = await openBox(harness())
     await using other = await openBox(harness())
     const bases = new Set<string>()
-    for (const { shell } of [one, other]) {
-      const { pid } = await firstProcess(harness(), shell.id)
+    for (const { cell } of [one, other]) {
+      const { pid } = await firstProcess(harness(), cell.id)
       for (const map of ['uid_map', 'gid_map']) {
         const text = await readFile(`/proc/${pid}/${map}`, 'utf8')
         const [inside, outside, count] = text.trim().split(/\s+/)
-        assert.deepEqual([inside, count], ['0', String(UIDS_PER_SHELL)])
+        assert.deepEqual([inside, count], ['0', String(UIDS_PER_CELL)])
         assert.ok(Number(outside) >= harness().instance.uidStart)
         bases.add(outside!)
       }
@@ -98,7 +98,7 @@ export function wall(harness: () => Harness, gaps: Gaps): void {
 
   it('keeps other users of the machine away from its sockets', walled, async () => {
     await using box = await openBox(harness())
-    const { linkDir } = box.shell
+    const { linkDir } = box.cell
     const asNobody = (path: string) => spawnSync('/usr/bin/stat', [path], { uid: 65_534, gid: 65_534 }).status
     assert.equal(asNobody('/'), 0)
     for (const path of [linkDir, `${linkDir}/link.sock`, `${linkDir}/islet-signal`]) {

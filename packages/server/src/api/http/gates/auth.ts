@@ -1,0 +1,60 @@
+import type { IncomingMessage } from 'node:http'
+import { IsletError, ROUTES, type Route } from '@islet/contract'
+import type { AdminKey } from '../../../key.ts'
+import { bearerOf } from '../../../lib/bearer.ts'
+import { markKnown } from '../../../listen/connections.ts'
+import type { Tokens } from '../../../tokens.ts'
+import { insideGate } from '../../inside/gate.ts'
+import { type Caller, insideOf, setCaller } from '../caller.ts'
+import { pathOf } from '../request.ts'
+import type { Gate } from './host.ts'
+
+/** Browsers cannot set headers on a WebSocket: they send the key as a protocol, `islet.bearer.<key>`, beside `islet`. */
+export const PROTOCOL = 'islet'
+const BEARER_PROTOCOL = 'islet.bearer.'
+
+/** What anyone may read: it is the same on every server. */
+export const OPEN_PAGES = ['/', '/openapi.json', '/docs']
+const OPEN_PATHS = new Set([
+  ...OPEN_PAGES,
+  ...Object.values<Route>(ROUTES)
+    .filter((route) => route.open)
+    .map((route) => route.path),
+])
+
+/** The admin key, or the token of a sandbox that is not stopped; or no more than being inside of one. */
+export function keyGate(
+  key: Pick<AdminKey, 'keyMatches'>,
+  tokens: Tokens,
+  sandboxes: { isThere(id: string): boolean },
+): Gate {
+  const fromInside = insideGate(tokens)
+  const callerOf = async (candidate: string): Promise<Caller> => {
+    if (key.keyMatches(candidate)) return { kind: 'admin' }
+    const { sandboxId } = await tokens.verify(candidate)
+    // A token ends with its sandbox, whose records are then for the holder of the API key.
+    if (!sandboxes.isThere(sandboxId)) throw new IsletError('unauthorized')
+    return { kind: 'sandbox', sandboxId }
+  }
+  return async (incoming) => {
+    const origin = insideOf(incoming)
+    if (origin) return fromInside(incoming, origin)
+    if (OPEN_PATHS.has(pathOf(incoming))) return
+    const candidate = bearerOf(incoming.headers.authorization) ?? protocolKeyOf(incoming)
+    if (candidate === undefined) throw new IsletError('unauthorized')
+    setCaller(incoming, await callerOf(candidate))
+    markKnown(incoming.socket)
+  }
+}
+
+/** The protocol to answer a WebSocket with: browsers want one of those they offered. */
+export function chooseProtocol(offered: ReadonlySet<string>): string | false {
+  if (offered.has(PROTOCOL)) return PROTOCOL
+  return [...offered].find((protocol) => protocol.startsWith(BEARER_PROTOCOL)) ?? false
+}
+
+function protocolKeyOf(incoming: IncomingMessage): string | undefined {
+  if (incoming.headers.upgrade === undefined) return undefined
+  const offered = (incoming.headers['sec-websocket-protocol'] ?? '').split(',').map((text) => text.trim())
+  return offered.find((text) => text.startsWith(BEARER_PROTOCOL))?.slice(BEARER_PROTOCOL.length)
+}

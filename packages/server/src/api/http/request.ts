@@ -1,0 +1,73 @@
+// One request and its response, as Node has them. Bytes go through these and not through web streams: see send.ts.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HttpBindings } from '@hono/node-server'
+import { newId } from '@islet/contract'
+import type { Context } from 'hono'
+import type { Log } from '../../log.ts'
+import { insideOf } from './caller.ts'
+
+export type ApiEnv = { Bindings: HttpBindings }
+export type ApiContext = Context<ApiEnv>
+
+const REQUEST_ID = Symbol('request id')
+const REQUEST_ID_TEXT = /^[A-Za-z0-9._-]{1,128}$/
+
+const COUNTED_CHARACTERS = 8
+const PREFIX = newId('request').slice(0, -COUNTED_CHARACTERS)
+let requests = 0
+
+interface Marked extends IncomingMessage {
+  [REQUEST_ID]?: string
+}
+
+/** The caller's own X-Request-Id if it is a sane one, else a new one; the same for the life of the request. */
+export function requestIdOf(incoming: IncomingMessage): string {
+  const marked = incoming as Marked
+  if (marked[REQUEST_ID]) return marked[REQUEST_ID]
+  const given = incoming.headers['x-request-id']
+  const id = typeof given === 'string' && REQUEST_ID_TEXT.test(given) ? given : newRequestId()
+  marked[REQUEST_ID] = id
+  return id
+}
+
+/** Random once for this process, then counted: randomness costs more than the rest of the id. */
+function newRequestId(): string {
+  requests = (requests + 1) % 36 ** COUNTED_CHARACTERS
+  return PREFIX + requests.toString(36).padStart(COUNTED_CHARACTERS, '0')
+}
+
+/** Without the query: that may hold what is nobody's business. */
+export function pathOf(incoming: IncomingMessage): string {
+  const url = incoming.url ?? '/'
+  const end = url.search(/[?#]/)
+  return end === -1 ? url : url.slice(0, end)
+}
+
+/** Headers of every response, and a line in the log at its end. */
+export function begin(incoming: IncomingMessage, outgoing: ServerResponse, log: Log): void {
+  const startedAt = performance.now()
+  const requestId = requestIdOf(incoming)
+  outgoing.setHeader('X-Request-Id', requestId)
+  outgoing.setHeader('X-Content-Type-Options', 'nosniff')
+  outgoing.setHeader('Cache-Control', 'no-store')
+  outgoing.once('close', () => {
+    const isQuiet =
+      insideOf(incoming) !== undefined || incoming.url === '/health' || incoming.url === '/ready'
+    const level = isQuiet ? 'debug' : 'info'
+    if (!log.isLevelEnabled(level)) return
+    const status = outgoing.writableFinished ? outgoing.statusCode : 'aborted'
+    const durationMs = Math.round((performance.now() - startedAt) * 100) / 100
+    log[level]({ requestId, method: incoming.method, path: pathOf(incoming), status, durationMs }, 'request')
+  })
+}
+
+/** Aborts when the connection ends before the response is finished. */
+export function clientSignal(outgoing: ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  const onClose = () => {
+    if (!outgoing.writableFinished) controller.abort(new DOMException('The client went away.', 'AbortError'))
+  }
+  if (outgoing.closed || outgoing.destroyed) onClose()
+  else outgoing.once('close', onClose)
+  return controller.signal
+}

@@ -1,0 +1,43 @@
+// What comes from inside a sandbox: it reaches what is its own and nothing else, and the sandbox's token opens more of
+// that. No other key or token is taken there, and that token nowhere else.
+import { timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { IsletError } from '@islet/contract'
+import { bearerOf } from '../../lib/bearer.ts'
+import type { Tokens } from '../../tokens.ts'
+import { notFromInside, type Origin, setCaller } from '../http/caller.ts'
+import { pathOf } from '../http/request.ts'
+
+/** The addresses of the routes that are `ofCaller`. Each route checks again: this also keeps pages away that are none. */
+const REACHABLE = /^\/v1\/(signals|store)(\/|$)/
+
+export function insideGate(tokens: Tokens): (incoming: IncomingMessage, origin: Origin) => Promise<void> {
+  return async (incoming, origin) => {
+    if (!isReachable(incoming)) throw notFromInside()
+    const { authorization } = incoming.headers
+    if (authorization !== undefined) await verify(bearerOf(authorization) ?? '', origin)
+    const { sandboxId } = origin
+    setCaller(incoming, { kind: 'inside', sandboxId, hasToken: authorization !== undefined })
+  }
+
+  async function verify(token: string, origin: Origin): Promise<void> {
+    if (origin.knownToken !== undefined && isSame(token, origin.knownToken)) return
+    const { sandboxId } = await tokens.verifyInside(token)
+    if (sandboxId !== origin.sandboxId) throw new IsletError('unauthorized')
+    origin.knownToken = token
+  }
+}
+
+function isSame(one: string, other: string): boolean {
+  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+}
+
+/** As it was sent, and as the router will see it, with its dots resolved. */
+function isReachable(incoming: IncomingMessage): boolean {
+  const path = pathOf(incoming)
+  return (
+    REACHABLE.test(path) &&
+    URL.canParse(path, 'http://x') &&
+    REACHABLE.test(new URL(path, 'http://x').pathname)
+  )
+}

@@ -1,0 +1,70 @@
+import {
+  type ImageInfo,
+  type ImageProgress,
+  IsletError,
+  type RuntimeInfo,
+  runtimeName,
+} from '@islet/contract'
+import type { Image, Images, ImportOptions, Progress, Runtime } from '../../image/image.ts'
+import { openSource } from '../../image/import-dirs.ts'
+import { type ApiDeps, type Handlers, Lines } from '../route.ts'
+
+export function imageRoutes({ images, config }: ApiDeps) {
+  return {
+    listRuntimes: async () => ({ runtimes: (await images.runtimes()).map(runtimeInfo) }),
+    listImages: async () => ({ images: (await images.list()).map(imageInfo) }),
+    pullImage: ({ body: { reference, ...options }, signal }) =>
+      follow(images, signal, (more) => images.pull(reference, { ...options, ...more })),
+    buildImage: ({ signal }) => follow(images, signal, (more) => images.buildBase(more)),
+    importImage: ({ body: { kind, path, name }, signal }) =>
+      follow(images, signal, async (more) => {
+        await using opened = await openSource(path, config.importDirs)
+        return await images.import({ kind, path }, { ...more, name, at: opened.at })
+      }),
+    uploadImage: ({ query: { name }, body, signal }) =>
+      follow(images, signal, (more) => images.upload(body, { ...more, name })),
+    collectImages: () => images.collect(),
+    removeImage: ({ params }) => {
+      if (!runtimeName.safeParse(params.name).success) throw new IsletError('image_not_found')
+      return images.remove(params.name)
+    },
+  } satisfies Partial<Handlers>
+}
+
+/** Progress lines of some work on an image, and the image as the last one. */
+function follow(
+  images: Images,
+  signal: AbortSignal,
+  work: (options: Pick<ImportOptions, 'onProgress' | 'signal'>) => Promise<Image>,
+): Lines<ImageProgress> {
+  return new Lines(async (emit) => {
+    const onProgress = (progress: Progress): void => emit({ type: 'progress', ...progress })
+    const image = await work({ onProgress, signal })
+    const listed = (await images.list()).find(({ name }) => name === image.name)
+    emit({ type: 'done', image: imageInfo(listed ?? { ...image, runtimes: [] }) })
+  })
+}
+
+function imageInfo({
+  name,
+  digest,
+  source,
+  sizeBytes,
+  createdAt,
+  runtimes,
+}: Image & { runtimes: string[] }): ImageInfo {
+  return { name, digest, source, sizeBytes, createdAt, runtimes }
+}
+
+function runtimeInfo({ name, description, image, source, made }: Runtime): RuntimeInfo {
+  return {
+    name,
+    description,
+    ready: image !== undefined,
+    image: image ?? null,
+    source,
+    sizeBytes: made?.sizeBytes ?? null,
+    createdAt: made?.createdAt ?? null,
+    versions: made?.versions ?? {},
+  }
+}

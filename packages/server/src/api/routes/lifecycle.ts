@@ -1,0 +1,44 @@
+import type { CreatedSandbox, Sandbox, SandboxToken, WokenSandbox } from '@islet/contract'
+import { fork } from '../../control/saved/forks.ts'
+import type { ApiDeps, Handlers } from '../route.ts'
+
+export function lifecycleRoutes({ control, fleet, saves, patches, tokens }: ApiDeps) {
+  const woken = (sandbox: Sandbox): WokenSandbox => withPatches(sandbox, patches)
+  return {
+    pauseSandbox: ({ params }) => control.pause(params.id),
+    resumeSandbox: async ({ params }) => woken(await control.resume(params.id)),
+    hibernateSandbox: ({ params }) => control.hibernate(params.id),
+    wakeSandbox: async ({ params, body }) => woken(await control.wake(params.id, { idleMs: body.timeout })),
+    setTimeout: ({ params, body }) => control.setTimeouts(params.id, body),
+    forkSandbox: async ({ params, body, signal }) => {
+      const { forks, ...rest } = await fork({ fleet, saves, sandboxes: control }, params.id, body, { signal })
+      const issued = forks.map((result) => {
+        if (result.ok) return { ok: true as const, sandbox: created(result.sandbox, { tokens, patches }) }
+        const { code, message, hint } = result.error
+        return { ok: false as const, error: { code, message, ...(hint !== undefined && { hint }) } }
+      })
+      return { ...rest, forks: issued }
+    },
+    listSandboxPatches: ({ params }) => {
+      control.record(params.id)
+      return { patches: patches.runs(params.id) }
+    },
+  } satisfies Partial<Handlers>
+}
+
+/** A new sandbox, with its token and what became of its patches. */
+export function created(
+  sandbox: Sandbox,
+  { tokens, patches }: Pick<ApiDeps, 'tokens' | 'patches'>,
+  issued?: SandboxToken,
+): CreatedSandbox {
+  const { token, expiresAt } = issued ?? tokens.issue(sandbox.id)
+  // Only one that comes from another can have any.
+  const settled = sandbox.origin === null ? sandbox : withPatches(sandbox, patches)
+  return { ...settled, token, tokenExpiresAt: expiresAt }
+}
+
+function withPatches(sandbox: Sandbox, patches: ApiDeps['patches']): WokenSandbox {
+  const runs = patches.runs(sandbox.id)
+  return runs.length === 0 ? sandbox : { ...sandbox, patches: runs }
+}

@@ -1,0 +1,29 @@
+import { IsletError } from '@islet/contract'
+import { hostName } from '../../config/loopback.ts'
+import type { ApiDeps, Call, Handlers } from '../route.ts'
+
+export function portRoutes({ ports, previews }: ApiDeps) {
+  return {
+    listPorts: async ({ params }: Call<'listPorts'>) => ({
+      ports: (await ports.list(params.id)).map(({ session: _, ...port }) => port),
+    }),
+    createPreview: ({ params, body, headers, caller }) => {
+      // A name decides who gets the requests that are sent to it, also those for this API.
+      if (body.domain && caller?.kind !== 'admin')
+        throw new IsletError('forbidden', 'Only the admin key may give a preview a domain of its own.')
+      return previews.create(params.id, body, via(headers))
+    },
+    listPreviews: ({ params, headers }) => ({ previews: previews.list(params.id, via(headers)) }),
+    deletePreview: ({ params }) => previews.delete(params.id, portOf(params.port)),
+  } satisfies Partial<Handlers>
+}
+
+/** The name by which the caller reached this server. */
+function via({ host }: { host?: string | undefined }): { via?: string } {
+  return host ? { via: hostName(host) } : {}
+}
+
+function portOf(text: string): number {
+  if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535) return Number(text)
+  throw new IsletError('preview_not_found', 'A port is a number from 1 to 65535.')
+}

@@ -1,0 +1,41 @@
+import { IsletError, type SandboxToken, type UpdateSandboxParsed } from '@islet/contract'
+import type { ApiDeps, Handlers } from '../route.ts'
+import { created } from './lifecycle.ts'
+
+/**
+ * What a token may not change: it may be in the hands of what runs inside. Its network is what it reaches; its limits are what it costs
+ * others; a name or a project is how the holder of the API key finds a sandbox, so that one with another's name would be given what is
+ * meant for the other.
+ */
+function assertTokenMay(body: UpdateSandboxParsed): void {
+  if (body.network?.enabled)
+    throw keyWanted('turn its network on', 'It wants the API key: islet network on SANDBOX.')
+  for (const field of ['name', 'project', 'resources'] as const)
+    if (body[field] !== undefined)
+      throw keyWanted(`change its ${field}`, 'It wants the API key: islet update SANDBOX.')
+}
+
+const keyWanted = (what: string, hint: string) =>
+  new IsletError('forbidden', `The token of a sandbox cannot ${what}.`, { hint })
+
+export function sandboxRoutes({ control, patches, processes, tokens }: ApiDeps) {
+  return {
+    createSandbox: async ({ body, idempotencyKey, signal }) => {
+      let token: SandboxToken | undefined
+      const beside = (id: string) => {
+        token = tokens.issue(id)
+      }
+      const sandbox = await control.create(body, { idempotencyKey, signal, beside })
+      return created(sandbox, { tokens, patches }, token)
+    },
+    listSandboxes: ({ query }) => control.list(query),
+    getSandbox: ({ params }) => control.get(params.id),
+    updateSandbox: ({ params, body, caller }) => {
+      if (caller?.kind !== 'admin') assertTokenMay(body)
+      return control.update(params.id, body)
+    },
+    deleteSandbox: ({ params }) => control.delete(params.id),
+    sandboxUsage: ({ params }) => control.usage(params.id),
+    run: ({ body, signal }) => processes.run(body, { signal }),
+  } satisfies Partial<Handlers>
+}

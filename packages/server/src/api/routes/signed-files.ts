@@ -1,0 +1,62 @@
+// URLs that carry their own permission: one file, one method, until a moment. Everything they say is signed.
+import { basename } from 'node:path/posix'
+import { IsletError } from '@islet/contract'
+import type { FileGrant } from '../../tokens.ts'
+import { createDownload } from '../http/download.ts'
+import { type ApiDeps, Bytes, type Handlers } from '../route.ts'
+
+export function signedFileRoutes({ files, tokens, config }: ApiDeps) {
+  const download = createDownload(files)
+  return {
+    signFile: async ({ params, body: { path, method, expiresIn }, headers }) => {
+      const grant = { sandboxId: params.id, path: files.resolve(params.id, path), method }
+      const issued = tokens.issueGrant(grant, { lifetimeMs: expiresIn })
+      const base = config.publicUrl ?? `${config.tlsCert === undefined ? 'http' : 'https'}://${headers.host}`
+      const url = `${base}/v1/signed-files?grant=${issued.grant}`
+      return { url, method, expiresAt: issued.expiresAt }
+    },
+    downloadSigned: async ({ query, ...call }) => {
+      const { sandboxId, path } = await granted(query.grant, 'GET')
+      await call.use(sandboxId)
+      const { body, headers, status } = await download(sandboxId, path, call)
+      return new Bytes(body, { ...headers, 'Content-Disposition': attachment(path) }, status)
+    },
+    uploadSigned: async ({ query, body, signal, use }) => {
+      const { sandboxId, path } = await granted(query.grant, 'PUT')
+      await use(sandboxId)
+      return files.write(sandboxId, path, body, { signal })
+    },
+  } satisfies Partial<Handlers>
+
+  async function granted(text: string, method: FileGrant['method']): Promise<FileGrant> {
+    const grant = await tokens.verifyGrant(text).catch((error) => {
+      throw error instanceof IsletError ? refused(error) : error
+    })
+    if (grant.method === method) return grant
+    throw new IsletError('forbidden', `This URL is for ${grant.method === 'GET' ? 'downloads' : 'uploads'}.`)
+  }
+}
+
+function refused({ code }: IsletError): IsletError {
+  const isLate = code === 'token_expired'
+  return new IsletError(
+    code,
+    isLate ? 'This URL has expired.' : 'This URL is not one that this server signed.',
+    {
+      hint: 'POST /v1/sandboxes/{id}/files/sign makes a new one.',
+    },
+  )
+}
+
+/** A name that every browser reads the same way, and the true one beside it. */
+function attachment(path: string): string {
+  const name = basename(path) || 'file'
+  const plain = name.replace(/[^A-Za-z0-9._ -]/g, '_')
+  const coded = encodeURIComponent(name.toWellFormed()).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+  return plain === name
+    ? `attachment; filename="${name}"`
+    : `attachment; filename="${plain}"; filename*=UTF-8''${coded}`
+}

@@ -1,0 +1,168 @@
+// WebSocket upgrades: the same gates and the same errors as any other request, before the handshake.
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { AUTO_RESUMED, IsletError } from '@islet/contract'
+import { type WebSocket, WebSocketServer } from 'ws'
+import type { Sandboxes } from '../../control/sandboxes.ts'
+import type { Log } from '../../log.ts'
+import { readParams, readQuery } from '../http/call.ts'
+import { authorize, callerOf } from '../http/caller.ts'
+import { asIsletError, errorHeaders, logError } from '../http/errors.ts'
+import { chooseProtocol } from '../http/gates/auth.ts'
+import type { Gate } from '../http/gates/host.ts'
+import { linger } from '../http/linger.ts'
+import { pathOf, requestIdOf } from '../http/request.ts'
+import { matchWebSocket, noSuchRoute } from '../http/router.ts'
+import { useOf } from '../http/uses.ts'
+
+/** Opens what the socket is for, before the handshake, so that a failure is still an HTTP error. */
+export type WebSocketRoute = (call: {
+  params: Record<string, string>
+  query: unknown
+}) => Promise<WebSocketSession>
+
+export interface WebSocketSession {
+  serve(socket: WebSocket): void
+  /** Called when the handshake did not come about, and after the socket's end. */
+  close(): void
+}
+
+export interface Upgrade {
+  handle(incoming: IncomingMessage, socket: Duplex, head: Buffer): void
+  close(): void
+}
+
+export const MAX_MESSAGE_BYTES = 1024 * 1024
+const GOING_AWAY = 1001
+/** How long a client has to answer our close. */
+const CLOSE_MS = 1000
+/** Handshakes whose sandbox was woken for them. */
+const resumed = new WeakSet<IncomingMessage>()
+/** Node reports every further piece of a head it could not read. */
+const ended = new WeakSet<Duplex>()
+
+export function createUpgrade({
+  gates,
+  log,
+  routes,
+  sandboxes,
+}: {
+  gates: readonly Gate[]
+  log: Log
+  sandboxes: Pick<Sandboxes, 'use' | 'idOf'>
+  routes: Record<string, WebSocketRoute>
+}): Upgrade {
+  const server = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_MESSAGE_BYTES,
+    perMessageDeflate: false,
+    handleProtocols: chooseProtocol,
+  })
+  server.on('headers', (headers, incoming) => resumed.has(incoming) && headers.push(`${AUTO_RESUMED}: true`))
+  server.on('wsClientError', (error, socket, incoming) => {
+    refuse(
+      new IsletError('invalid_header', `The WebSocket handshake is not valid: ${error.message}.`),
+      incoming,
+      socket,
+    )
+  })
+
+  return {
+    handle: (incoming, socket, head) => {
+      socket.on('error', () => {})
+      open(incoming).then(
+        (session) => handShake(session, incoming, socket, head),
+        (error) => refuse(error, incoming, socket),
+      )
+    },
+    close: () => {
+      server.close()
+      for (const client of server.clients) {
+        client.close(GOING_AWAY)
+        const timer = setTimeout(() => client.terminate(), CLOSE_MS)
+        client.once('close', () => clearTimeout(timer))
+      }
+    },
+  }
+
+  async function open(incoming: IncomingMessage): Promise<WebSocketSession> {
+    for (const gate of gates) await gate(incoming)
+    const path = pathOf(incoming)
+    const match = matchWebSocket(path)
+    if (!match) {
+      const error = noSuchRoute(path)
+      throw error.code === 'route_not_found'
+        ? error
+        : new IsletError('bad_request', 'This route is not a WebSocket.')
+    }
+    const caller = callerOf(incoming)
+    const params = readParams(match.params, caller, sandboxes)
+    authorize(match.route, params, caller)
+    const query = readQuery(match.route, incoming)
+    // As long as the client is there, the sandbox is not idle.
+    const why = { kind: 'session', id: params.pid ?? params.wid } as const
+    const use = match.route.wakes && (await useOf({ params, caller }, sandboxes, why))
+    if (use?.autoResumed) resumed.add(incoming)
+    try {
+      const session = await routes[match.name]!({ params, query })
+      const close = () => {
+        session.close()
+        use?.[Symbol.dispose]()
+      }
+      return { serve: session.serve, close }
+    } catch (error) {
+      use?.[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  function handShake(
+    session: WebSocketSession,
+    incoming: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+  ): void {
+    socket.once('close', session.close)
+    if (socket.destroyed) {
+      session.close()
+      return
+    }
+    server.handleUpgrade(incoming, socket, head, (ws) => {
+      const fields = { requestId: requestIdOf(incoming), path: pathOf(incoming) }
+      log.info(fields, 'socket opened')
+      ws.once('close', (code) => log.info({ ...fields, closeCode: code }, 'socket closed'))
+      session.serve(ws)
+    })
+  }
+
+  function refuse(thrown: unknown, incoming: IncomingMessage, socket: Duplex): void {
+    const error = asIsletError(thrown, requestIdOf(incoming))
+    logError(error, incoming, log)
+    endWithError(socket, error, { 'X-Request-Id': requestIdOf(incoming), ...errorHeaders(error) })
+  }
+}
+
+/** An error where there is no response object: the head of a request that failed, or an upgrade. Twice is fine. */
+export function endWithError(socket: Duplex, error: IsletError, headers: Record<string, string> = {}): void {
+  if (ended.has(socket)) return
+  ended.add(socket)
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  const body = JSON.stringify(error.toBody())
+  const all = {
+    ...headers,
+    'Content-Type': 'application/json',
+    'Content-Length': String(Buffer.byteLength(body)),
+    'X-Content-Type-Options': 'nosniff',
+    Connection: 'close',
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
+  socket.write(
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('\r\n')}\r\n\r\n${body}`,
+  )
+  socket.resume()
+  linger(socket as Socket)
+}

@@ -1,0 +1,183 @@
+// Named states of sandboxes: made, listed, restored in place, begun from. They outlive their sandbox.
+import {
+  type CheckpointInfo,
+  type CheckpointPage,
+  type CopySandboxParsed,
+  IsletError,
+  isId,
+  LIMITS,
+  type ListCheckpointsParsed,
+  newId,
+  type Sandbox,
+} from '@islet/contract'
+import { type CheckpointRecord, CheckpointTable } from '../../db/checkpoints.ts'
+import type { SandboxRecord } from '../../db/sandboxes.ts'
+import type { SavedRecord } from '../../db/saved-states.ts'
+import type { CreateOptions } from '../creation.ts'
+import type { Fleet } from '../fleet.ts'
+import { toSandbox } from '../record.ts'
+import type { Sandboxes } from '../sandboxes.ts'
+import { restore } from './restore.ts'
+import type { Saves } from './saved-states.ts'
+
+export interface CheckpointsOptions {
+  fleet: Fleet
+  saves: Saves
+  sandboxes: Sandboxes
+}
+
+export class Checkpoints {
+  readonly #options: CheckpointsOptions
+  readonly #fleet: Fleet
+  readonly #saves: Saves
+  readonly #table: CheckpointTable
+
+  constructor(options: CheckpointsOptions) {
+    this.#options = options
+    this.#fleet = options.fleet
+    this.#saves = options.saves
+    this.#table = new CheckpointTable(options.fleet.db)
+  }
+
+  /** Of one that runs or stands still, which goes on as it was, or of the files of one that failed. */
+  create(sandboxId: string, name: string): Promise<CheckpointInfo> {
+    return this.#fleet.inTurn(sandboxId, async () => {
+      const record = await savable(this.#fleet, sandboxId)
+      this.#assertFree(sandboxId, name)
+      const checkpoint = { id: newId('checkpoint'), sandboxId, name, createdAt: Date.now() }
+      const saved = await this.#saves.save(record, {
+        name: ({ id, memory, frozenMs }) => {
+          this.#table.insert({ ...checkpoint, savedId: id })
+          this.#fleet.events.add(sandboxId, 'checkpoint.created', {
+            id: checkpoint.id,
+            name,
+            memory,
+            frozenMs,
+          })
+        },
+      })
+      this.#saves.measure(saved)
+      return toInfo({ ...checkpoint, savedId: saved.id }, saved)
+    })
+  }
+
+  /** Oldest first. Also of a sandbox that is gone. */
+  list(sandboxId: string): CheckpointInfo[] {
+    const records = isId('sandbox', sandboxId) ? this.#table.list(sandboxId) : []
+    if (records.length === 0) this.#fleet.record(sandboxId)
+    return records.map((record) => toInfo(record, record))
+  }
+
+  /** Of all sandboxes, newest first. Also of those that are gone. */
+  page(query: ListCheckpointsParsed): CheckpointPage {
+    const { records, total, cursor } = this.#table.page({ limit: 100, ...query })
+    return {
+      checkpoints: records.map((record) => toInfo(record, record)),
+      total,
+      ...(cursor && { cursor }),
+    }
+  }
+
+  /** See `CheckpointTable.unused`. */
+  unused(time: number): CheckpointInfo[] {
+    return this.#table.unused(time).map((record) => toInfo(record, record))
+  }
+
+  /** Sandboxes that have a checkpoint besides these. */
+  owners(besides: ReadonlySet<string>): Set<string> {
+    return this.#table.owners(besides)
+  }
+
+  get(id: string): CheckpointInfo {
+    const record = this.record(id)
+    return toInfo(record, this.#savedOf(record))
+  }
+
+  /** With `sandboxId`: only if it is of that sandbox. */
+  record(id: string, sandboxId?: string): CheckpointRecord {
+    const record = isId('checkpoint', id) ? this.#table.get(id) : undefined
+    if (record && (sandboxId === undefined || record.sandboxId === sandboxId)) return record
+    const where = sandboxId === undefined ? '' : ` of ${sandboxId}`
+    throw new IsletError('checkpoint_not_found', `There is no checkpoint ${id.slice(0, 64)}${where}.`)
+  }
+
+  /** Its saved state, for whoever names it too. */
+  saved(id: string): SavedRecord {
+    return this.#savedOf(this.record(id))
+  }
+
+  async delete(sandboxId: string, id: string): Promise<void> {
+    const record = this.record(id, sandboxId)
+    this.#fleet.db.transaction(() => {
+      this.#table.remove(id)
+      if (this.#fleet.table.get(sandboxId))
+        this.#fleet.events.add(sandboxId, 'checkpoint.deleted', { id, name: record.name })
+    })
+    await this.#saves.discard(record.savedId)
+  }
+
+  /** The same sandbox, as it was then. What runs in it is ended; its services are started again. */
+  async restore(sandboxId: string, id: string): Promise<{ sandbox: Sandbox; memory: boolean }> {
+    this.record(id, sandboxId)
+    const restored = await this.#fleet.inTurn(sandboxId, async () => {
+      const checkpoint = this.record(id, sandboxId)
+      return this.#saves.using(this.#savedOf(checkpoint), async (saved) => {
+        const data = { checkpoint: id, name: checkpoint.name }
+        const { begun } = await restore(this.#fleet, this.#saves, { sandboxId, saved, data })
+        const { activity } = this.#options.sandboxes.suspension
+        activity.begin(sandboxId)
+        const leave = activity.use(sandboxId)
+        begun.then(leave, leave)
+        return { begun, memory: this.#saves.memoryOf(saved) !== undefined }
+      })
+    })
+    await restored.begun
+    return { sandbox: toSandbox(this.#fleet.record(sandboxId)), memory: restored.memory }
+  }
+
+  /** A new sandbox that begins as it. */
+  createSandbox(id: string, input: CopySandboxParsed, options: CreateOptions = {}): Promise<Sandbox> {
+    const given = { origin: { kind: 'checkpoint', id }, patchesOf: id } as const
+    return this.#options.sandboxes.createFrom(() => this.saved(id), input, given, options)
+  }
+
+  #assertFree(sandboxId: string, name: string): void {
+    const found = this.#table.named(sandboxId, name)
+    if (found) {
+      throw new IsletError('conflict', `Sandbox ${sandboxId} has a checkpoint '${name}' already.`, {
+        hint: 'Choose another name, or delete that one.',
+        details: { checkpointId: found.id },
+      })
+    }
+    if (this.#table.count(sandboxId) >= LIMITS.checkpoints)
+      throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.checkpoints} checkpoints.`, {
+        hint: 'Delete some that are not needed.',
+      })
+  }
+
+  #savedOf(record: CheckpointRecord): SavedRecord {
+    return this.#saves.table.get(record.savedId)!
+  }
+}
+
+/** In its turn. The files of one that failed stand still once the last of its processes is gone. */
+export async function savable(fleet: Fleet, id: string): Promise<SandboxRecord> {
+  assertSavable(fleet.record(id))
+  await fleet.settleFailure(id)
+  return fleet.record(id)
+}
+
+export function assertSavable({ id, status }: SandboxRecord): void {
+  if (status !== 'creating' && status !== 'stopped') return
+  throw new IsletError('invalid_state', `Sandbox ${id} is ${status}: there is nothing to save.`, {
+    details: { status, wanted: 'running' },
+  })
+}
+
+function toInfo(
+  { id, sandboxId, name, createdAt }: CheckpointRecord,
+  saved: Pick<SavedRecord, 'memory' | 'sizeBytes' | 'frozenMs'>,
+): CheckpointInfo {
+  const { memory, sizeBytes, frozenMs } = saved
+  return { id, sandboxId, name, memory, sizeBytes, frozenMs, createdAt: new Date(createdAt).toISOString() }
+}

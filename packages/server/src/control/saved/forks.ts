@@ -1,0 +1,74 @@
+// Copies of a sandbox as it is now, each a sandbox of its own.
+import type { CopySandboxParsed, ForkSandboxParsed, IsletError, Sandbox } from '@islet/contract'
+import type { SavedRecord } from '../../db/saved-states.ts'
+import type { CreateOptions } from '../creation.ts'
+import type { Fleet } from '../fleet.ts'
+import { asStartError } from '../machine.ts'
+import type { Sandboxes } from '../sandboxes.ts'
+import { assertSavable, savable } from './checkpoints.ts'
+import { clonesLayers } from './roots.ts'
+import type { Saves } from './saved-states.ts'
+
+export interface ForksOptions {
+  fleet: Fleet
+  saves: Saves
+  sandboxes: Sandboxes
+}
+
+export interface ForkResult {
+  frozenMs: number
+  memory: boolean
+  forks: ({ ok: true; sandbox: Sandbox } | { ok: false; error: IsletError })[]
+}
+
+/** All of them begin as the source was at one instant; each succeeds or fails by itself. Aborted, none stays. */
+export async function fork(
+  { fleet, saves, sandboxes }: ForksOptions,
+  sandboxId: string,
+  { count = 1, ...input }: ForkSandboxParsed,
+  options: { signal?: AbortSignal } = {},
+): Promise<ForkResult> {
+  assertSavable(fleet.record(sandboxId))
+  fleet.capacity.assertFits(input.resources)
+  fleet.assertNameFree(input.name)
+  // If none waits, one is started while the source is saved; more would take the CPU from what stands still for it.
+  await using cell = fleet.warm.claim()
+  let takesLayer: CreateOptions['takesLayer']
+  const saved = await fleet.inTurn(sandboxId, async () => {
+    const record = await savable(fleet, sandboxId)
+    options.signal?.throwIfAborted()
+    // For one, a clone of the clone would only be one more to wait for.
+    if (count === 1 && clonesLayers(fleet.storage))
+      takesLayer = { limitBytes: input.resources?.disk ?? record.resources.diskBytes }
+    return saves.save(record, { takenOver: takesLayer })
+  })
+  return await saves.using(saved, async () => {
+    const one = (_: unknown, index: number) =>
+      forkOne(sandboxes, saved, input, index === 0 ? { ...options, cell, takesLayer } : options)
+    const forks = await Promise.all(Array.from({ length: count }, one))
+    const made = forks.flatMap((result) => (result.ok ? result.sandbox.id : []))
+    if (options.signal?.aborted) {
+      await Promise.all(made.map((id) => sandboxes.delete(id)))
+      throw options.signal.reason
+    }
+    const { frozenMs, memory } = saved
+    if (fleet.table.get(sandboxId))
+      fleet.events.add(sandboxId, 'forked', { forks: made, failed: count - made.length, frozenMs, memory })
+    return { frozenMs, memory, forks }
+  })
+}
+
+async function forkOne(
+  sandboxes: Sandboxes,
+  saved: SavedRecord,
+  input: CopySandboxParsed,
+  options: Pick<CreateOptions, 'signal' | 'cell' | 'takesLayer'>,
+): Promise<ForkResult['forks'][number]> {
+  const origin = { kind: 'fork', id: saved.sandboxId } as const
+  try {
+    options.signal?.throwIfAborted()
+    return { ok: true, sandbox: await sandboxes.createFrom(() => saved, input, { origin }, options) }
+  } catch (error) {
+    return { ok: false, error: asStartError(error) }
+  }
+}

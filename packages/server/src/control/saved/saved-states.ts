@@ -1,0 +1,320 @@
+// Sandboxes as they were at one instant: files, env, store, services and, where the engine can, memory. A checkpoint and a
+// snapshot each name one; a fork makes one for as long as it takes.
+//
+//   a row `making` that holds its layer  →  freeze, clone, copy rows, thaw  →  `ready`, in the transaction that names it
+//
+// What a crash leaves `making` or unnamed is removed at the next start, with its layer and memory.
+import { setImmediate } from 'node:timers/promises'
+import { IsletError, newId } from '@islet/contract'
+import { PatchTable } from '../../db/patches.ts'
+import type { SandboxRecord } from '../../db/sandboxes.ts'
+import { type SavedRecord, type SavedSandbox, SavedTable } from '../../db/saved-states.ts'
+import { ServiceTable } from '../../db/services.ts'
+import type { Root } from '../../engine/engine.ts'
+import { Limiter } from '../../lib/limiter.ts'
+import type { Fleet } from '../fleet.ts'
+import type { Machine } from '../machine.ts'
+import { asStorageError } from '../machine.ts'
+import { Memory, type MemoryOptions, reconnect } from './memory.ts'
+import { flattened, movedPath, stackOf } from './roots.ts'
+
+/** Layers on each other before a saved state is made one: each costs every lookup inside a little. */
+const MAX_STACK = 16
+/** Keys of a store that are removed without letting anything else run. */
+const REMOVE_KEYS = 500
+
+export interface SaveOptions {
+  name?: (saved: SavedRecord) => void
+  /** A sandbox with this limit will take over its layer. */
+  takenOver?: { limitBytes: number }
+}
+
+export class Saves {
+  readonly table: SavedTable
+  readonly memory: Memory
+  readonly #fleet: Fleet
+  readonly #services: ServiceTable
+  readonly #patches: PatchTable
+  readonly #flattening = new Map<string, Promise<SavedRecord>>()
+  readonly #measuring = new Limiter(1)
+  /** In use by a fork or create that is under way. */
+  readonly #used = new Map<string, number>()
+
+  constructor(fleet: Fleet, memory: MemoryOptions) {
+    this.#fleet = fleet
+    this.memory = new Memory(fleet, memory)
+    this.table = new SavedTable(fleet.db)
+    this.#services = new ServiceTable(fleet.db)
+    this.#patches = new PatchTable(fleet.db)
+  }
+
+  /** Removes what a crash left. Before the layers are swept. */
+  async start(): Promise<void> {
+    for (const id of this.table.unnamed()) this.table.remove(id)
+    const kept = new Set(this.#fleet.table.holding().flatMap(({ memory }) => memory ?? []))
+    for (const { id, memory } of this.table.all()) if (memory) kept.add(id)
+    await this.memory.start(kept)
+  }
+
+  /** Call it in the turn of the sandbox. `name` writes who keeps it; without that, `discard` it. */
+  async save(record: SandboxRecord, { name, takenOver }: SaveOptions): Promise<SavedRecord> {
+    const { db, disk, storage } = this.#fleet
+    disk.assertRoom()
+    if (this.table.hasStore(record.id)) disk.assertStoreRoom()
+    const layer = newId('layer')
+    const machine = await this.#fleet.machine(record.id)
+    const can = this.#fleet.engine.capabilities.memoryCheckpoint === true
+    const wantsMemory = can && (record.memory !== null || machine !== undefined)
+    const making: SavedRecord = {
+      id: newId('saved'),
+      sandboxId: record.id,
+      status: 'making',
+      state: this.#stateOf(record, layer),
+      services: [],
+      patchRuns: [],
+      memory: wantsMemory,
+      frozenMs: 0,
+      sizeBytes: null,
+      createdAt: Date.now(),
+    }
+    this.begin(making)
+    try {
+      const rows: Partial<SavedRecord> = {}
+      let isDurable = false
+      let memory = false
+      const frozenMs = await this.#frozen(record, machine, wantsMemory, async () => {
+        // Before the files: it may have to go on for a moment to be saved at all.
+        memory = wantsMemory && (await this.#saveMemory(record, machine, making.id))
+        isDurable = (await storage.clone(record.root.layer, layer, takenOver ?? { readOnly: true })).durable
+        Object.assign(rows, this.#copyRows(making, record.id))
+      })
+      // What nobody names is gone after a power cut anyway.
+      if (name && !isDurable) await storage.sync()
+      if (name && memory) await this.memory.sync()
+      const saved: SavedRecord = { ...making, ...rows, memory, status: 'ready', frozenMs }
+      db.transaction(() => {
+        this.table.save(saved)
+        name?.(saved)
+      })
+      if (name) await db.sync()
+      return saved
+    } catch (error) {
+      if (!this.table.isNamed(making.id)) await this.#remove(making.id)
+      throw asStorageError(error)
+    }
+  }
+
+  /** One that is made of no sandbox here. What it needs stays until `finish`, or `discard`; after a crash nothing of it is left. */
+  begin(making: SavedRecord): void {
+    const { db, layers } = this.#fleet
+    db.transaction(() => {
+      this.table.save(making)
+      layers.hold(making.id, making.state.root)
+    })
+  }
+
+  async finish(saved: SavedRecord, name: (saved: SavedRecord) => void): Promise<void> {
+    const { db, storage } = this.#fleet
+    await storage.sync()
+    db.transaction(() => {
+      this.table.save({ ...saved, status: 'ready' })
+      name(saved)
+    })
+    await db.sync()
+  }
+
+  /** Measured when there is time, one after the other: it walks through every file. */
+  measure({ id, state }: SavedRecord): void {
+    const { layer } = state.root
+    this.#measuring
+      .run(async () => {
+        if (this.#fleet.closed || !this.table.isNamed(id)) return
+        const bytes = await this.#fleet.storage.usageBytes(layer)
+        if (!this.#fleet.closed) this.table.setSize(id, bytes)
+      })
+      .catch((error) => this.#fleet.log.debug({ error, saved: id }, 'not measured'))
+  }
+
+  /** Keeps it while the work goes on, whoever else lets go of it; flat enough to stand on. */
+  async using<T>(saved: SavedRecord, work: (saved: SavedRecord) => Promise<T>): Promise<T> {
+    if (this.table.get(saved.id)?.status !== 'ready')
+      throw new IsletError('conflict', 'What it was to begin with has been deleted meanwhile.')
+    this.#used.set(saved.id, (this.#used.get(saved.id) ?? 0) + 1)
+    try {
+      const flat = await this.#flat(saved)
+      await this.#assertWhole(flat)
+      return await work(flat)
+    } finally {
+      const left = this.#used.get(saved.id)! - 1
+      if (left > 0) this.#used.set(saved.id, left)
+      else this.#used.delete(saved.id)
+      // Whoever waits for the work does not wait until a large layer is removed.
+      await this.discard(saved.id, { later: true })
+    }
+  }
+
+  /** Unless a checkpoint or snapshot names it, or it is being used: then the last of those does it. */
+  async discard(id: string, options: { later?: boolean } = {}): Promise<void> {
+    if (this.#used.has(id) || this.table.isNamed(id)) return
+    await this.#remove(id, options)
+  }
+
+  /** What a sandbox that begins as it is started with, where the engine of this server can. */
+  memoryOf(saved: SavedRecord): string | undefined {
+    const can = this.#fleet.engine.capabilities.memoryCheckpoint === true
+    return saved.memory && can ? this.memory.path(saved.id) : undefined
+  }
+
+  /** Rows of a sandbox as they were then, in place of what it has. In the caller's transaction. */
+  giveRows(saved: SavedRecord, record: SandboxRecord): void {
+    const now = Date.now()
+    const { storage } = this.#fleet
+    this.table.copyStoreTo(saved.id, record.id, now)
+    for (const { name } of this.#services.list(record.id)) this.#services.remove(record.id, name)
+    for (const { name, spec, state } of saved.services) {
+      const path = movedPath(state.path, saved.state.root.layer, record.root.layer, storage)
+      const leftover = state.status === 'installing' ? state.installId : state.processId
+      const none = { installId: null, processId: null, pid: null, port: null, url: null }
+      const copied = { ...state, path, leftover, ...none }
+      this.#services.save({ sandboxId: record.id, name, spec, state: copied, createdAt: now, updatedAt: now })
+    }
+    // What was running then is running elsewhere, or not at all.
+    const runs = saved.patchRuns.map((run) => (run.status === 'running' ? { ...run, processId: null } : run))
+    this.#patches.setRuns(record.id, runs)
+  }
+
+  /** What a new sandbox takes over, as if its layer were `layer`. */
+  #stateOf(record: SandboxRecord, layer: string): SavedSandbox {
+    const { runtime, image, engine, isolation, metadata, project, env, resources, network, user } = record
+    const { storeAccess, keepAwake, timeouts, baseSnapshot, patchesOf } = record
+    const workdir = movedPath(record.workdir, record.root.layer, layer, this.#fleet.storage)
+    const root: Root = { layer, trees: record.root.trees }
+    const rest = { user, workdir, storeAccess, keepAwake, timeouts, baseSnapshot, patchesOf, root }
+    return { runtime, image, engine, isolation, metadata, project, env, resources, network, ...rest }
+  }
+
+  #copyRows(saved: SavedRecord, id: string): Pick<SavedRecord, 'state' | 'services' | 'patchRuns'> {
+    const { layer } = saved.state.root
+    const record = this.#fleet.record(id)
+    const { root } = record
+    this.table.copyStoreFrom(saved.id, id, Date.now())
+    return {
+      state: this.#stateOf(record, layer),
+      services: this.#services.list(id).map(({ name, spec, state }) => {
+        return {
+          name,
+          spec,
+          state: { ...state, path: movedPath(state.path, root.layer, layer, this.#fleet.storage) },
+        }
+      }),
+      patchRuns: this.#patches.runs(id),
+    }
+  }
+
+  /** The work, while nothing inside runs. Answers for how long that was. */
+  async #frozen(
+    record: SandboxRecord,
+    machine: Machine | undefined,
+    memory: boolean,
+    work: () => Promise<void>,
+  ): Promise<number> {
+    const { engine, storage } = this.#fleet
+    const isRunning = record.status === 'running'
+    if (
+      !machine ||
+      engine.capabilities.freeze !== true ||
+      (!isRunning && !memory) ||
+      record.memory !== null
+    ) {
+      await work()
+      return 0
+    }
+    // A snapshot waits until what it shows is on disk: what is written before the freeze is not written in it.
+    if (storage.capabilities.clone === 'btrfs') await storage.sync()
+    // One that is frozen cannot hang up.
+    if (memory && !isRunning) await engine.thaw(machine.cell)
+    const connect = memory ? await this.#disconnect(record.id, machine) : undefined
+    const began = performance.now()
+    try {
+      await engine.freeze(machine.cell)
+      await work()
+    } finally {
+      try {
+        if (isRunning) await engine.thaw(machine.cell)
+      } finally {
+        await connect?.()
+      }
+    }
+    return performance.now() - began
+  }
+
+  /** Memory can be saved only without connections to this server. */
+  async #disconnect(id: string, machine: Machine): Promise<() => Promise<void>> {
+    const admit = await this.#fleet.disconnect(id)
+    await machine.guest.suspend()
+    return async () => {
+      await reconnect(this.#fleet, machine)
+      admit()
+    }
+  }
+
+  /** False: it could not be saved, and everything else is. */
+  #saveMemory({ memory }: SandboxRecord, machine: Machine | undefined, id: string): Promise<boolean> {
+    return memory === null ? this.memory.save(machine!, id) : this.memory.copy(memory, id)
+  }
+
+  /** One layer in place of a deep stack, made once for all who stand on it. */
+  #flat(saved: SavedRecord): Promise<SavedRecord> {
+    const current = this.table.get(saved.id) ?? saved
+    if (!this.#fleet.storage.capabilities.stacks || stackOf(current.state.root).length < MAX_STACK)
+      return Promise.resolve(current)
+    let flattening = this.#flattening.get(saved.id)
+    if (!flattening) {
+      flattening = this.#flatten(current).finally(() => this.#flattening.delete(saved.id))
+      this.#flattening.set(saved.id, flattening)
+    }
+    return flattening
+  }
+
+  async #flatten(saved: SavedRecord): Promise<SavedRecord> {
+    const { db, layers, storage } = this.#fleet
+    const root = flattened(saved.state.root, newId('layer'))
+    layers.hold(saved.id, root)
+    try {
+      await this.#assertWhole(saved)
+      await storage.flatten(stackOf(saved.state.root), root.layer)
+      const flat = { ...(this.table.get(saved.id) ?? saved), state: { ...saved.state, root } }
+      const unheld = db.transaction(() => {
+        this.table.save(flat)
+        return layers.holdOnly(saved.id, root)
+      })
+      await this.#fleet.dropLayers(unheld)
+      return flat
+    } catch (error) {
+      await this.#fleet.dropLayers(layers.holdOnly(saved.id, saved.state.root))
+      throw asStorageError(error)
+    }
+  }
+
+  /** Before anything is ended or made for it: somebody may have removed what it stands on from the disk. */
+  async #assertWhole({ state, sandboxId }: SavedRecord): Promise<void> {
+    const { storage } = this.#fleet
+    for (const layer of stackOf(state.root)) {
+      if (await storage.has(layer)) continue
+      throw new IsletError('state_damaged', undefined, { details: { layer, sandboxId } })
+    }
+  }
+
+  async #remove(id: string, { later = false } = {}): Promise<void> {
+    const { db, layers } = this.#fleet
+    this.table.doom(id)
+    while (this.table.removeSome(id, REMOVE_KEYS) === REMOVE_KEYS) await setImmediate()
+    const unheld = db.transaction(() => {
+      this.table.remove(id)
+      return layers.holdOnly(id, undefined)
+    })
+    if (later) this.#fleet.dropLater(unheld)
+    else await this.#fleet.dropLayers(unheld)
+    await this.memory.remove(id)
+  }
+}

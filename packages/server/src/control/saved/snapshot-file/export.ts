@@ -1,0 +1,239 @@
+// Writes a snapshot file (manifest.ts), a piece at a time: what the reader does not take is not made yet.
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { access } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { pipeline, Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
+import { constants } from 'node:zlib'
+import { IsletError, type SnapshotInfo } from '@islet/contract'
+import type { SavedRecord, SavedTable } from '../../../db/saved-states.ts'
+import type { Root } from '../../../engine/engine.ts'
+import type { Image, Images } from '../../../image/image.ts'
+import type { Storage } from '../../../storage/storage.ts'
+import { VERSION } from '../../../version.ts'
+import {
+  type Checksums,
+  FORMAT,
+  FORMAT_VERSION,
+  type ImageOfFile,
+  imageTrees,
+  type Manifest,
+  MEMBERS,
+  WITHOUT_IMAGE,
+} from './manifest.ts'
+import { type TreeKind, xattrArguments } from './rules.ts'
+import { systemName } from './system.ts'
+import { END_OF_TAR, memberHeader, padding, scanTar } from './tar.ts'
+import { zstdCompress } from './zstd.ts'
+
+/** Read without letting anything else run: each may have a mebibyte. */
+const STORE_PAGE = 16
+const CHUNK_BYTES = 256 * 1024
+
+export interface ExportOptions {
+  snapshot: SnapshotInfo
+  saved: SavedRecord
+  /** Its layer holds all that differs from the image. */
+  root: Root
+  table: SavedTable
+  storage: Storage
+  images: Images
+}
+
+/** The bytes of the file. Once the iteration has ended, however it did, nothing of it runs any more. */
+export async function* writeSnapshot(options: ExportOptions): AsyncGenerator<Buffer> {
+  const zstd = zstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 }, chunkSize: CHUNK_BYTES })
+  const abort = new AbortController()
+  const running: Promise<unknown>[] = []
+  const tar = Readable.from(writeTar(options, { signal: abort.signal, running }), { objectMode: false })
+  try {
+    yield* pipeline(tar, zstd, () => {}) as AsyncIterable<Buffer>
+  } finally {
+    abort.abort()
+    await Promise.allSettled(running)
+  }
+}
+
+interface Tars {
+  signal: AbortSignal
+  running: Promise<unknown>[]
+}
+
+async function* writeTar(options: ExportOptions, tars: Tars): AsyncGenerator<Buffer> {
+  const { storage, images, root } = options
+  const manifest = await manifestOf(options)
+  const sums: Checksums = []
+  async function* summed(name: string, parts: AsyncIterable<Buffer> | Iterable<Buffer>) {
+    const hash = createHash('sha256')
+    let sizeBytes = 0
+    for await (const part of parts) {
+      hash.update(part)
+      sizeBytes += part.length
+      yield part
+    }
+    sums.push({ name, sha256: hash.digest('hex'), sizeBytes })
+  }
+  async function* member(name: string, sizeBytes: number, parts: Iterable<Buffer>) {
+    yield memberHeader(name, sizeBytes)
+    yield* summed(name, parts)
+    yield padding(sizeBytes)
+  }
+  const about = json(manifest)
+  yield* member(MEMBERS.manifest, about.length, [about])
+  let storeBytes = 0
+  let count = 0
+  for (const line of storeLines(options)) {
+    storeBytes += line.length
+    if (++count % STORE_PAGE === 0) await setImmediate()
+  }
+  yield* member(MEMBERS.store, storeBytes, storeLines(options))
+  for (const tree of manifest.layer) {
+    const source = storage.treePath(root.layer, tree)
+    yield* summed(`layer/${tree}`, readTree(source, `layer/${tree}`, { isLayer: true }, tars))
+  }
+  for (const tree of manifest.image.kind === 'included' ? imageTrees(manifest.image) : []) {
+    const source = join(images.directory(options.saved.state.image!), tree)
+    yield* summed(`image/${tree}`, readTree(source, `image/${tree}`, { isLayer: false }, tars))
+  }
+  const checksums = json(sums)
+  yield* member(MEMBERS.checksums, checksums.length, [checksums])
+  yield END_OF_TAR
+}
+
+/** A directory as entries of a tar, named `name`. Sockets are left out: they are of no use without who listened there. */
+async function* readTree(source: string, name: string, kind: TreeKind, tars: Tars): AsyncGenerator<Buffer> {
+  const { signal, running } = tars
+  // The same tree gives the same bytes: names in order, no times of access, no process id.
+  const stable = [
+    '--sort=name',
+    '--format=posix',
+    '--pax-option=delete=atime,delete=ctime,exthdr.name=%d/PaxHeaders/%f',
+  ]
+  const transform = `--transform=s,^${basename(source)},${name},S`
+  const what = [transform, `--directory=${dirname(source)}`, '--', basename(source)]
+  const argv = [
+    '--create',
+    '--file=-',
+    '--numeric-owner',
+    '--one-file-system',
+    '--sparse',
+    ...stable,
+    ...xattrArguments(kind),
+    ...what,
+  ]
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'tar', ...argv], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH, LANG: 'C.UTF-8' },
+    signal,
+    killSignal: 'SIGKILL',
+  })
+  let stderr = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr = (stderr + chunk).slice(-2000)
+  })
+  child.once('error', (error) => {
+    stderr = error.message
+  })
+  const ended = new Promise<void>((resolve, reject) => {
+    child.once('close', (code) => {
+      if (code === 0) resolve()
+      else
+        reject(
+          new IsletError('internal', 'The files of the snapshot cannot be read.', { details: { stderr } }),
+        )
+    })
+  })
+  running.push(ended)
+  ended.catch(() => {})
+  let isDevice = false
+  try {
+    for await (const { entry, bytes } of scanTar(child.stdout)) {
+      // An image's own devices serve no purpose: a sandbox has a /dev of its own.
+      if (entry) isDevice = !kind.isLayer && (entry.type === 'block' || entry.type === 'character')
+      if (!isDevice) yield bytes
+    }
+  } catch (error) {
+    await ended
+    throw error
+  }
+  await ended
+}
+
+async function manifestOf({ snapshot, saved, root, storage, images }: ExportOptions): Promise<Manifest> {
+  const { id, name, tag, description, createdAt } = snapshot
+  const {
+    runtime,
+    metadata,
+    project,
+    env,
+    resources,
+    network,
+    user,
+    workdir,
+    storeAccess,
+    keepAwake,
+    timeouts,
+  } = saved.state
+  const image = saved.state.image === null ? undefined : await images.resolve(saved.state.image)
+  const trees = image ? image.trees.map(({ tree }) => tree) : [WITHOUT_IMAGE]
+  const there = await Promise.all(trees.map((tree) => exists(storage.treePath(root.layer, tree))))
+  return {
+    format: FORMAT,
+    version: FORMAT_VERSION,
+    islet: VERSION,
+    arch: process.arch,
+    snapshot: { id, name, tag, description, createdAt },
+    state: {
+      runtime,
+      metadata,
+      project,
+      env,
+      resources,
+      network,
+      user,
+      workdir,
+      storeAccess,
+      keepAwake,
+      timeouts,
+    },
+    services: saved.services.map(({ spec, state: { goal, path, installed } }) => {
+      return { spec, isWanted: goal === 'up' || goal === 'again', path, installed }
+    }),
+    image: image
+      ? await imageOf(image)
+      : { kind: 'none', home: storage.treePath(saved.state.root.layer, WITHOUT_IMAGE) },
+    layer: trees.filter((_, i) => there[i]),
+  }
+}
+
+async function imageOf({ digest, source, defaults, trees }: Image): Promise<ImageOfFile> {
+  if (source.kind === 'host') return { kind: 'host', digest, system: await systemName() }
+  const mounted = trees.map(({ tree, at, lowers }) => ({
+    tree,
+    at,
+    lowers: lowers.flatMap((lower) => (lower.kind === 'image' ? lower.tree : [])),
+  }))
+  return { kind: 'included', digest, source, defaults, trees: mounted }
+}
+
+function* storeLines({ saved, table }: ExportOptions): Generator<Buffer> {
+  for (let after = ''; ; ) {
+    const rows = table.storePage(saved.id, after, STORE_PAGE)
+    for (const { key, value, expiresAt } of rows)
+      yield Buffer.from(`${JSON.stringify({ key, value, expiresAt })}\n`)
+    if (rows.length < STORE_PAGE) return
+    after = rows.at(-1)!.key
+  }
+}
+
+function json(value: unknown): Buffer {
+  return Buffer.from(`${JSON.stringify(value, null, 2)}\n`)
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  )
+}

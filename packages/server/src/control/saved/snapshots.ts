@@ -1,0 +1,293 @@
+// Published states: bases for new sandboxes, with a name, a tag that moves, and a lineage.
+import {
+  type CreateSnapshotParsed,
+  type ImportSnapshotParsed,
+  IsletError,
+  isId,
+  type ListSnapshotsParsed,
+  newId,
+  type SnapshotInfo,
+  type SnapshotLineage,
+  type SnapshotPage,
+  type UpdateSnapshotParsed,
+} from '@islet/contract'
+import type { SavedRecord } from '../../db/saved-states.ts'
+import { type SnapshotRecord, SnapshotTable } from '../../db/snapshots.ts'
+import type { Images } from '../../image/image.ts'
+import type { Fleet } from '../fleet.ts'
+import { savable } from './checkpoints.ts'
+import { flattened, stackOf } from './roots.ts'
+import type { Saves } from './saved-states.ts'
+import { writeSnapshot } from './snapshot-file/export.ts'
+import { readSnapshot } from './snapshot-file/import.ts'
+
+export interface SnapshotsOptions {
+  fleet: Fleet
+  saves: Saves
+  images: Images
+}
+
+export class Snapshots {
+  readonly #fleet: Fleet
+  readonly #saves: Saves
+  readonly #images: Images
+  readonly #table: SnapshotTable
+  /** Exports and imports that are under way. */
+  readonly #transfers = new Set<Promise<unknown>>()
+  readonly #closing = new AbortController()
+
+  constructor({ fleet, saves, images }: SnapshotsOptions) {
+    this.#fleet = fleet
+    this.#saves = saves
+    this.#images = images
+    this.#table = new SnapshotTable(fleet.db)
+  }
+
+  /** Forgets names that are of no use any more. */
+  start(): void {
+    this.#table.prune()
+  }
+
+  /** Ends the exports and imports. */
+  async close(): Promise<void> {
+    this.#closing.abort(new IsletError('draining'))
+    await Promise.allSettled(this.#transfers)
+  }
+
+  /** Of a sandbox as it is now. */
+  createOf(sandboxId: string, input: CreateSnapshotParsed): Promise<SnapshotInfo> {
+    return this.#fleet.inTurn(sandboxId, async () => {
+      const record = await savable(this.#fleet, sandboxId)
+      const snapshot = newSnapshot(input, { sandboxId, parentId: record.baseSnapshot })
+      const saved = await this.#saves.save(record, { name: (made) => this.#insert(snapshot, made) })
+      this.#saves.measure(saved)
+      return toInfo({ ...snapshot, savedId: saved.id }, saved)
+    })
+  }
+
+  /** Of a checkpoint: both name the same saved state. */
+  async createFrom(
+    checkpointId: string,
+    saved: SavedRecord,
+    input: CreateSnapshotParsed,
+  ): Promise<SnapshotInfo> {
+    const { sandboxId, state } = saved
+    const snapshot = newSnapshot(input, { sandboxId, checkpointId, parentId: state.baseSnapshot })
+    this.#fleet.db.transaction(() => this.#insert(snapshot, saved))
+    await this.#fleet.db.sync()
+    return toInfo({ ...snapshot, savedId: saved.id }, saved)
+  }
+
+  /** By id or tag. */
+  record(ref: string): SnapshotRecord {
+    const record = isId('snapshot', ref) ? this.#table.get(ref) : this.#table.tagged(ref)
+    if (record && record.deletedAt === null) return record
+    throw new IsletError('snapshot_not_found', `There is no snapshot ${ref.slice(0, 128)}.`)
+  }
+
+  /** What a new sandbox begins with. */
+  resolve(ref: string): { id: string; saved: SavedRecord } {
+    const record = this.record(ref)
+    return { id: record.id, saved: this.#savedOf(record) }
+  }
+
+  get(ref: string): SnapshotInfo {
+    const record = this.record(ref)
+    return toInfo(record, this.#savedOf(record))
+  }
+
+  list(query: ListSnapshotsParsed): SnapshotPage {
+    const { records, total, cursor } = this.#table.list({ limit: 100, ...query })
+    return {
+      snapshots: records.map((record) => toInfo(record, this.#savedOf(record))),
+      total,
+      ...(cursor && { cursor }),
+    }
+  }
+
+  update(ref: string, patch: UpdateSnapshotParsed): SnapshotInfo {
+    const record = { ...this.record(ref), ...patch }
+    this.#fleet.db.transaction(() => this.#table.save(record))
+    return toInfo(record, this.#savedOf(record))
+  }
+
+  /** Stays as a name while others descend from it. */
+  async delete(ref: string): Promise<void> {
+    const record = this.record(ref)
+    this.#fleet.db.transaction(() => {
+      this.#table.save({ ...record, tag: null, savedId: null, deletedAt: Date.now() })
+      this.#tell(record, 'snapshot.deleted')
+    })
+    await this.#saves.discard(record.savedId!)
+    this.#table.prune()
+  }
+
+  /** The file of a snapshot (snapshot-file/manifest.ts). It cannot be taken away while it is read. */
+  async *export(ref: string): AsyncGenerator<Buffer> {
+    const record = this.record(ref)
+    const saved = this.#savedOf(record)
+    const reading = Promise.withResolvers<SavedRecord>()
+    const done = Promise.withResolvers<void>()
+    const use = this.#saves.using(saved, (kept) => {
+      reading.resolve(kept)
+      return done.promise
+    })
+    use.catch(reading.reject)
+    const transfer = this.#track(use)
+    try {
+      yield* this.#write(record, await reading.promise)
+    } finally {
+      done.resolve()
+      await transfer
+    }
+  }
+
+  async *#write(record: SnapshotRecord, saved: SavedRecord): AsyncGenerator<Buffer> {
+    const { storage } = this.#fleet
+    const stack = stackOf(saved.state.root)
+    // What was deleted in a layer above is not given away with one below. Nobody holds this one: a crash leaves it to the sweep.
+    const merged = storage.capabilities.stacks && stack.length > 1 ? newId('layer') : undefined
+    try {
+      if (merged) await storage.flatten(stack, merged)
+      const root = merged ? flattened(saved.state.root, merged) : saved.state.root
+      const snapshot = toInfo(record, saved)
+      const from = { table: this.#saves.table, storage, images: this.#images }
+      for await (const chunk of writeSnapshot({ snapshot, saved, root, ...from })) {
+        this.#closing.signal.throwIfAborted()
+        yield chunk
+      }
+    } finally {
+      if (merged) await this.#fleet.dropLayers([merged])
+    }
+  }
+
+  /** A snapshot of such a file. Its tag is not taken over: a tag that is here already stays where it is unless it is asked for. */
+  import(
+    body: AsyncIterable<Buffer>,
+    { name, tag, otherHost = false }: ImportSnapshotParsed,
+    options: { signal: AbortSignal },
+  ): Promise<SnapshotInfo> {
+    return this.#track(
+      this.#read(body, {
+        name,
+        tag,
+        otherHost,
+        signal: AbortSignal.any([options.signal, this.#closing.signal]),
+      }),
+    )
+  }
+
+  async #read(
+    body: AsyncIterable<Buffer>,
+    { name, tag, ...options }: ImportSnapshotParsed & { otherHost: boolean; signal: AbortSignal },
+  ): Promise<SnapshotInfo> {
+    const { disk, engine, storage } = this.#fleet
+    let held: string | undefined
+    const hold = (making: SavedRecord) => {
+      this.#saves.begin(making)
+      held = making.id
+    }
+    try {
+      const { saved, snapshot: about } = await readSnapshot({
+        ...options,
+        body,
+        hold,
+        storage,
+        engine: { engine: engine.capabilities.engine, isolation: engine.capabilities.isolation },
+        table: this.#saves.table,
+        assertStoreRoom: () => disk.assertStoreRoom(),
+        images: this.#images,
+      })
+      options.signal.throwIfAborted()
+      const given = {
+        name: name ?? about.name ?? undefined,
+        tag,
+        description: about.description ?? undefined,
+      }
+      const snapshot = newSnapshot(given, { sandboxId: null, parentId: null })
+      await this.#saves.finish(saved, (ready) => this.#insert(snapshot, ready))
+      this.#saves.measure(saved)
+      return toInfo({ ...snapshot, savedId: saved.id }, saved)
+    } catch (error) {
+      if (held) await this.#saves.discard(held)
+      options.signal.throwIfAborted()
+      throw error
+    }
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    const tracked = work.finally(() => this.#transfers.delete(tracked))
+    this.#transfers.add(tracked)
+    return tracked
+  }
+
+  lineage(ref: string): SnapshotLineage {
+    const record = this.record(ref)
+    const lineage = [record]
+    for (let at: SnapshotRecord | undefined = record; at?.parentId; ) {
+      at = this.#table.get(at.parentId)
+      if (at) lineage.push(at)
+    }
+    // It grows while it is walked.
+    const found = [record]
+    for (const next of found) found.push(...this.#table.children(next.id))
+    return {
+      lineage: lineage.map(toEntry),
+      children: found.slice(1).map((child) => ({ ...toEntry(child), parentId: child.parentId! })),
+    }
+  }
+
+  #insert(snapshot: SnapshotRecord, saved: SavedRecord): void {
+    this.#table.save({ ...snapshot, savedId: saved.id })
+    this.#tell(snapshot, 'snapshot.created')
+  }
+
+  /** In the history of the sandbox it was made of, if that is still known. */
+  #tell({ id, name, tag, sandboxId }: SnapshotRecord, type: 'snapshot.created' | 'snapshot.deleted'): void {
+    if (sandboxId !== null && this.#fleet.table.get(sandboxId))
+      this.#fleet.events.add(sandboxId, type, { id, name, tag })
+  }
+
+  #savedOf(record: SnapshotRecord): SavedRecord {
+    return this.#saves.table.get(record.savedId!)!
+  }
+}
+
+function newSnapshot(
+  { name, tag, description }: CreateSnapshotParsed,
+  from: { sandboxId: string | null; checkpointId?: string; parentId: string | null },
+): SnapshotRecord {
+  return {
+    id: newId('snapshot'),
+    name: name ?? null,
+    tag: tag ?? null,
+    description: description ?? null,
+    savedId: null,
+    sandboxId: from.sandboxId,
+    checkpointId: from.checkpointId ?? null,
+    parentId: from.parentId,
+    createdAt: Date.now(),
+    deletedAt: null,
+  }
+}
+
+function toInfo(record: SnapshotRecord, saved: SavedRecord): SnapshotInfo {
+  const { id, name, tag, description, sandboxId, checkpointId, parentId, createdAt } = record
+  return {
+    id,
+    name,
+    tag,
+    description,
+    sandboxId,
+    checkpointId,
+    parentId,
+    runtime: saved.state.runtime,
+    memory: saved.memory,
+    sizeBytes: saved.sizeBytes,
+    createdAt: new Date(createdAt).toISOString(),
+  }
+}
+
+function toEntry({ id, name, tag, createdAt, deletedAt }: SnapshotRecord) {
+  return { id, name, tag, createdAt: new Date(createdAt).toISOString(), deleted: deletedAt !== null }
+}

@@ -1,0 +1,48 @@
+// Many writes and deletes at once. Each has its own result; two batches that share a file do not mix.
+import { type BatchOperationParsed, type BatchResult, IsletError } from '@islet/contract'
+import type { FileService } from '../data.ts'
+
+/** In the order of the paths, whatever order they came in; the last operation on a path is the one that counts. */
+export async function applyBatch(
+  files: FileService,
+  sandboxId: string,
+  operations: readonly BatchOperationParsed[],
+  options: { signal?: AbortSignal } = {},
+): Promise<BatchResult[]> {
+  const last = new Map(
+    operations.map((operation) => [files.resolve(sandboxId, operation.path), operation] as const),
+  )
+  const paths = [...last.keys()].sort()
+  return files.exclusively(sandboxId, paths, async () => {
+    const results: BatchResult[] = []
+    for (const path of paths) {
+      options.signal?.throwIfAborted()
+      results.push(await apply(files, sandboxId, last.get(path)!, options))
+    }
+    return results
+  })
+}
+
+async function apply(
+  files: FileService,
+  sandboxId: string,
+  operation: BatchOperationParsed,
+  { signal }: { signal?: AbortSignal },
+): Promise<BatchResult> {
+  const { path, content = '', encoding = 'utf8', mode } = operation
+  try {
+    if (operation.operation === 'delete') {
+      await files.remove(sandboxId, path, { recursive: true, signal })
+      return { path, success: true }
+    }
+    const file = await files.write(sandboxId, path, once(Buffer.from(content, encoding)), { mode, signal })
+    return { path, success: true, file }
+  } catch (error) {
+    if (!(error instanceof IsletError)) throw error
+    return { path, success: false, error: error.message, code: error.code }
+  }
+}
+
+async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes
+}

@@ -1,0 +1,223 @@
+// What a process printed, kept on disk for later readers: its end, in order, with the channel of each piece.
+//
+// The files PATH, PATH.1, PATH.2 … are segments, each:
+//
+//   8 bytes     offset of the first byte in it, little-endian
+//   then, again and again: 1 byte channel (1 stdout, 2 stderr), 4 bytes length, the bytes
+//
+// Only the last one is written to. Once the others hold enough, the first is removed as a whole, so nothing is rewritten.
+// A piece is written before it is acknowledged to the guest, so after a crash of the server the files say where to
+// go on; a piece that the crash cut in half is dropped and sent again by the guest.
+import { closeSync, mkdirSync, openSync, rmSync, truncateSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { OutputChannel } from '../../guest/guest.ts'
+import {
+  endOf,
+  HEADER_BYTES,
+  type KeptOutput,
+  numbersOf,
+  OutputReader,
+  PIECE_BYTES,
+  type Segment,
+  segmentPath,
+  segmentsOf,
+  withFile,
+} from './output-reader.ts'
+
+/** A log has about so many segments, unless they would be too small, or so large that looking through one takes long. */
+const SEGMENTS = 8
+const MIN_SEGMENT_BYTES = 4096
+const MAX_SEGMENT_BYTES = 1024 * 1024
+/** So many more are there than are kept: a reader that was just opened does not miss its first ones. */
+const SPARE_SEGMENTS = 2
+const COPIED_BYTES = 4096
+
+export interface LogRoom {
+  /** False while nothing is to be written to the disk. */
+  hasRoom(): boolean
+  wrote(bytes: number): void
+}
+
+const ANY_ROOM: LogRoom = { hasRoom: () => true, wrote: () => {} }
+
+export class OutputLog {
+  readonly #path: string
+  readonly #keepBytes: number
+  readonly #segmentBytes: number
+  readonly #room: LogRoom
+  #segments: Segment[] = []
+  #file: number | undefined
+  #fileBytes = 0
+  #end = 0
+
+  /** The log of a process that has not printed yet. */
+  constructor(path: string, keepBytes: number, room: LogRoom = ANY_ROOM) {
+    this.#path = path
+    this.#room = room
+    this.#keepBytes = keepBytes
+    const share = Math.ceil(keepBytes / SEGMENTS)
+    this.#segmentBytes = Math.min(Math.max(share, MIN_SEGMENT_BYTES), MAX_SEGMENT_BYTES)
+  }
+
+  /** Goes on with what an earlier server wrote at this path. */
+  static recover(path: string, keepBytes: number, room?: LogRoom): OutputLog {
+    const log = new OutputLog(path, keepBytes, room)
+    log.#segments = segmentsOf(path)
+    const last = log.#segments.at(-1)
+    if (!last) return log
+    const found = withFile(path, last.number, (file) => endOf(file, last.start))
+    if (!found) return log
+    log.#end = found.end
+    log.#fileBytes = found.fileBytes
+    const lastPath = segmentPath(path, last.number)
+    truncateSync(lastPath, found.fileBytes)
+    log.#file = openSync(lastPath, 'r+')
+    return log
+  }
+
+  /** All that was printed so far, kept or not. */
+  get end(): number {
+    return this.#end
+  }
+
+  /** Without room what is kept gives way, and this is not kept: the process goes on, and whoever is attached sees it. */
+  append(channel: OutputChannel, bytes: Buffer): void {
+    if (this.#room.hasRoom() && this.#isAppended(channel, bytes)) return
+    this.#forget()
+    this.#end += bytes.length
+  }
+
+  /** What was printed up to this offset is gone, and what is kept of before it goes too. */
+  skipTo(offset: number): void {
+    if (offset <= this.#end) return
+    this.#forget()
+    this.#end = offset
+  }
+
+  /** False: the disk is full. */
+  #isAppended(channel: OutputChannel, bytes: Buffer): boolean {
+    try {
+      this.#append(channel, bytes)
+      return true
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+      return false
+    }
+  }
+
+  #append(channel: OutputChannel, bytes: Buffer): void {
+    const head = Buffer.allocUnsafe(PIECE_BYTES)
+    head[0] = channel === 'stdout' ? 1 : 2
+    head.writeUInt32LE(bytes.length, 1)
+    const isFull = this.#fileBytes > HEADER_BYTES && this.#fileBytes + bytes.length > this.#segmentBytes
+    const isNew = this.#file === undefined || isFull
+    if (isNew) this.#begin()
+    // Over what a write that failed has left.
+    writePiece(this.#file!, head, bytes, this.#fileBytes)
+    const pieceBytes = head.length + bytes.length
+    this.#fileBytes += pieceBytes
+    this.#end += bytes.length
+    if (isNew) this.#trim()
+    this.#room.wrote(pieceBytes)
+  }
+
+  /** The last `maxBytes` of what is kept; undefined when nothing is. */
+  open(maxBytes: number): OutputReader | undefined {
+    if (this.#segments.length === 0) return undefined
+    return new OutputReader(this.#path, this.#segments, this.#end, Math.min(maxBytes, this.#keepBytes))
+  }
+
+  /** At most the last `maxBytes`, by whole pieces cut at the front. */
+  read(maxBytes: number): KeptOutput {
+    const reader = this.open(maxBytes)
+    return { start: reader?.start ?? this.#end, end: this.#end, pieces: [...(reader ?? [])] }
+  }
+
+  /** Keeps nothing of this segment and those before it. Of the last one, the offset stays: a new one begins there. */
+  drop(number: number): void {
+    const isLast = this.#segments.at(-1)?.number === number
+    if (isLast && this.#file === undefined) return
+    if (isLast) this.#begin()
+    while (this.#segments.length > 1 && this.#segments[0]!.number <= number) this.#removeFirst()
+  }
+
+  close(): void {
+    if (this.#file === undefined) return
+    const file = this.#file
+    this.#file = undefined
+    try {
+      closeSync(file)
+    } catch {
+      // The disk is broken; it is closed all the same.
+    }
+  }
+
+  /** The file of the next segment. A number that a crash left without a header is taken again. */
+  #begin(): void {
+    const number = (this.#segments.at(-1)?.number ?? -1) + 1
+    const file = create(segmentPath(this.#path, number))
+    try {
+      writeAll(file, header(this.#end), 0)
+    } catch (error) {
+      closeSync(file)
+      throw error
+    }
+    this.close()
+    this.#file = file
+    this.#fileBytes = HEADER_BYTES
+    this.#segments.push({ number, start: this.#end })
+  }
+
+  #forget(): void {
+    this.close()
+    this.#fileBytes = 0
+    while (this.#segments.length > 0) this.#removeFirst()
+  }
+
+  #trim(): void {
+    const first = 1 + SPARE_SEGMENTS
+    while (this.#segments.length > first && this.#end - this.#segments[first]!.start >= this.#keepBytes)
+      this.#removeFirst()
+  }
+
+  #removeFirst(): void {
+    const { number } = this.#segments.shift()!
+    rmSync(segmentPath(this.#path, number), { force: true })
+  }
+}
+
+/** All that is kept at a path. */
+export function removeOutput(path: string): void {
+  for (const number of numbersOf(path)) rmSync(segmentPath(path, number), { force: true })
+}
+
+/** The directory is there but for the first process of a sandbox that prints. */
+function create(path: string): number {
+  try {
+    return openSync(path, 'w', 0o600)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    return openSync(path, 'w', 0o600)
+  }
+}
+
+function header(start: number): Buffer {
+  const bytes = Buffer.allocUnsafe(HEADER_BYTES)
+  bytes.writeBigUInt64LE(BigInt(start))
+  return bytes
+}
+
+/** In one write if it is small. A copy of a large one costs more than a second write. */
+function writePiece(file: number, head: Buffer, bytes: Buffer, position: number): void {
+  const parts = bytes.length < COPIED_BYTES ? [Buffer.concat([head, bytes])] : [head, bytes]
+  let at = position
+  for (const part of parts) {
+    writeAll(file, part, at)
+    at += part.length
+  }
+}
+
+function writeAll(file: number, bytes: Buffer, position: number): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, position + at)
+}

@@ -1,0 +1,216 @@
+// Reads what output-log.ts has written, piece by piece: however much is kept, little of it is in memory.
+import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import type { OutputChannel } from '../../guest/guest.ts'
+import { share, useUp } from '../../wire/chunks.ts'
+
+export const HEADER_BYTES = 8
+export const PIECE_BYTES = 5
+const READ_BYTES = 64 * 1024
+/**
+ * A reader holds its first files open, so many and no more than about so many bytes: a client that does not read keeps no more
+ * than that on the disk. It is what a program may print before it waits for such a client, so an ordinary reader misses nothing.
+ */
+const HELD_BYTES = 1024 * 1024
+const HELD_FILES = 16
+
+export interface OutputPiece {
+  channel: OutputChannel
+  bytes: Buffer
+}
+
+export interface KeptPiece extends OutputPiece {
+  /** Offset of its first byte. Above the end of the piece before: what is between was removed meanwhile. */
+  at: number
+}
+
+export interface KeptOutput {
+  pieces: OutputPiece[]
+  /** Offset of the first byte kept; above 0 the beginning is gone. */
+  start: number
+  end: number
+}
+
+export interface Segment {
+  number: number
+  /** Offset of its first byte. */
+  start: number
+}
+
+/**
+ * What is kept from an offset on, up to what was printed when it was opened. What is appended meanwhile changes nothing; files that
+ * are removed before they are reached are left out. Read once, or closed.
+ */
+export class OutputReader {
+  readonly start: number
+  readonly end: number
+  readonly #path: string
+  readonly #segments: readonly Segment[]
+  readonly #held = new Map<number, number>()
+  #isClosed = false
+
+  /** Undefined when nothing is kept. */
+  static open(path: string, maxBytes: number): OutputReader | undefined {
+    const segments: Segment[] = []
+    let end: number | undefined
+    for (const number of numbersOf(path).reverse()) {
+      const start = withFile(path, number, (file) => {
+        const found = startOf(file)
+        if (found !== undefined) end ??= endOf(file, found).end
+        return found
+      })
+      if (start === undefined) continue
+      segments.unshift({ number, start })
+      if (start <= end! - maxBytes) break
+    }
+    return end === undefined ? undefined : new OutputReader(path, segments, end, maxBytes)
+  }
+
+  /** `segments`: those that are kept, at least one. */
+  constructor(path: string, segments: readonly Segment[], end: number, maxBytes: number) {
+    this.#path = path
+    this.end = end
+    this.start = Math.max(segments[0]!.start, end - maxBytes)
+    this.#segments = segments.filter((_, index) => (segments[index + 1]?.start ?? end) > this.start)
+    let bytes = 0
+    for (const { number } of this.#segments.slice(0, HELD_FILES)) {
+      const file = openIfThere(segmentPath(path, number))
+      if (file === undefined) continue
+      this.#held.set(number, file)
+      bytes += fstatSync(file).size
+      if (bytes >= HELD_BYTES) break
+    }
+  }
+
+  *[Symbol.iterator](): Generator<KeptPiece> {
+    try {
+      for (const segment of this.#segments) yield* this.#piecesOf(segment)
+    } finally {
+      this.close()
+    }
+  }
+
+  /** Twice is fine. */
+  close(): void {
+    this.#isClosed = true
+    for (const file of this.#held.values()) closeSync(file)
+    this.#held.clear()
+  }
+
+  *#piecesOf({ number, start }: Segment): Generator<KeptPiece> {
+    if (this.#isClosed) return
+    const file = this.#held.get(number) ?? openIfThere(segmentPath(this.#path, number))
+    if (file === undefined) return
+    this.#held.set(number, file)
+    let at = start
+    for (const { channel, bytes } of readPieces(file)) {
+      if (at >= this.end) return
+      const skip = Math.max(0, this.start - at)
+      // The reader may free the bytes, which then have no length.
+      const next = at + bytes.length
+      if (at + skip < next) yield { channel, bytes: bytes.subarray(skip), at: at + skip }
+      at = next
+      if (this.#isClosed) return
+    }
+    this.#held.delete(number)
+    closeSync(file)
+  }
+}
+
+/** At most the last `maxBytes`, in memory. Undefined when nothing is kept. */
+export function readOutput(path: string, maxBytes: number): KeptOutput | undefined {
+  const reader = OutputReader.open(path, maxBytes)
+  return reader && { start: reader.start, end: reader.end, pieces: [...reader] }
+}
+
+export const segmentPath = (path: string, number: number): string =>
+  number === 0 ? path : `${path}.${number}`
+
+/** Of the segments that are there, in order. */
+export function numbersOf(path: string): number[] {
+  const name = basename(path)
+  return namesIn(dirname(path))
+    .filter((found) => found.startsWith(name) && /^(\.[1-9]\d*)?$/.test(found.slice(name.length)))
+    .map((found) => Number(found.slice(name.length + 1)))
+    .sort((a, b) => a - b)
+}
+
+/** Those with a whole header: a crash may have cut off the last one's. The first may just have been removed. */
+export function segmentsOf(path: string): Segment[] {
+  return numbersOf(path).flatMap((number) => {
+    const start = withFile(path, number, startOf)
+    return start === undefined ? [] : [{ number, start }]
+  })
+}
+
+/** Where its last whole piece ends: in all that was printed, and in the file. */
+export function endOf(file: number, start: number): { end: number; fileBytes: number } {
+  let end = start
+  let fileBytes = HEADER_BYTES
+  for (const { bytes } of readPieces(file)) {
+    end += bytes.length
+    fileBytes += PIECE_BYTES + bytes.length
+  }
+  return { end, fileBytes }
+}
+
+/** Undefined when it is not there. */
+export function withFile<T>(path: string, number: number, work: (file: number) => T): T | undefined {
+  const file = openIfThere(segmentPath(path, number))
+  if (file === undefined) return undefined
+  try {
+    return work(file)
+  } finally {
+    closeSync(file)
+  }
+}
+
+function startOf(file: number): number | undefined {
+  const header = Buffer.allocUnsafe(HEADER_BYTES)
+  const got = readSync(file, header, 0, HEADER_BYTES, 0)
+  return got < HEADER_BYTES ? undefined : Number(header.readBigUInt64LE())
+}
+
+/** A reader that is done with a piece may free its memory. */
+function* readPieces(file: number): Generator<OutputPiece> {
+  let have: Buffer = Buffer.alloc(0)
+  let filled = 0
+  let used = 0
+  let at = HEADER_BYTES
+  for (;;) {
+    const left = filled - used
+    const length = left >= PIECE_BYTES ? have.readUInt32LE(used + 1) : undefined
+    if (length !== undefined && left >= PIECE_BYTES + length) {
+      const begin = used + PIECE_BYTES
+      const channel = have[used] === 2 ? 'stderr' : 'stdout'
+      used = begin + length
+      useUp(have.buffer, PIECE_BYTES)
+      yield { channel, bytes: have.subarray(begin, used) }
+      continue
+    }
+    const next = Buffer.allocUnsafeSlow(left + READ_BYTES)
+    if (left > 0) have.copy(next, 0, used, filled)
+    const got = readSync(file, next, left, READ_BYTES, at)
+    if (got === 0) return
+    at += got
+    useUp(have.buffer, left)
+    share(next)
+    useUp(next.buffer, READ_BYTES - got)
+    have = next
+    filled = left + got
+    used = 0
+  }
+}
+
+const openIfThere = (path: string) => unlessMissing(() => openSync(path, 'r'))
+
+const namesIn = (directory: string) => unlessMissing(() => readdirSync(directory)) ?? []
+
+function unlessMissing<T>(work: () => T): T | undefined {
+  try {
+    return work()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,122 @@
+// One client of a process: what is kept of its output, a mark, then what it prints, then its end.
+import { IsletError } from '@islet/contract'
+import type { OutputChannel, TerminalSize } from '../../guest/guest.ts'
+import { Windows } from '../../guest/streams/windows.ts'
+import type { AttachEvent, Attachment } from '../data.ts'
+import type { OutputPiece, OutputReader } from '../output/output-reader.ts'
+import { type OutputListener, type TrackedProcess, toProcessInfo } from './tracked.ts'
+
+/** What waits for a client that does not read; beyond it the program waits. The clients of a server share memory. */
+const QUEUES = new Windows({ sharedBytes: 2 * 1024 ** 2, minBytes: 32 * 1024, maxBytes: 1024 ** 2 })
+/** A piece takes memory however small it is. */
+const PIECE_COST_BYTES = 256
+
+interface Controls {
+  resize(size: TerminalSize): Promise<void>
+  signal(signal: number): Promise<void>
+}
+
+export function attachTo(
+  tracked: TrackedProcess,
+  { kept, droppedBytes }: { kept: OutputReader | undefined; droppedBytes: number },
+  controls: Controls,
+): Attachment {
+  const queue = new OutputQueue()
+  const leave = tracked.attach(queue)
+  const close = () => {
+    leave()
+    queue.close()
+    kept?.close()
+  }
+  void tracked.ended.then(() => queue.finish())
+  const stdin = () => {
+    if (!tracked.guest) throw new IsletError('process_not_found', 'The process does not take input any more.')
+    return tracked.guest
+  }
+  async function* events(): AsyncGenerator<AttachEvent> {
+    try {
+      let next = kept?.start ?? 0
+      for (const { channel, bytes, at } of kept ?? []) {
+        if (at > next) yield { type: 'gap', droppedBytes: at }
+        next = at + bytes.length
+        yield { type: 'output', channel, bytes }
+      }
+      if (kept && kept.end > next) yield { type: 'gap', droppedBytes: kept.end }
+      yield { type: 'replay-end' }
+      for await (const piece of queue) yield { type: 'output', ...piece }
+      if (queue.closed) return
+      const { result } = await tracked.ended
+      if (!result) throw new IsletError('sandbox_lost', tracked.lostBecause)
+      yield { type: 'exit', result }
+    } finally {
+      close()
+    }
+  }
+  return {
+    process: toProcessInfo(tracked.record),
+    truncated: droppedBytes > 0,
+    droppedBytes,
+    writeStdin: async (bytes) => stdin().writeStdin(bytes),
+    endStdin: async () => stdin().endStdin(),
+    ...controls,
+    close,
+    [Symbol.asyncIterator]: events,
+  }
+}
+
+class OutputQueue implements OutputListener {
+  closed = false
+  #finished = false
+  #pieces: OutputPiece[] = []
+  #bytes = 0
+  #wakeReader: (() => void) | undefined
+  #wakeWriters: (() => void)[] = []
+
+  constructor() {
+    QUEUES.opened()
+  }
+
+  output(channel: OutputChannel, bytes: Buffer): void | Promise<void> {
+    if (this.closed) return
+    // The bytes belong to the caller once this returns.
+    this.#pieces.push({ channel, bytes: Buffer.from(bytes) })
+    this.#bytes += bytes.length + PIECE_COST_BYTES
+    this.#wakeReader?.()
+    if (this.#bytes > QUEUES.size()) return new Promise((resolve) => this.#wakeWriters.push(resolve))
+  }
+
+  finish(): void {
+    this.#finished = true
+    this.#wakeReader?.()
+  }
+
+  /** Twice is fine. */
+  close(): void {
+    if (!this.closed) QUEUES.closed()
+    this.closed = true
+    this.#pieces = []
+    this.#release()
+    this.#wakeReader?.()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<OutputPiece> {
+    while (!this.closed) {
+      const piece = this.#pieces.shift()
+      if (piece) {
+        this.#bytes -= piece.bytes.length + PIECE_COST_BYTES
+        if (this.#bytes <= QUEUES.size()) this.#release()
+        yield piece
+      } else if (this.#finished) {
+        return
+      } else {
+        await new Promise<void>((resolve) => {
+          this.#wakeReader = resolve
+        })
+      }
+    }
+  }
+
+  #release(): void {
+    for (const wake of this.#wakeWriters.splice(0)) wake()
+  }
+}

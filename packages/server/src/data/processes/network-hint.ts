@@ -1,0 +1,51 @@
+// A command that failed because its sandbox has no network mostly says so, in words that few users connect with that.
+import type { SandboxRecord } from '../../db/sandboxes.ts'
+import type { OutputLog } from '../output/output-log.ts'
+import type { ProcessResult } from './tracked.ts'
+
+export const NETWORK_HINT = 'This sandbox has no network; create it with network or run islet network on'
+
+/** The end of the output that is looked at. Programs say last why they failed. */
+const LOOKED_AT_BYTES = 8 * 1024
+
+/** What programs say when a name has no address, or an address no route. */
+const SAYINGS: readonly RegExp[] = [
+  /could not resolve (?:host|proxy|')/i, // curl, git, apt
+  /temporary failure (?:in name resolution|resolving)/i, // the C library, apt
+  /name or service not known|nodename nor servname provided|no address associated with hostname/i, // the C library
+  /\b(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH)\b/, // Node, npm
+  /unable to resolve host/i, // wget
+  /dial tcp: lookup |: no such host\b/, // Go
+  /\bbad address '/, // busybox
+  /failed to (?:resolve '|lookup address information)/i, // pip, cargo
+  /\bnetwork is unreachable/i,
+  /\bUnknownHostException\b/, // Java
+]
+
+/** The result of a command. Of one that succeeded, or has a network, the output is not looked at. */
+export function withHint(
+  result: ProcessResult,
+  { network, isolation }: Pick<SandboxRecord, 'network' | 'isolation'>,
+  log: Pick<OutputLog, 'end' | 'read'>,
+): ProcessResult {
+  // Without a wall there is the network of the machine.
+  if (result.exitCode === 0 || network.enabled || isolation === 'none') return result
+  const hint = networkHint(log)
+  return hint === undefined ? result : { ...result, hint }
+}
+
+export function networkHint(log: Pick<OutputLog, 'end' | 'read'>): string | undefined {
+  if (log.end === 0) return undefined
+  const end: Buffer[] = []
+  let room = LOOKED_AT_BYTES
+  for (const { bytes } of log.read(LOOKED_AT_BYTES).pieces.reverse()) {
+    end.unshift(bytes.subarray(-room))
+    room -= bytes.length
+    if (room <= 0) break
+  }
+  return showsNoNetwork(Buffer.concat(end).toString('latin1')) ? NETWORK_HINT : undefined
+}
+
+export function showsNoNetwork(text: string): boolean {
+  return SAYINGS.some((saying) => saying.test(text))
+}

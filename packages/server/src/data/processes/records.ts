@@ -1,0 +1,72 @@
+// The rows of processes, each change written together with the events that it makes true.
+import type { Events } from '../../control/events.ts'
+import type { Db } from '../../db/db.ts'
+import { type ProcessRecord, ProcessTable } from '../../db/processes.ts'
+
+/** Of a command in an event. */
+const MAX_COMMAND_LENGTH = 200
+
+export class ProcessRecords {
+  readonly table: ProcessTable
+  readonly #db: Db
+  readonly #events: Events
+
+  constructor({ db, events }: { db: Db; events: Events }) {
+    this.table = new ProcessTable(db)
+    this.#db = db
+    this.#events = events
+  }
+
+  /** It is about to start. */
+  begun(record: ProcessRecord): void {
+    const { id, sandboxId, service, terminalId } = record
+    const command = shortened(record.command)
+    this.#db.transaction(() => {
+      this.table.insert(record)
+      this.#events.add(sandboxId, 'process.started', {
+        id,
+        command,
+        ...(service !== null && { service }),
+        ...(terminalId !== null && { terminal: terminalId }),
+      })
+    })
+  }
+
+  /** Leaves no record, but everybody who heard that it was begun hears why it is not there. */
+  neverRan({ id, sandboxId, status }: ProcessRecord, error: unknown): void {
+    const reason = `It never ran: ${error instanceof Error ? error.message : error}`
+    this.#db.transaction(() => {
+      if (this.table.remove(id) && status === 'running')
+        this.#events.add(sandboxId, 'process.lost', { id, reason })
+    })
+  }
+
+  /** Of one that is lost: why. Resolves when it is kept. */
+  ended(record: ProcessRecord, reason: string): Promise<void> {
+    const { id, sandboxId } = record
+    const { hint: _hint, ...result } = record.result ?? {}
+    return this.#db.later(() => {
+      // It has ended already, or with its sandbox all that was known of it is gone.
+      if (!this.table.ended(id, record)) return
+      if (!record.result) return this.#events.add(sandboxId, 'process.lost', { id, reason })
+      if (record.result.oom) this.#events.add(sandboxId, 'oom', { processId: id })
+      this.#events.add(sandboxId, 'process.exited', { id, ...result })
+    })
+  }
+}
+
+/** As it was given: text for a shell, or a program and its arguments. */
+function shortened(command: string | string[]): string | string[] {
+  if (typeof command === 'string') return shortText(command, MAX_COMMAND_LENGTH)
+  const words: string[] = []
+  let room = MAX_COMMAND_LENGTH
+  for (const word of command) {
+    if (room <= 0) return [...words, '…']
+    words.push(shortText(word, room))
+    room -= word.length + 1
+  }
+  return words
+}
+
+const shortText = (text: string, length: number) =>
+  text.length > length ? `${text.slice(0, length - 1)}…` : text

@@ -1,0 +1,25 @@
+// One-shot: make a sandbox, run one command, collect its output, remove the sandbox, whatever happens.
+import type { RunParsed, RunResult } from '@islet/contract'
+import type { Sandboxes } from '../../control/sandboxes.ts'
+import type { ProcessService } from '../data.ts'
+import type { Told } from '../output/kept-bytes.ts'
+
+/** One whose server died before it could remove it is idle once its command has ended, and goes then. */
+const LEFT_BEHIND = { idle: 60_000, onIdle: 'kill' } as const
+
+export async function runOnce(
+  sandboxes: Sandboxes,
+  processes: Pick<ProcessService, 'exec'>,
+  input: RunParsed,
+  options: { signal?: AbortSignal } = {},
+): Promise<Told<RunResult>> {
+  const { command, cwd, env, timeout, stdin, stdinEncoding, encoding, maxOutputBytes, ...create } = input
+  const sandbox = await sandboxes.create({ ...create, env, keepAwake: false, timeout: LEFT_BEHIND }, options)
+  try {
+    using _use = await sandboxes.use(sandbox.id)
+    const exec = { command, cwd, timeout, stdin, stdinEncoding, encoding, maxOutputBytes }
+    return { sandboxId: sandbox.id, autoResumed: false, ...(await processes.exec(sandbox.id, exec, options)) }
+  } finally {
+    await sandboxes.delete(sandbox.id)
+  }
+}

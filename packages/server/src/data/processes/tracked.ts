@@ -1,0 +1,142 @@
+// One process the server follows: its output goes to the log and to everybody attached; its end is one promise.
+import { constants } from 'node:os'
+import type { AwakeReason, ProcessInfo } from '@islet/contract'
+import type { ProcessRecord } from '../../db/processes.ts'
+import type { GuestExit, GuestProcess, OutputChannel, OutputSink } from '../../guest/guest.ts'
+import type { OutputLog } from '../output/output-log.ts'
+import { Abandonment } from './abandonment.ts'
+import type { Pace } from './pace.ts'
+
+export type ProcessResult = NonNullable<ProcessInfo['result']>
+
+/** Takes output as it comes; a promise says "wait for me before you send more". */
+export interface OutputListener {
+  /** It has all it wanted; what comes now is for nobody. */
+  readonly full?: boolean
+  output(channel: OutputChannel, bytes: Buffer): void | Promise<void>
+}
+
+const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
+
+/** How long a first client may take. */
+const HOLD_MS = 10_000
+
+export class TrackedProcess implements OutputSink {
+  readonly record: ProcessRecord
+  readonly log: OutputLog
+  readonly listeners = new Set<OutputListener>()
+  readonly ended: Promise<ProcessRecord>
+  /** Set once the guest has started or found it. */
+  guest: GuestProcess | undefined
+  /** Of one that is lost. */
+  lostBecause = 'The sandbox ended before the process did.'
+  readonly abandonment: Abandonment
+  /** The sandbox need not stay awake for it any more. Twice is fine. */
+  leave: () => void = () => {}
+  readonly #pace: Pace
+  #held: Promise<void> | undefined
+  #release: () => void = () => {}
+  #settle!: (record: ProcessRecord) => void
+
+  constructor(record: ProcessRecord, log: OutputLog, pace: Pace, abandon: (tracked: TrackedProcess) => void) {
+    this.#pace = pace
+    this.abandonment = new Abandonment(record.maxRunAfterDisconnectMs, () => abandon(this))
+    this.record = record
+    this.log = log
+    this.ended = new Promise((resolve) => {
+      this.#settle = resolve
+    })
+  }
+
+  /** Output waits for `attach`, so that the first client sees all of it. */
+  hold(): void {
+    this.#held = new Promise((resolve) => {
+      this.#release = resolve
+    })
+    setTimeout(this.#release, HOLD_MS).unref()
+  }
+
+  /** A client. Call what it answers when the client leaves. */
+  attach(listener: OutputListener): () => void {
+    const leave = this.abandonment.join()
+    this.listeners.add(listener)
+    this.#held = undefined
+    this.#release()
+    return () => {
+      this.listeners.delete(listener)
+      leave()
+    }
+  }
+
+  /** The slowest listener sets the pace. */
+  write(channel: OutputChannel, bytes: Buffer): void | Promise<void> {
+    // Given up already, while what it printed was on its way.
+    if (this.record.status !== 'running') return
+    this.log.append(channel, bytes)
+    this.record.outputBytes = this.log.end
+    const waits: Promise<void>[] = this.#held ? [this.#held] : []
+    let isWanted = false
+    for (const listener of this.listeners) {
+      if (!listener.full) isWanted = true
+      const wait = listener.output(channel, bytes)
+      if (wait) waits.push(wait)
+    }
+    const wait = isWanted ? undefined : this.#pace.take(bytes.length)
+    if (wait) waits.push(wait)
+    if (waits.length > 0) return Promise.all(waits).then(() => {})
+  }
+
+  end(status: 'exited' | 'lost', result: ProcessResult | null): void {
+    Object.assign(this.record, {
+      status,
+      result,
+      endedAt: Date.now(),
+      outputBytes: Math.max(this.record.outputBytes, this.log.end),
+    })
+    this.abandonment.stop()
+    this.log.close()
+    this.leave()
+    this.#settle(this.record)
+  }
+}
+
+export function toResult(exit: GuestExit, oom: boolean): ProcessResult {
+  const { code, signal, timedOut, durationMs } = exit
+  return {
+    exitCode: timedOut ? 124 : signal ? 128 + signal : code,
+    signal: signal ? (SIGNAL_NAMES.get(signal) ?? `SIG${signal}`) : null,
+    timedOut,
+    oom,
+    durationMs,
+  }
+}
+
+/** Undefined: it is not work. A service keeps its sandbox awake as a whole, also between two attempts. */
+export function whyAwake(record: ProcessRecord): AwakeReason | undefined {
+  const { id, terminal, terminalId, foreground, keepAwake, service } = record
+  if (!keepAwake || service !== null) return undefined
+  if (terminal) return { kind: 'terminal', id: terminalId ?? id }
+  return { kind: foreground ? 'command' : 'job', id }
+}
+
+export function toProcessInfo(record: ProcessRecord): ProcessInfo {
+  const { startedAt, endedAt, cancelSignals: _, foreground: __, ...same } = record
+  return {
+    ...same,
+    jobStatus: toJobStatus(record),
+    startedAt: new Date(startedAt).toISOString(),
+    endedAt: endedAt === null ? null : new Date(endedAt).toISOString(),
+  }
+}
+
+function toJobStatus({ status, pid, cancelSignals, result }: ProcessRecord): ProcessInfo['jobStatus'] {
+  if (status === 'running') return pid === null ? 'pending' : 'running'
+  if (result?.exitCode === 0) return 'completed'
+  return result && isAskedFor(result, cancelSignals) ? 'cancelled' : 'failed'
+}
+
+/** Whether a signal that was sent ended it, at once or after the program had put things in order. */
+function isAskedFor({ exitCode, timedOut }: ProcessResult, signals: number): boolean {
+  const signal = exitCode - 128
+  return !timedOut && signal > 0 && signal < 32 && (signals & (1 << signal)) !== 0
+}

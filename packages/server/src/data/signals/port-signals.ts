@@ -1,0 +1,83 @@
+// Ports that open and close inside a sandbox, as signals.
+import { IsletError, type SignalEvent } from '@islet/contract'
+import type { Log } from '../../log.ts'
+import type { OpenPort } from '../ports.ts'
+
+/** How long a guest that is away is waited for. */
+const BEGIN_TIMEOUT_MS = 15_000
+
+export interface PortSignalsOptions {
+  watch(onChange: (ports: OpenPort[]) => void): () => void
+  /** The address of a port from outside. */
+  urlOf(port: number): Promise<string>
+  emit(event: SignalEvent): void
+  log: Log
+}
+
+export class PortSignals {
+  /** What listens already is known from then on. */
+  readonly begun: Promise<void>
+  readonly #options: PortSignalsOptions
+  readonly #unwatch: () => void
+  readonly #urls = new Map<number, string>()
+  /** What has been told; undefined before the first look. */
+  #told: Set<number> | undefined
+  #now: Set<number> = new Set()
+  #isTelling = false
+  #isStopped = false
+
+  constructor(options: PortSignalsOptions) {
+    this.#options = options
+    const begun = Promise.withResolvers<void>()
+    const timer = setTimeout(
+      () => begun.reject(new IsletError('timeout', 'The sandbox did not say which ports are open.')),
+      BEGIN_TIMEOUT_MS,
+    ).unref()
+    this.begun = begun.promise.finally(() => clearTimeout(timer))
+    this.begun.catch(() => {})
+    this.#unwatch = options.watch((ports) => {
+      begun.resolve()
+      this.#now = new Set(ports.map(({ port }) => port))
+      if (this.#told) void this.#tell()
+      else this.#told = this.#now
+    })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#unwatch()
+  }
+
+  /** One change after the other, until what was told is what there is now: what came and went meanwhile is left out. */
+  async #tell(): Promise<void> {
+    if (this.#isTelling) return
+    this.#isTelling = true
+    for (let told: Set<number> | undefined; told !== this.#now; ) {
+      told = this.#now
+      const before = this.#told!
+      for (const port of before.difference(told)) await this.#emit(port, 'close')
+      for (const port of told.difference(before)) await this.#emit(port, 'open')
+      this.#told = told
+    }
+    this.#isTelling = false
+  }
+
+  async #emit(port: number, type: 'open' | 'close'): Promise<void> {
+    const url = await this.#urlOf(port)
+    if (type === 'close') this.#urls.delete(port)
+    else this.#urls.set(port, url)
+    if (!this.#isStopped) this.#options.emit({ signal: 'port', port, type, url })
+  }
+
+  /** A port that closes has the address that it was told to have when it opened. */
+  async #urlOf(port: number): Promise<string> {
+    const known = this.#urls.get(port)
+    if (known !== undefined) return known
+    try {
+      return await this.#options.urlOf(port)
+    } catch (error) {
+      this.#options.log.debug({ err: error, port }, 'a port has no address from outside')
+      return `http://127.0.0.1:${port}`
+    }
+  }
+}

@@ -1,0 +1,151 @@
+// What an engine remembers of its cells, on disk, so that a restarted server finds them again.
+//
+//   <runDir>/s/<id>/cell.json    the record; root's
+//   <runDir>/s/<id>/link/         the sandbox sees it read-only at /.islet; it may be entered by all and listed by root:
+//                link.sock          the guest's; root's alone
+//                inside.sock        for all inside: see api/inside/inside.ts
+//                guest, islet-signal    one program under two names
+//                meminfo, cpus      what the sandbox has: see oci/view.ts
+//
+// All are small files in memory (or as good as that), and there are dozens of steps to a cell: each of them done here and
+// now takes a few microseconds, and by another thread a hundred.
+import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmod, copyFile, readdir, rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { IsletError } from '@islet/contract'
+import type { Cell } from './engine.ts'
+import type { ProcessIdentity } from './proc.ts'
+
+export interface CellRecord {
+  id: string
+  /** Which uid range and address of the instance it has; engine `oci`. */
+  index?: number
+  /** How it is walled; absent: `namespace`, or engine `process`. */
+  isolation?: 'gvisor'
+  /** Whether it may have a veth. */
+  network?: true
+  /** Its first process, once started. */
+  process?: ProcessIdentity
+  /** The layer its workspace is made of, engine `process`; or the one of the root that it was given ahead. */
+  layer?: string
+  createdAt: string
+}
+
+// The same as the warden's and storage's names.
+const ID = /^[a-z0-9][a-z0-9-]{0,62}$/
+// sockaddr_un.sun_path, with its NUL.
+const MAX_SOCKET_PATH = 108
+const LONGEST_SOCKET = 'inside.sock'
+const PROGRAMS = ['guest', 'islet-signal']
+
+export class Cells {
+  readonly #directory: string
+  readonly #runDir: string
+  readonly #guest: string
+  readonly #insideDir: string | undefined
+  readonly #guestMode: number
+  #sharedGuest: Promise<string> | undefined
+
+  /**
+   * `insideDir`: where sandboxes see their link directory; default: where it is. `guestMode` 0o711: they may execute the guest, and
+   * not read it. The file is one for all, and whoever can open it could lock it or watch others execute it.
+   */
+  constructor(
+    runDir: string,
+    guest: string,
+    { insideDir, guestMode = 0o755 }: { insideDir?: string; guestMode?: 0o755 | 0o711 } = {},
+  ) {
+    this.#runDir = runDir
+    this.#guest = guest
+    this.#insideDir = insideDir
+    this.#guestMode = guestMode
+    this.#directory = join(runDir, 's')
+  }
+
+  directory(id: string): string {
+    if (!ID.test(id)) throw new IsletError('internal', `"${id}" cannot name a cell.`)
+    return join(this.#directory, id)
+  }
+
+  linkDir(id: string): string {
+    return join(this.directory(id), 'link')
+  }
+
+  socket(id: string): string {
+    return join(this.linkDir(id), 'link.sock')
+  }
+
+  cell(id: string): Cell {
+    const linkDir = this.linkDir(id)
+    return { id, linkDir, insideDir: this.#insideDir ?? linkDir }
+  }
+
+  async create(record: CellRecord): Promise<Cell> {
+    const longest = join(this.linkDir(record.id), LONGEST_SOCKET)
+    if (longest.length >= MAX_SOCKET_PATH) {
+      throw new IsletError('engine_unavailable', `${longest} is too long for a unix socket.`, {
+        hint: 'Use a data directory with a shorter path.',
+      })
+    }
+    this.#sharedGuest ??= this.#shareGuest()
+    const guest = await this.#sharedGuest
+    this.#makeDirectory(this.#directory, true)
+    if (!this.#makeDirectory(this.directory(record.id), false)) {
+      throw new IsletError('conflict', `There is a cell ${record.id} already.`)
+    }
+    mkdirSync(this.linkDir(record.id))
+    for (const name of PROGRAMS) linkSync(guest, join(this.linkDir(record.id), name))
+    this.write(record)
+    return this.cell(record.id)
+  }
+
+  write(record: CellRecord): void {
+    const path = join(this.directory(record.id), 'cell.json')
+    writeFileSync(`${path}.new`, JSON.stringify(record), { mode: 0o600 })
+    renameSync(`${path}.new`, path)
+  }
+
+  /** Undefined when there is none, or its making was cut off. */
+  read(id: string): CellRecord | undefined {
+    try {
+      return JSON.parse(readFileSync(join(this.directory(id), 'cell.json'), 'utf8'))
+    } catch {
+      return undefined
+    }
+  }
+
+  async list(): Promise<string[]> {
+    const entries = await readdir(this.#directory).catch(() => [])
+    return entries.filter((entry) => ID.test(entry))
+  }
+
+  remove(id: string): void {
+    rmSync(this.directory(id), { recursive: true, force: true })
+  }
+
+  #makeDirectory(path: string, mayExist: boolean): boolean {
+    try {
+      mkdirSync(path)
+      chmodSync(path, 0o711)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      return mayExist
+    }
+    return true
+  }
+
+  /**
+   * One copy of the guest in the run directory, which all cells link to: one inode, one set of pages in memory. A
+   * newer guest gets another name, so that a running one is never written to.
+   */
+  async #shareGuest(): Promise<string> {
+    const { mtimeMs, size } = await stat(this.#guest)
+    const shared = join(this.#runDir, `guest-${Math.trunc(mtimeMs)}-${size}-${this.#guestMode.toString(8)}`)
+    if (await stat(shared).catch(() => undefined)) return shared
+    const temporary = `${shared}.${process.pid}`
+    await copyFile(this.#guest, temporary)
+    await chmod(temporary, this.#guestMode)
+    await rename(temporary, shared)
+    return shared
+  }
+}

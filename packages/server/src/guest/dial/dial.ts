@@ -1,0 +1,169 @@
+// DIAL: OPENED, then DATA and END both ways, as a Duplex. Each direction ends by itself.
+import { Duplex } from 'node:stream'
+import { free } from '../../wire/chunks.ts'
+import type { Frame } from '../../wire/frames.ts'
+import type { Connection } from '../connection.ts'
+import { connectionLost } from '../errors.ts'
+import { MESSAGE } from '../messages.gen.ts'
+import { Exchange, type Host, type Request } from '../requests/request.ts'
+import { Inflow } from '../streams/inflow.ts'
+import { Outflow } from '../streams/outflow.ts'
+import type { Dials, Feeder } from './dials.ts'
+
+/** What waits for whoever reads is counted apart from the window, and is as small. */
+const BUFFER_BYTES = 16 * 1024
+/** Pieces that take longer than this to deal with become smaller. */
+const SLOW_MS = 1
+const MIN_PIECE = 4 * 1024
+const MAX_PIECE = 64 * 1024
+
+export interface DialRequest {
+  port: number
+  host?: '127.0.0.1' | '::1' | undefined
+  signal?: AbortSignal | undefined
+}
+
+/** `dials`: those of the same sandbox. */
+export function dial(host: Host, dials: Dials, { port, host: name, signal }: DialRequest): Promise<Duplex> {
+  const inflow = new Inflow(() => dials.window())
+  const fields = { port, host: name, window: inflow.limit }
+  return new Dial(host, { name: 'DIAL', fields, about: { port }, signal }, dials, inflow).run()
+}
+
+class Dial extends Exchange<Duplex> {
+  readonly #dials: Dials
+  readonly #inflow: Inflow
+  #socket: DialSocket | undefined
+
+  constructor(host: Host, request: Request<'DIAL'>, dials: Dials, inflow: Inflow) {
+    super(host, request as unknown as Request)
+    this.#dials = dials
+    this.#inflow = inflow
+  }
+
+  protected override onMessage(frame: Frame): void {
+    const socket = this.#socket
+    if (frame.type === MESSAGE.OPENED && !socket) {
+      this.#socket = new DialSocket(this.connection!, this.stream, {
+        dials: this.#dials,
+        inflow: this.#inflow,
+        leave: () => this.#leave(),
+        finish: () => this.finish(),
+      })
+      this.resolve(this.#socket)
+    } else if (frame.type === MESSAGE.DATA && socket && !socket.peerEnded) socket.onData(frame)
+    else if (frame.type === MESSAGE.END && socket && !socket.peerEnded) socket.onEnd()
+    else if (frame.type === MESSAGE.WINDOW && socket) socket.outflow.onWindow(frame)
+    else this.unexpected(frame)
+  }
+
+  protected override onFail(error: unknown): void {
+    this.#socket?.destroy(error instanceof Error ? error : connectionLost())
+  }
+
+  #leave(): void {
+    this.connection?.reset(this.stream)
+    this.finish()
+  }
+}
+
+interface DialSocketOptions {
+  dials: Dials
+  inflow: Inflow
+  /** Gives the stream up before both sides have ended. */
+  leave(): void
+  /** Both sides have ended. */
+  finish(): void
+}
+
+class DialSocket extends Duplex implements Feeder {
+  readonly outflow: Outflow
+  peerEnded = false
+  readonly #connection: Connection
+  readonly #stream: number
+  readonly #options: DialSocketOptions
+  #ended = false
+  #wanted = false
+  #pieceBytes = BUFFER_BYTES
+
+  constructor(connection: Connection, stream: number, options: DialSocketOptions) {
+    super({ allowHalfOpen: true, emitClose: true, readableHighWaterMark: BUFFER_BYTES })
+    this.outflow = new Outflow(connection, stream)
+    this.#connection = connection
+    this.#stream = stream
+    this.#options = options
+    options.dials.opened()
+    // The guest can break the stream before whoever dialed has a chance to listen: that must not end the server.
+    this.on('error', () => {})
+  }
+
+  onData(frame: Frame): void {
+    const { dials, inflow } = this.#options
+    inflow.count(frame)
+    const { payload } = frame
+    const { length } = payload
+    if (!inflow.queue.push(payload)) free(payload)
+    if (!dials.queued(length)) this.destroy(new Error('too much waits to be read'))
+    else if (this.#wanted) dials.ready(this, { now: true })
+  }
+
+  onEnd(): void {
+    this.peerEnded = true
+    if (this.#wanted) this.#options.dials.ready(this, { now: true })
+    if (this.#ended) this.#options.finish()
+  }
+
+  /** What is handed on from here would be dealt with later, when nobody counts the time it takes. */
+  override _read(): void {
+    this.#wanted = true
+    const { dials, inflow } = this.#options
+    if (inflow.queue.bytes > 0 || this.peerEnded) dials.ready(this, { now: false })
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    const sent = this.outflow.send(chunk)
+    if (typeof sent === 'boolean') done()
+    else sent.then(() => done(), done)
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#ended = true
+    this.#connection.out.send('END', this.#stream, {})
+    if (this.peerEnded) this.#options.finish()
+    done()
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    const { dials, inflow, leave } = this.#options
+    this.outflow.stop()
+    dials.queued(-inflow.queue.bytes)
+    inflow.queue.clear()
+    dials.closed(this)
+    if (!(this.#ended && this.peerEnded)) leave()
+    done(error)
+  }
+
+  handOn(): boolean {
+    if (!this.#wanted || this.destroyed) return false
+    const { dials, inflow } = this.#options
+    const piece = inflow.queue.take(this.#pieceBytes)
+    if (!piece) {
+      if (!this.peerEnded) return false
+      this.#wanted = false
+      this.push(null)
+      return false
+    }
+    // The reader may free the piece, which then has no length.
+    const { length } = piece
+    dials.queued(-length)
+    const began = performance.now()
+    this.#wanted = this.push(piece)
+    const isSlow = performance.now() - began > SLOW_MS
+    this.#pieceBytes = isSlow
+      ? Math.max(MIN_PIECE, this.#pieceBytes / 2)
+      : Math.min(MAX_PIECE, this.#pieceBytes * 2)
+    const isOver = this.#ended && this.peerEnded
+    inflow.taken(length, isOver ? undefined : this.#connection, this.#stream)
+    return this.#wanted && !this.destroyed && (inflow.queue.bytes > 0 || this.peerEnded)
+  }
+}

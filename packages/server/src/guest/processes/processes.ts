@@ -1,0 +1,150 @@
+// The processes of a guest that the link knows, by id, and the requests about them.
+import { IsletError } from '@islet/contract'
+import type { Connection } from '../connection.ts'
+import { type About, sandboxLost } from '../errors.ts'
+import type { GuestProcess, GuestProcessState, OutputSink, SpawnSpec, TerminalSize } from '../guest.ts'
+import { MAX_PROCESSES, type SpawnFields } from '../messages.gen.ts'
+import { checkId, checkNumber, checkSize, checkSpawn } from '../requests/check.ts'
+import { toProcess } from '../requests/records.ts'
+import { call, type Host, nothing } from '../requests/request.ts'
+import { Forgotten, forget } from './forgotten.ts'
+import { Process } from './process.ts'
+
+export interface ProcessHost {
+  readonly connection: Connection | undefined
+  succeeded(): void
+  /** The process is no longer the link's concern. */
+  onGone(process: Process): void
+  /** The guest is to forget it; its output was taken up to `offset`. `connection`: where FORGET was sent. */
+  onForgotten(id: string, offset: number, connection: Connection | undefined): void
+}
+
+export interface ProcessOptions {
+  id: string
+  about: About
+  sink: OutputSink
+  /** Absent: it runs already, attach to it. */
+  spawn?: SpawnFields
+  offset?: number
+}
+
+const MAX_SIGNAL = 64
+
+export class Processes implements ProcessHost {
+  readonly #host: Host
+  readonly #processes = new Map<string, Process>()
+  readonly #forgotten = new Forgotten()
+
+  constructor(host: Host) {
+    this.#host = host
+  }
+
+  get connection(): Connection | undefined {
+    return this.#host.connection
+  }
+
+  succeeded(): void {
+    this.#host.succeeded()
+  }
+
+  async spawn(spec: SpawnSpec, sink: OutputSink): Promise<GuestProcess> {
+    const env = Object.entries(spec.env).map(([name, value]) => `${name}=${value}`)
+    checkSpawn(spec, env)
+    const spawn = {
+      id: spec.id,
+      argv: spec.argv,
+      env,
+      cwd: spec.cwd,
+      user: spec.user,
+      timeoutMs: spec.timeoutMs,
+      stdin: spec.stdin ? 1 : 0,
+      pty: spec.pty,
+      endsSession: spec.endsSession ? 1 : 0,
+      quietMs: spec.quietMs,
+    } as unknown as SpawnFields
+    const about = { command: spec.argv[0]!, cwd: spec.cwd, user: spec.user, processId: spec.id }
+    if (this.#processes.has(spec.id))
+      throw new IsletError('conflict', `A process with the id ${spec.id} exists already.`)
+    return this.#start({ id: spec.id, about, sink, spawn })
+  }
+
+  async attach(id: string, offset: number, sink: OutputSink): Promise<GuestProcess> {
+    checkId(id)
+    checkNumber('offset', offset, Number.MAX_SAFE_INTEGER)
+    this.#processes.get(id)?.detach(new IsletError('conflict', 'Somebody else reads this process now.'))
+    return this.#start({ id, about: { processId: id }, sink, offset })
+  }
+
+  list(): Promise<GuestProcessState[]> {
+    const request = { name: 'PROCESSES', fields: {}, about: {}, again: true } as const
+    return call(this.#host, request, (ok) =>
+      (ok.process ?? []).map((record) => {
+        const { id, pid, running, outputStart, outputEnd, stdinOffset } = toProcess(record)
+        return { id, pid, running, outputStart, outputEnd, stdinOffset }
+      }),
+    )
+  }
+
+  async signal(id: string, signal: number, options: { group: boolean }): Promise<void> {
+    checkId(id)
+    if (signal === 0) throw new IsletError('bad_request', 'There is no signal 0.')
+    checkNumber('signal', signal, MAX_SIGNAL)
+    const fields = { id, signal, group: options.group ? 1 : 0 }
+    return call(this.#host, { name: 'SIGNAL', fields, about: { processId: id } }, nothing)
+  }
+
+  async resize(id: string, size: TerminalSize): Promise<void> {
+    checkId(id)
+    checkSize(size)
+    const fields = { id, size: { cols: size.cols, rows: size.rows } }
+    return call(this.#host, { name: 'RESIZE', fields, about: { processId: id } }, nothing)
+  }
+
+  async killAll(): Promise<void> {
+    const before = [...this.#processes.values()].filter((process) => !process.fresh)
+    await call(this.#host, { name: 'KILL_ALL', fields: {}, about: {} }, nothing)
+    for (const process of before) {
+      process.killed()
+      this.onGone(process)
+    }
+  }
+
+  onConnect(connection: Connection, replaced: boolean): void {
+    if (replaced) {
+      this.#forgotten.clear()
+      for (const process of [...this.#processes.values()])
+        if (!process.fresh) process.fail(sandboxLost('its guest was replaced by a new one'))
+    }
+    this.#forgotten.onConnect(connection)
+    for (const process of [...this.#processes.values()]) process.start(connection)
+  }
+
+  onLost(error: IsletError): void {
+    this.#forgotten.clear()
+    for (const process of [...this.#processes.values()]) process.fail(error)
+  }
+
+  onGone(process: Process): void {
+    if (this.#processes.get(process.id) === process) this.#processes.delete(process.id)
+  }
+
+  onForgotten(id: string, offset: number, connection: Connection | undefined): void {
+    if (!connection && this.connection) forget(this.connection, id, offset)
+    this.#forgotten.add(id, offset, connection ?? this.connection)
+  }
+
+  async #start(options: ProcessOptions): Promise<GuestProcess> {
+    if (this.#processes.size >= MAX_PROCESSES)
+      throw new IsletError('limit_exceeded', `The sandbox has ${MAX_PROCESSES} processes already.`)
+    this.#forgotten.delete(options.id)
+    const process = new Process(this, options)
+    this.#processes.set(options.id, process)
+    const { connection } = this.#host
+    if (!connection) this.#host.connected().catch((error) => process.fresh && process.fail(error))
+    else if (connection.out.congested) {
+      await connection.out.drained()
+      if (this.#host.connection) process.start(this.#host.connection)
+    } else process.start(connection)
+    return process.started
+  }
+}

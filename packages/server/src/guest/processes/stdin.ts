@@ -1,0 +1,154 @@
+// Stdin of a process, kept until the guest surely has it:
+//
+//     start ........ sent ........ end ........ limit     offsets in the stdin sequence
+//       | on its way   | held here   | may be added |
+//
+// A limit of L says that the program has taken L - STDIN_BUFFER bytes, so at most STDIN_BUFFER are held.
+import { writeU64 } from '../../wire/fields.ts'
+import { allocateFrame, HEADER_BYTES } from '../../wire/frames.ts'
+import type { Connection } from '../connection.ts'
+import { Violation } from '../errors.ts'
+import { MAX_DATA, MESSAGE, STDIN_BUFFER } from '../messages.gen.ts'
+
+const PREFIX_BYTES = 8
+const FIRST_HELD_BYTES = 4096
+
+export class Stdin {
+  #connection: Connection | undefined
+  #stream = 0
+  #held = Buffer.alloc(0)
+  #start = 0
+  #sent = 0
+  #end = 0
+  #limit = STDIN_BUFFER
+  #ended = false
+  #endSent = false
+  #closed = false
+  #room: PromiseWithResolvers<void> | undefined
+  #order: Promise<void> = Promise.resolve()
+
+  /** A guest was told of this stdin before. */
+  get opened(): boolean {
+    return this.#stream !== 0
+  }
+
+  /** Resolves when all bytes are held or sent. Calls go in order. */
+  write(bytes: Uint8Array): Promise<void> {
+    this.#order = this.#order.then(() => this.#add(bytes))
+    return this.#order
+  }
+
+  end(): Promise<void> {
+    this.#order = this.#order.then(() => {
+      this.#ended = true
+      this.#flush()
+    })
+    return this.#order
+  }
+
+  /** The process has just started on this stream. */
+  open(connection: Connection, stream: number): void {
+    this.#connection = connection
+    this.#stream = stream
+    this.#flush()
+  }
+
+  /** Attached again: the guest has everything before `offset`. */
+  resume(connection: Connection, stream: number, offset: number, ended: boolean): void {
+    if (this.#closed) return
+    if (offset < this.#start || offset > this.#sent) throw new Violation('a stdin offset that cannot be')
+    this.#confirm(offset)
+    this.#sent = offset
+    this.#endSent = ended
+    this.open(connection, stream)
+  }
+
+  /** Attached to a process that somebody else fed before: nothing may be sent until its STDIN_WINDOW comes. */
+  adopt(connection: Connection, stream: number, offset: number, ended: boolean): void {
+    this.#start = this.#sent = this.#end = offset
+    this.#limit = offset
+    this.#ended = this.#endSent = ended
+    this.open(connection, stream)
+  }
+
+  onLimit(limit: number): void {
+    if (limit < this.#limit || limit > this.#sent + STDIN_BUFFER)
+      throw new Violation('a stdin window that cannot be')
+    this.#limit = limit
+    this.#confirm(limit - STDIN_BUFFER)
+    this.#wake()
+  }
+
+  /** The connection is lost; what is held waits for the next one. */
+  detach(): void {
+    this.#connection = undefined
+  }
+
+  /** The process has ended: nobody will read. */
+  close(): void {
+    this.#closed = true
+    this.#connection = undefined
+    this.#held = Buffer.alloc(0)
+    this.#wake()
+  }
+
+  async #add(bytes: Uint8Array): Promise<void> {
+    let at = 0
+    while (at < bytes.length && !this.#closed && !this.#ended) {
+      const room = this.#limit - this.#end
+      if (room <= 0) {
+        this.#room ??= Promise.withResolvers<void>()
+        await this.#room.promise
+      } else if (this.#connection?.out.congested) await this.#connection.out.drained()
+      else {
+        const count = Math.min(room, bytes.length - at, MAX_DATA)
+        this.#hold(bytes.subarray(at, at + count))
+        this.#flush()
+        at += count
+      }
+    }
+  }
+
+  #hold(bytes: Uint8Array): void {
+    const used = this.#end - this.#start
+    const wanted = used + bytes.length
+    if (wanted > this.#held.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(wanted, this.#held.length * 2, FIRST_HELD_BYTES))
+      this.#held.copy(larger, 0, 0, used)
+      this.#held = larger
+    }
+    this.#held.set(bytes, used)
+    this.#end += bytes.length
+  }
+
+  #confirm(offset: number): void {
+    const gone = Math.min(offset, this.#end) - this.#start
+    if (gone <= 0) return
+    this.#held.copyWithin(0, gone, this.#end - this.#start)
+    this.#start += gone
+    if (this.#start === this.#end) this.#held = Buffer.alloc(0)
+  }
+
+  /** Frames are copies: what is held moves when the guest confirms. */
+  #flush(): void {
+    const connection = this.#connection
+    if (!connection) return
+    while (this.#sent < this.#end) {
+      const count = Math.min(this.#end - this.#sent, MAX_DATA)
+      const frame = allocateFrame(MESSAGE.STDIN, this.#stream, PREFIX_BYTES + count)
+      const from = this.#sent - this.#start
+      writeU64(frame, HEADER_BYTES, this.#sent)
+      this.#held.copy(frame, HEADER_BYTES + PREFIX_BYTES, from, from + count)
+      this.#sent += count
+      connection.out.frame(frame)
+    }
+    if (!this.#ended || this.#endSent) return
+    this.#endSent = true
+    connection.out.send('STDIN_END', this.#stream, {})
+  }
+
+  #wake(): void {
+    this.#room?.resolve()
+    this.#room = undefined
+  }
+}

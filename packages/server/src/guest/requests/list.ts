@@ -1,0 +1,86 @@
+// LIST: ENTRIES frames under the window, then OK.
+import { free } from '../../wire/chunks.ts'
+import { decodeFields } from '../../wire/fields.ts'
+import type { Frame } from '../../wire/frames.ts'
+import { Violation } from '../errors.ts'
+import type { Entry } from '../guest.ts'
+import { type EntriesFields, FIELDS, MESSAGE, type OkFields } from '../messages.gen.ts'
+import { Inflow } from '../streams/inflow.ts'
+import { toListedEntry } from './records.ts'
+import { Exchange, type Host, type Request } from './request.ts'
+
+export const MAX_ENTRIES = 100_000
+/** Of payload; what is held is a few times that. */
+const MAX_LIST_BYTES = 32 * 1024 * 1024
+
+export interface Listing {
+  entries: Entry[]
+  truncated: boolean
+}
+
+/** Takes entries as they come. What `add` throws is the answer. */
+export interface EntrySink {
+  add(entries: Entry[]): void
+  /** They come again from the beginning. */
+  clear(): void
+}
+
+export function list(host: Host, request: Request<'LIST'>, sink?: EntrySink): Promise<Listing> {
+  return new List(host, request as unknown as Request, sink).run()
+}
+
+class List extends Exchange<Listing> {
+  readonly #sink: EntrySink
+  readonly #entries: Entry[] = []
+  #count = 0
+  #inflow = new Inflow()
+
+  /** Without a sink they are collected. */
+  constructor(host: Host, request: Request, sink?: EntrySink) {
+    super(host, request)
+    this.#sink = sink ?? {
+      add: (entries) => void this.#entries.push(...entries),
+      clear: () => {
+        this.#entries.length = 0
+      },
+    }
+  }
+
+  protected override onMessage(frame: Frame): void {
+    if (frame.type === MESSAGE.ENTRIES) this.#onEntries(frame)
+    else if (frame.type === MESSAGE.OK) {
+      const { truncated } = decodeFields(FIELDS.OK!, frame.payload) as OkFields
+      this.finish()
+      this.resolve({ entries: this.#entries, truncated: truncated === 1 })
+    } else this.unexpected(frame)
+  }
+
+  protected override restart(): void {
+    this.#sink.clear()
+    this.#count = 0
+    this.#inflow = new Inflow()
+  }
+
+  #onEntries({ payload }: Frame): void {
+    this.#inflow.countBytes(payload.length)
+    const { limit = MAX_ENTRIES } = this.request.fields as { limit?: number }
+    const { length } = payload
+    const entries = ((decodeFields(FIELDS.ENTRIES!, payload) as EntriesFields).entry ?? []).map(toListedEntry)
+    free(payload)
+    this.#count += entries.length
+    if (this.#count > limit) throw new Violation('more entries than asked for')
+    try {
+      this.#sink.add(entries)
+    } catch (error) {
+      this.cancel(error)
+      return
+    }
+    if (this.#inflow.received <= MAX_LIST_BYTES) {
+      this.#inflow.taken(length, this.connection, this.stream)
+      return
+    }
+    this.connection?.reset(this.stream)
+    this.finish()
+    this.resolve({ entries: this.#entries, truncated: true })
+  }
+}

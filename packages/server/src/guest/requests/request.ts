@@ -1,0 +1,179 @@
+// One request and what is answered on its stream, the part that all kinds of requests share: opening the stream,
+// ERROR, aborting, a lost connection, and the second try of what may safely be asked twice.
+import { IsletError } from '@islet/contract'
+import { decodeFields } from '../../wire/fields.ts'
+import { type Frame, WireError } from '../../wire/frames.ts'
+import type { Connection, StreamOwner } from '../connection.ts'
+import { type About, guestError, Violation } from '../errors.ts'
+import {
+  type ErrorFields,
+  FIELDS,
+  type FieldsOf,
+  MESSAGE,
+  type MessageName,
+  type OkFields,
+} from '../messages.gen.ts'
+
+/** What a request needs of the link. */
+export interface Host {
+  readonly connection: Connection | undefined
+  /** Resolves at the next connection; rejects when the sandbox is lost or stays away. */
+  connected(signal?: AbortSignal): Promise<void>
+  /** A caller's request was answered well: the guest behaves. */
+  succeeded(): void
+}
+
+export interface Request<N extends MessageName = MessageName> {
+  name: N
+  fields: FieldsOf[N]
+  about: About
+  signal?: AbortSignal | undefined
+  /** A lost connection before the answer: ask again on the next one, once. */
+  again?: boolean
+}
+
+export abstract class Exchange<T> implements StreamOwner {
+  protected readonly host: Host
+  protected readonly request: Request
+  /** Set while the stream is open. */
+  protected connection: Connection | undefined
+  protected stream = 0
+  protected settled = false
+  readonly limited = true
+  readonly #answer = Promise.withResolvers<T>()
+  #again: boolean
+
+  constructor(host: Host, request: Request) {
+    this.host = host
+    this.request = request
+    this.#again = request.again ?? false
+  }
+
+  /** A request that is asked again by itself needs no waiting for. */
+  get awaited(): boolean {
+    return !this.settled && !this.#again
+  }
+
+  run(): Promise<T> {
+    const { signal } = this.request
+    if (signal?.aborted) return Promise.reject(signal.reason)
+    signal?.addEventListener('abort', this.#onAbort, { once: true })
+    this.#begin()
+    return this.#answer.promise
+  }
+
+  onFrame(frame: Frame): void {
+    if (frame.type !== MESSAGE.ERROR) {
+      this.onMessage(frame)
+      return
+    }
+    const fields = decodeFields(FIELDS.ERROR!, frame.payload) as ErrorFields
+    this.finish()
+    this.fail(guestError(fields, this.request.about))
+  }
+
+  onLost(error: IsletError): void {
+    this.connection = undefined
+    if (!this.#again || this.settled) {
+      this.finish()
+      this.fail(error)
+      return
+    }
+    this.#again = false
+    this.restart()
+    this.#begin()
+  }
+
+  /** A frame that is not ERROR. */
+  protected abstract onMessage(frame: Frame): void
+  /** The request failed after its answer: tell whoever uses what was answered. */
+  protected onFail(_error: unknown): void {}
+  /** Before a second try: forget what the first one brought. */
+  protected restart(): void {}
+
+  protected resolve(value: T): void {
+    if (this.settled) throw new Violation('a second answer to one request')
+    this.settled = true
+    this.host.succeeded()
+    this.#answer.resolve(value)
+  }
+
+  /** The stream is at its end, or must be taken for it. */
+  protected finish(): void {
+    this.connection?.end(this.stream)
+    this.connection = undefined
+    this.request.signal?.removeEventListener('abort', this.#onAbort)
+  }
+
+  protected fail(error: unknown): void {
+    if (!this.settled) {
+      this.settled = true
+      this.#answer.reject(error)
+    }
+    this.onFail(error)
+  }
+
+  /** Gives the stream up. */
+  protected cancel(error: unknown): void {
+    this.connection?.reset(this.stream)
+    this.finish()
+    this.fail(error)
+  }
+
+  protected unexpected(frame: Frame): never {
+    throw new Violation(`a message of type ${frame.type} in answer to ${this.request.name}`)
+  }
+
+  readonly #onAbort = (): void => this.cancel(this.request.signal?.reason)
+
+  #begin(): void {
+    const { connection } = this.host
+    if (!connection || connection.out.congested) {
+      const wait = connection ? connection.out.drained() : this.host.connected(this.request.signal)
+      wait.then(
+        () => this.settled || this.#begin(),
+        (error) => {
+          this.finish()
+          this.fail(error)
+        },
+      )
+      return
+    }
+    try {
+      this.stream = connection.open(this)
+      this.connection = connection
+      connection.out.send(this.request.name, this.stream, this.request.fields)
+    } catch (error) {
+      this.finish()
+      this.fail(error instanceof WireError ? new IsletError('bad_request', `${error.message}.`) : error)
+    }
+  }
+}
+
+/** A request that is answered by OK alone. `parse` runs as part of receiving it, so that it may throw a Violation. */
+class Call<T> extends Exchange<T> {
+  readonly #parse: (ok: OkFields) => T
+
+  constructor(host: Host, request: Request, parse: (ok: OkFields) => T) {
+    super(host, request)
+    this.#parse = parse
+  }
+
+  protected override onMessage(frame: Frame): void {
+    if (frame.type !== MESSAGE.OK) this.unexpected(frame)
+    const answer = this.#parse(decodeFields(FIELDS.OK!, frame.payload) as OkFields)
+    this.finish()
+    this.resolve(answer)
+  }
+}
+
+export function call<N extends MessageName, T>(
+  host: Host,
+  request: Request<N>,
+  parse: (ok: OkFields) => T,
+): Promise<T> {
+  return new Call(host, request as unknown as Request, parse).run()
+}
+
+/** For requests whose OK says nothing more. */
+export function nothing(): void {}

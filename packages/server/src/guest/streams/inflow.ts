@@ -1,0 +1,51 @@
+import type { Frame } from '../../wire/frames.ts'
+import type { Connection } from '../connection.ts'
+import { Violation } from '../errors.ts'
+import { INITIAL_WINDOW, MAX_DATA } from '../messages.gen.ts'
+import { ByteQueue } from './queue.ts'
+
+/** How far the consumer gets before the guest is told, in windows: few WINDOW frames, and the guest never runs dry. */
+const GRANT = 1 / 4
+
+/** DATA that comes in on a stream: what may come is bounded by the window, and the window follows the consumer. */
+export class Inflow {
+  readonly queue = new ByteQueue()
+  received = 0
+  readonly #window: () => number
+  #limit: number
+  #taken = 0
+
+  /** `window`: how much may wait for the consumer. It may change, and is at most INITIAL_WINDOW. */
+  constructor(window = () => INITIAL_WINDOW) {
+    this.#window = window
+    this.#limit = window()
+  }
+
+  /** What the guest may send before it is told of more. */
+  get limit(): number {
+    return this.#limit
+  }
+
+  /** Counts a piece against the window. */
+  count(frame: Frame): void {
+    if (frame.length > MAX_DATA) throw new Violation(`${frame.length} bytes of DATA in one frame`)
+    this.countBytes(frame.payload.length)
+  }
+
+  countBytes(bytes: number): void {
+    this.received += bytes
+    // A guest that does not know smaller windows begins with a whole one.
+    if (this.received > Math.max(this.#limit, INITIAL_WINDOW))
+      throw new Violation('more data than the window allows')
+  }
+
+  /** The consumer is done with so many bytes: raises the window when that is due. */
+  taken(bytes: number, connection: Connection | undefined, stream: number): void {
+    this.#taken += bytes
+    if (!connection) return
+    const window = this.#window()
+    if (this.#taken + window - this.#limit < window * GRANT) return
+    this.#limit = this.#taken + window
+    connection.out.send('WINDOW', stream, { limit: this.#limit })
+  }
+}
