@@ -14,7 +14,7 @@ import { Fleet } from './control/fleet.ts'
 import { Pruning } from './control/prune.ts'
 import { Sandboxes } from './control/sandboxes.ts'
 import { Checkpoints } from './control/saved/checkpoints.ts'
-import { Saves } from './control/saved/saved-states.ts'
+import { SavedStates } from './control/saved/saved-states.ts'
 import { Snapshots } from './control/saved/snapshots.ts'
 import { warmFloor } from './control/warm/floor.ts'
 import { CodeRunner } from './data/code/code.ts'
@@ -182,14 +182,14 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   })
   const fleet = new Fleet({ db, engine, storage, log, disk, warm, ceilings: ceilingsOf(config) })
   const { events } = fleet
-  const saves = new Saves(fleet, {
+  const savedStates = new SavedStates(fleet, {
     dir: join(instance.dataDir, 'memory'),
     limitBytes: share(config.memoryTotalBytes, 0.25),
   })
-  const snapshots = new Snapshots({ fleet, saves, images })
+  const snapshots = new Snapshots({ fleet, savedStates, images })
   const snapshot = (ref: string) => snapshots.resolve(ref)
-  const sandboxes = new Sandboxes({ fleet, saves, images, maxSandboxes, defaultRuntime, snapshot })
-  const checkpoints = new Checkpoints({ fleet, saves, sandboxes })
+  const sandboxes = new Sandboxes({ fleet, savedStates, images, maxSandboxes, defaultRuntime, snapshot })
+  const checkpoints = new Checkpoints({ fleet, savedStates, sandboxes })
   const output = {
     dir: join(instance.dataDir, 'output'),
     keepBytes: Math.min(config.outputKeepBytes, config.outputSandboxBytes),
@@ -248,8 +248,8 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     images: collects ? images : undefined,
     outputDir: output.dir,
   })
-  const state = { fleet, saves, checkpoints, snapshots, patches, pruning }
-  const parts = { control: sandboxes, processes, files, ...inside, ...state }
+  const state = { fleet, savedStates, checkpoints, snapshots, patches, pruning }
+  const parts = { sandboxes, processes, files, ...inside, ...state }
   const api = createApi({ ...parts, images, key, tokens, log, config })
   const insideSockets = new InsideSockets({ api, sandboxes, tokens, log })
   cleanup.add(() => insideSockets.close())

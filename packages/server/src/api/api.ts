@@ -83,11 +83,11 @@ export function createApi(deps: ApiDeps): Api {
     ...tokenRoutes(deps),
     ...watcherRoutes(deps),
   }
-  const gates = [drain.check, hostGate(deps.config), keyGate(deps.key, deps.tokens, deps.control)]
+  const gates = [drain.check, hostGate(deps.config), keyGate(deps.key, deps.tokens, deps.sandboxes)]
   const upgrade = createUpgrade({
     gates,
     log: deps.log,
-    sandboxes: deps.control,
+    sandboxes: deps.sandboxes,
     routes: {
       attachProcess: attachRoute(deps),
       signals: signalsRoute(deps),
@@ -147,11 +147,11 @@ export function createApi(deps: ApiDeps): Api {
 
 type AnyHandler = (call: unknown) => unknown
 
-function mount(app: Hono<ApiEnv>, route: Route, handler: AnyHandler, { control, fleet }: ApiDeps): void {
+function mount(app: Hono<ApiEnv>, route: Route, handler: AnyHandler, { sandboxes, fleet }: ApiDeps): void {
   app.on(route.method, route.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
-    const call = await readCall(route, c, control)
+    const call = await readCall(route, c, sandboxes)
     using hold = call.held
-    using uses = new Uses(control, () => c.env.outgoing.setHeader(AUTO_RESUMED, 'true'))
+    using uses = new Uses(sandboxes, () => c.env.outgoing.setHeader(AUTO_RESUMED, 'true'))
     if (route.fills) fleet.disk.assertRoom()
     if (route.wakes) await uses.ofCall(call)
     const { autoResumed } = uses

@@ -8,7 +8,7 @@ import type { Fleet } from '../control/fleet.ts'
 import type { Pruning } from '../control/prune.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Checkpoints } from '../control/saved/checkpoints.ts'
-import type { Saves } from '../control/saved/saved-states.ts'
+import type { SavedStates } from '../control/saved/saved-states.ts'
 import type { Snapshots } from '../control/saved/snapshots.ts'
 import type { CodeRunner } from '../data/code/code.ts'
 import type { FileService, ProcessService } from '../data/data.ts'
@@ -31,9 +31,9 @@ import type { Chunks } from '../wire/chunks.ts'
 import type { Caller } from './http/caller.ts'
 
 export interface ApiDeps {
-  control: Sandboxes
+  sandboxes: Sandboxes
   fleet: Fleet
-  saves: Saves
+  savedStates: SavedStates
   checkpoints: Checkpoints
   snapshots: Snapshots
   patches: Patches

@@ -18,14 +18,14 @@ import { Idempotency } from './idempotency.ts'
 import { asStartError, type Machine, settleMachine, startMachine, workdirOf } from './machine.ts'
 import { copyRecord, newRecord, toSandbox } from './record.ts'
 import { makeLayer } from './saved/roots.ts'
-import type { Saves } from './saved/saved-states.ts'
+import type { SavedStates } from './saved/saved-states.ts'
 import { assertSupported } from './supported.ts'
 import type { CellClaim } from './warm/cells.ts'
 import { type Plan, planOf } from './warm/roots-ahead.ts'
 
 export interface CreationOptions {
   fleet: Fleet
-  saves: Saves
+  savedStates: SavedStates
   images: Images
   maxSandboxes: number
   defaultRuntime: string
@@ -149,7 +149,7 @@ export class Creation {
     this.#fleet.assertNameFree(input.name)
     const { saved, record } = await base()
     if (!saved) return this.#make(input, record(undefined), undefined, options)
-    return this.#options.saves.using(saved, (flat) => this.#make(input, record(flat), flat, options))
+    return this.#options.savedStates.using(saved, (flat) => this.#make(input, record(flat), flat, options))
   }
 
   async #make(
@@ -163,9 +163,9 @@ export class Creation {
     this.#assertRoom()
     // Nothing is waited for between this and its record.
     this.#fleet.assertNameFree(made.name)
-    const memory = saved && this.#options.saves.memoryOf(saved)
+    const memory = saved && this.#options.savedStates.memoryOf(saved)
     // What a fork stands on is used for that alone.
-    const isPassing = saved !== undefined && !this.#options.saves.table.isNamed(saved.id)
+    const isPassing = saved !== undefined && !this.#options.savedStates.table.isNamed(saved.id)
     const plan = isPassing || memory ? undefined : planOf(made, saved?.state.root)
     await using claim = options.cell ?? warm.claim(plan)
     const ready = claim.ahead?.layer ?? (saved ? undefined : warm.takeLayer(made.resources.diskBytes))
@@ -176,7 +176,7 @@ export class Creation {
     const recorded = db.beforeNext(() => {
       table.save(fresh)
       layers.hold(fresh.id, fresh.root)
-      if (saved) this.#options.saves.giveRows(saved, fresh)
+      if (saved) this.#options.savedStates.giveRows(saved, fresh)
     })
     let isSeen = false
     const see = () => {

@@ -5,13 +5,17 @@ import type { Fleet } from './fleet.ts'
 import { isStill } from './lifecycle.ts'
 import { adoptMachine, type Machine } from './machine.ts'
 import { settleNetwork } from './network.ts'
-import type { Saves } from './saved/saved-states.ts'
+import type { SavedStates } from './saved/saved-states.ts'
 import type { Suspension } from './suspension.ts'
 
 /** After a reboot of the machine: how many sandboxes are started side by side. */
 const RESTARTS_AT_ONCE = 4
 
-export async function bringBack(fleet: Fleet, saves: Saves, suspension: Suspension): Promise<void> {
+export async function bringBack(
+  fleet: Fleet,
+  savedStates: SavedStates,
+  suspension: Suspension,
+): Promise<void> {
   const { engine, table } = fleet
   for (const record of table.live()) if (record.status === 'creating') table.remove(record.id)
   tellIsolation(fleet)
@@ -21,8 +25,8 @@ export async function bringBack(fleet: Fleet, saves: Saves, suspension: Suspensi
     record.memory === null && (!isStill(record) || engine.capabilities.freeze === true)
   const kept = records.filter(needsCell)
   const alive = await engine.start(new Map(kept.map(({ cell, root }) => [cell, root.layer])))
-  await saves.start()
-  await sweepLayers(fleet, saves)
+  await savedStates.start()
+  await sweepLayers(fleet, savedStates)
   const limiter = new Limiter(RESTARTS_AT_ONCE)
   for (const record of records) {
     const isAlive = alive.has(record.cell)
@@ -38,10 +42,10 @@ function tellIsolation({ engine, table }: Fleet): void {
     if (record.isolation !== isolation) table.save({ ...record, engine: name, isolation })
 }
 
-async function sweepLayers(fleet: Fleet, saves: Saves): Promise<void> {
+async function sweepLayers(fleet: Fleet, savedStates: SavedStates): Promise<void> {
   const { layers, storage, table } = fleet
   const holders = table.holding().map(({ id, root }) => ({ id, root }))
-  layers.rebuild([...holders, ...saves.table.all()])
+  layers.rebuild([...holders, ...savedStates.table.all()])
   await fleet.dropLayers((await storage.list()).filter((layer) => !layers.isHeld(layer)))
 }
 

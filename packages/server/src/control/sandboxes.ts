@@ -15,7 +15,6 @@ import type {
 } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
-import type { Control } from './control.ts'
 import { type CreateOptions, Creation, type CreationOptions, type Given } from './creation.ts'
 import type { Fleet, RunningSandbox, SandboxObserver } from './fleet.ts'
 import { Held } from './held.ts'
@@ -38,7 +37,7 @@ const HELD = { eachBytes: 16 * 1024 * 1024, allBytes: 256 * 1024 * 1024 }
 /** How often what programs read of their memory is brought up to date at most. */
 const SHOW_EVERY_MS = 250
 
-export class Sandboxes implements Control {
+export class Sandboxes {
   readonly suspension: Suspension
   /** What is in memory for calls: large bodies, and answers on their way. */
   readonly held = new Held(HELD)
@@ -54,7 +53,7 @@ export class Sandboxes implements Control {
     this.#fleet = options.fleet
     this.suspension = new Suspension({
       fleet: options.fleet,
-      memory: options.saves.memory,
+      memory: options.savedStates.memory,
       kill: (id, options) => this.#fleet.inTurn(id, () => this.#remove(id, options)),
     })
     this.#creation = new Creation(options, this.suspension.activity)
@@ -67,9 +66,10 @@ export class Sandboxes implements Control {
   /** Adopts what still runs, restarts what the machine's reboot ended, and sweeps what a crash left half made. */
   async start(): Promise<void> {
     await this.#prune()
-    await bringBack(this.#fleet, this.#options.saves, this.suspension)
+    await bringBack(this.#fleet, this.#options.savedStates, this.suspension)
   }
 
+  /** Answers once the sandbox runs. The same `idempotencyKey` with the same input answers with the same sandbox. */
   create(input: CreateSandboxParsed, options: CreateOptions = {}): Promise<Sandbox> {
     return this.#creation.create(input, options)
   }
@@ -185,6 +185,7 @@ export class Sandboxes implements Control {
     return toSandbox(await this.suspension.wake(id, options))
   }
 
+  /** Kills all its processes, removes all it holds and keeps the record as `stopped`. Deleting a stopped one changes nothing. */
   async delete(id: string): Promise<Sandbox> {
     assertMade(this.record(id))
     return this.#stop(id)
@@ -245,6 +246,7 @@ export class Sandboxes implements Control {
     this.#fleet.engine.show?.(machine.cell, record.resources).catch(() => {})
   }
 
+  /** Why no sandbox can be made now; undefined if one can. */
   unready(): string | undefined {
     return this.#creation.unready()
   }
@@ -261,7 +263,7 @@ export class Sandboxes implements Control {
   /** Images that sandboxes, checkpoints and snapshots stand on. */
   imagesInUse(): Set<string> {
     const held = this.#fleet.table.holding().flatMap((record) => record.image ?? [])
-    return new Set([...held, ...this.#options.saves.table.images()])
+    return new Set([...held, ...this.#options.savedStates.table.images()])
   }
 
   /** No more creates; the sandboxes go on without this server, or with `all` are stopped too. */

@@ -1,34 +1,23 @@
+import { Limiter } from './limiter.ts'
+
 /**
- * Walks through the files of layers, which take as long as there are files: few at once, so that whoever has many files and asks
- * often does not keep the workers from those who remove layers; and who asks while one is on its way gets what that finds.
+ * Walks over all files of a layer, which take as long as there are files. Only a few run at once, so that they do not hold up
+ * the removal of layers. Callers who ask for a layer that is being walked share that walk.
  */
 export class Walks {
-  readonly #found = new Map<string, Promise<number>>()
-  readonly #waiting: (() => void)[] = []
-  #free: number
+  readonly #limiter: Limiter
+  readonly #running = new Map<string, Promise<number>>()
 
   constructor(count: number) {
-    this.#free = count
+    this.#limiter = new Limiter(count)
   }
 
   of(layer: string, walk: () => Promise<number>): Promise<number> {
-    let found = this.#found.get(layer)
-    if (!found) {
-      found = this.#inTurn(walk).finally(() => this.#found.delete(layer))
-      this.#found.set(layer, found)
+    let running = this.#running.get(layer)
+    if (!running) {
+      running = this.#limiter.run(walk).finally(() => this.#running.delete(layer))
+      this.#running.set(layer, running)
     }
-    return found
-  }
-
-  async #inTurn(walk: () => Promise<number>): Promise<number> {
-    if (this.#free > 0) this.#free--
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    try {
-      return await walk()
-    } finally {
-      const next = this.#waiting.shift()
-      if (next) next()
-      else this.#free++
-    }
+    return running
   }
 }

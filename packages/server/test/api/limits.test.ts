@@ -151,8 +151,8 @@ describe('a head that takes too long', () => {
     const key = { keyMatches: (candidate: string) => candidate === TEST_KEY }
     const config = { host: '127.0.0.1', corsOrigins: [] }
     const previews = { handlerOf: () => undefined }
-    const control = { held: new Held({ eachBytes: 1, allBytes: 1 }) }
-    const api = createApi({ config, control, key, previews, log: createLog({ level: 'silent' }) } as never)
+    const sandboxes = { held: new Held({ eachBytes: 1, allBytes: 1 }) }
+    const api = createApi({ config, sandboxes, key, previews, log: createLog({ level: 'silent' }) } as never)
     const served = await serveApi(api, {
       ...config,
       port: 0,

@@ -2,16 +2,16 @@ import type { CreatedSandbox, Sandbox, SandboxToken, WokenSandbox } from '@islet
 import { fork } from '../../control/saved/forks.ts'
 import type { ApiDeps, Handlers } from '../route.ts'
 
-export function lifecycleRoutes({ control, fleet, saves, patches, tokens }: ApiDeps) {
+export function lifecycleRoutes({ sandboxes, fleet, savedStates, patches, tokens }: ApiDeps) {
   const woken = (sandbox: Sandbox): WokenSandbox => withPatches(sandbox, patches)
   return {
-    pauseSandbox: ({ params }) => control.pause(params.id),
-    resumeSandbox: async ({ params }) => woken(await control.resume(params.id)),
-    hibernateSandbox: ({ params }) => control.hibernate(params.id),
-    wakeSandbox: async ({ params, body }) => woken(await control.wake(params.id, { idleMs: body.timeout })),
-    setTimeout: ({ params, body }) => control.setTimeouts(params.id, body),
+    pauseSandbox: ({ params }) => sandboxes.pause(params.id),
+    resumeSandbox: async ({ params }) => woken(await sandboxes.resume(params.id)),
+    hibernateSandbox: ({ params }) => sandboxes.hibernate(params.id),
+    wakeSandbox: async ({ params, body }) => woken(await sandboxes.wake(params.id, { idleMs: body.timeout })),
+    setTimeout: ({ params, body }) => sandboxes.setTimeouts(params.id, body),
     forkSandbox: async ({ params, body, signal }) => {
-      const { forks, ...rest } = await fork({ fleet, saves, sandboxes: control }, params.id, body, { signal })
+      const { forks, ...rest } = await fork({ fleet, savedStates, sandboxes }, params.id, body, { signal })
       const issued = forks.map((result) => {
         if (result.ok) return { ok: true as const, sandbox: created(result.sandbox, { tokens, patches }) }
         const { code, message, hint } = result.error
@@ -20,7 +20,7 @@ export function lifecycleRoutes({ control, fleet, saves, patches, tokens }: ApiD
       return { ...rest, forks: issued }
     },
     listSandboxPatches: ({ params }) => {
-      control.record(params.id)
+      sandboxes.record(params.id)
       return { patches: patches.runs(params.id) }
     },
   } satisfies Partial<Handlers>

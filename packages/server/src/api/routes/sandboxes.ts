@@ -18,24 +18,24 @@ function assertTokenMay(body: UpdateSandboxParsed): void {
 const keyWanted = (what: string, hint: string) =>
   new IsletError('forbidden', `The token of a sandbox cannot ${what}.`, { hint })
 
-export function sandboxRoutes({ control, patches, processes, tokens }: ApiDeps) {
+export function sandboxRoutes({ sandboxes, patches, processes, tokens }: ApiDeps) {
   return {
     createSandbox: async ({ body, idempotencyKey, signal }) => {
       let token: SandboxToken | undefined
       const beside = (id: string) => {
         token = tokens.issue(id)
       }
-      const sandbox = await control.create(body, { idempotencyKey, signal, beside })
+      const sandbox = await sandboxes.create(body, { idempotencyKey, signal, beside })
       return created(sandbox, { tokens, patches }, token)
     },
-    listSandboxes: ({ query }) => control.list(query),
-    getSandbox: ({ params }) => control.get(params.id),
+    listSandboxes: ({ query }) => sandboxes.list(query),
+    getSandbox: ({ params }) => sandboxes.get(params.id),
     updateSandbox: ({ params, body, caller }) => {
       if (caller?.kind !== 'admin') assertTokenMay(body)
-      return control.update(params.id, body)
+      return sandboxes.update(params.id, body)
     },
-    deleteSandbox: ({ params }) => control.delete(params.id),
-    sandboxUsage: ({ params }) => control.usage(params.id),
+    deleteSandbox: ({ params }) => sandboxes.delete(params.id),
+    sandboxUsage: ({ params }) => sandboxes.usage(params.id),
     run: ({ body, signal }) => processes.run(body, { signal }),
   } satisfies Partial<Handlers>
 }

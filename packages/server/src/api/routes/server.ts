@@ -1,13 +1,13 @@
 import { Answer, type ApiDeps, type Handlers } from '../route.ts'
 
-export function serverRoutes({ control, pruning }: ApiDeps) {
+export function serverRoutes({ sandboxes, pruning }: ApiDeps) {
   return {
-    health: () => ({ status: 'ok' as const, version: control.info().version }),
+    health: () => ({ status: 'ok' as const, version: sandboxes.info().version }),
     ready: () => {
-      const reason = control.unready()
+      const reason = sandboxes.unready()
       return reason === undefined ? { ready: true } : new Answer(503, { ready: false, reason })
     },
-    serverInfo: () => control.info(),
+    serverInfo: () => sandboxes.info(),
     prune: ({ body, signal }) => pruning.prune(body, { signal }),
   } satisfies Partial<Handlers>
 }

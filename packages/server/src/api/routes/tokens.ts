@@ -1,10 +1,10 @@
 import { IsletError } from '@islet/contract'
 import type { ApiDeps, Handlers } from '../route.ts'
 
-export function tokenRoutes({ control, tokens }: ApiDeps) {
+export function tokenRoutes({ sandboxes, tokens }: ApiDeps) {
   return {
     createToken: ({ params, body }) => {
-      const { status } = control.get(params.id)
+      const { status } = sandboxes.get(params.id)
       if (status === 'stopped') {
         throw new IsletError('invalid_state', `Sandbox ${params.id} is stopped: there is nothing to reach.`)
       }

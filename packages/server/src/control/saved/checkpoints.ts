@@ -18,24 +18,24 @@ import type { Fleet } from '../fleet.ts'
 import { toSandbox } from '../record.ts'
 import type { Sandboxes } from '../sandboxes.ts'
 import { restore } from './restore.ts'
-import type { Saves } from './saved-states.ts'
+import type { SavedStates } from './saved-states.ts'
 
 export interface CheckpointsOptions {
   fleet: Fleet
-  saves: Saves
+  savedStates: SavedStates
   sandboxes: Sandboxes
 }
 
 export class Checkpoints {
   readonly #options: CheckpointsOptions
   readonly #fleet: Fleet
-  readonly #saves: Saves
+  readonly #savedStates: SavedStates
   readonly #table: CheckpointTable
 
   constructor(options: CheckpointsOptions) {
     this.#options = options
     this.#fleet = options.fleet
-    this.#saves = options.saves
+    this.#savedStates = options.savedStates
     this.#table = new CheckpointTable(options.fleet.db)
   }
 
@@ -45,7 +45,7 @@ export class Checkpoints {
       const record = await savable(this.#fleet, sandboxId)
       this.#assertFree(sandboxId, name)
       const checkpoint = { id: newId('checkpoint'), sandboxId, name, createdAt: Date.now() }
-      const saved = await this.#saves.save(record, {
+      const saved = await this.#savedStates.save(record, {
         name: ({ id, memory, frozenMs }) => {
           this.#table.insert({ ...checkpoint, savedId: id })
           this.#fleet.events.add(sandboxId, 'checkpoint.created', {
@@ -56,7 +56,7 @@ export class Checkpoints {
           })
         },
       })
-      this.#saves.measure(saved)
+      this.#savedStates.measure(saved)
       return toInfo({ ...checkpoint, savedId: saved.id }, saved)
     })
   }
@@ -113,7 +113,7 @@ export class Checkpoints {
       if (this.#fleet.table.get(sandboxId))
         this.#fleet.events.add(sandboxId, 'checkpoint.deleted', { id, name: record.name })
     })
-    await this.#saves.discard(record.savedId)
+    await this.#savedStates.discard(record.savedId)
   }
 
   /** The same sandbox, as it was then. What runs in it is ended; its services are started again. */
@@ -121,14 +121,14 @@ export class Checkpoints {
     this.record(id, sandboxId)
     const restored = await this.#fleet.inTurn(sandboxId, async () => {
       const checkpoint = this.record(id, sandboxId)
-      return this.#saves.using(this.#savedOf(checkpoint), async (saved) => {
+      return this.#savedStates.using(this.#savedOf(checkpoint), async (saved) => {
         const data = { checkpoint: id, name: checkpoint.name }
-        const { begun } = await restore(this.#fleet, this.#saves, { sandboxId, saved, data })
+        const { begun } = await restore(this.#fleet, this.#savedStates, { sandboxId, saved, data })
         const { activity } = this.#options.sandboxes.suspension
         activity.begin(sandboxId)
         const leave = activity.use(sandboxId)
         begun.then(leave, leave)
-        return { begun, memory: this.#saves.memoryOf(saved) !== undefined }
+        return { begun, memory: this.#savedStates.memoryOf(saved) !== undefined }
       })
     })
     await restored.begun
@@ -156,7 +156,7 @@ export class Checkpoints {
   }
 
   #savedOf(record: CheckpointRecord): SavedRecord {
-    return this.#saves.table.get(record.savedId)!
+    return this.#savedStates.table.get(record.savedId)!
   }
 }
 

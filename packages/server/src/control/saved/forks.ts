@@ -7,11 +7,11 @@ import { asStartError } from '../machine.ts'
 import type { Sandboxes } from '../sandboxes.ts'
 import { assertSavable, savable } from './checkpoints.ts'
 import { clonesLayers } from './roots.ts'
-import type { Saves } from './saved-states.ts'
+import type { SavedStates } from './saved-states.ts'
 
 export interface ForksOptions {
   fleet: Fleet
-  saves: Saves
+  savedStates: SavedStates
   sandboxes: Sandboxes
 }
 
@@ -23,7 +23,7 @@ export interface ForkResult {
 
 /** All of them begin as the source was at one instant; each succeeds or fails by itself. Aborted, none stays. */
 export async function fork(
-  { fleet, saves, sandboxes }: ForksOptions,
+  { fleet, savedStates, sandboxes }: ForksOptions,
   sandboxId: string,
   { count = 1, ...input }: ForkSandboxParsed,
   options: { signal?: AbortSignal } = {},
@@ -40,9 +40,9 @@ export async function fork(
     // For one, a clone of the clone would only be one more to wait for.
     if (count === 1 && clonesLayers(fleet.storage))
       takesLayer = { limitBytes: input.resources?.disk ?? record.resources.diskBytes }
-    return saves.save(record, { takenOver: takesLayer })
+    return savedStates.save(record, { takenOver: takesLayer })
   })
-  return await saves.using(saved, async () => {
+  return await savedStates.using(saved, async () => {
     const one = (_: unknown, index: number) =>
       forkOne(sandboxes, saved, input, index === 0 ? { ...options, cell, takesLayer } : options)
     const forks = await Promise.all(Array.from({ length: count }, one))

@@ -13,7 +13,7 @@ import { assertMove } from '../lifecycle.ts'
 import { asStartError, startMachine } from '../machine.ts'
 import type { CellClaim } from '../warm/cells.ts'
 import { makeLayer, movedPath, rootOver } from './roots.ts'
-import type { Saves } from './saved-states.ts'
+import type { SavedStates } from './saved-states.ts'
 
 export interface RestoreOptions {
   sandboxId: string
@@ -29,7 +29,11 @@ export interface Restored {
 }
 
 /** Call it in the turn of the sandbox. */
-export async function restore(fleet: Fleet, saves: Saves, options: RestoreOptions): Promise<Restored> {
+export async function restore(
+  fleet: Fleet,
+  savedStates: SavedStates,
+  options: RestoreOptions,
+): Promise<Restored> {
   const { sandboxId, saved } = options
   const before = fleet.record(sandboxId)
   assertMove(before, 'restore')
@@ -48,10 +52,10 @@ export async function restore(fleet: Fleet, saves: Saves, options: RestoreOption
   }
   fleet.unsteady.add(sandboxId)
   try {
-    const restored = await exchange(fleet, saves, before, { ...options, root, claim })
+    const restored = await exchange(fleet, savedStates, before, { ...options, root, claim })
     fleet.dropLater(restored.unheld)
-    if (before.memory !== null) await saves.memory.remove(before.memory)
-    return await start(fleet, restored.record, claim, saves.memoryOf(saved))
+    if (before.memory !== null) await savedStates.memory.remove(before.memory)
+    return await start(fleet, restored.record, claim, savedStates.memoryOf(saved))
   } finally {
     fleet.unsteady.delete(sandboxId)
   }
@@ -60,13 +64,13 @@ export async function restore(fleet: Fleet, saves: Saves, options: RestoreOption
 /** If it cannot be written down (the disk is full) it runs again as it was, which needs nothing to be written. */
 async function exchange(
   fleet: Fleet,
-  saves: Saves,
+  savedStates: SavedStates,
   before: SandboxRecord,
   options: RestoreOptions & { root: SandboxRecord['root']; claim: CellClaim },
 ): Promise<{ record: SandboxRecord; unheld: string[] }> {
   try {
     await endWhatRuns(fleet, before)
-    return commit(fleet, saves, before, options)
+    return commit(fleet, savedStates, before, options)
   } catch (error) {
     if (before.status === 'running')
       await start(fleet, fleet.record(before.id), options.claim).catch(() => {})
@@ -94,7 +98,7 @@ async function endWhatRuns(fleet: Fleet, { id }: SandboxRecord): Promise<void> {
 
 function commit(
   fleet: Fleet,
-  saves: Saves,
+  savedStates: SavedStates,
   before: SandboxRecord,
   { saved, data, root }: RestoreOptions & { root: SandboxRecord['root'] },
 ): { record: SandboxRecord; unheld: string[] } {
@@ -106,7 +110,7 @@ function commit(
     data,
     change,
     also: () => {
-      saves.giveRows(saved, { ...before, ...change })
+      savedStates.giveRows(saved, { ...before, ...change })
       const moved = (path: string) => movedPath(path, before.root.layer, root.layer, fleet.storage)
       new WatcherTable(fleet.db).movePaths(before.id, moved)
       unheld = fleet.layers.holdOnly(before.id, root)

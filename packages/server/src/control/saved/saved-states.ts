@@ -29,7 +29,7 @@ export interface SaveOptions {
   takenOver?: { limitBytes: number }
 }
 
-export class Saves {
+export class SavedStates {
   readonly table: SavedTable
   readonly memory: Memory
   readonly #fleet: Fleet

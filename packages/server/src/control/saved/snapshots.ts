@@ -17,28 +17,28 @@ import type { Images } from '../../image/image.ts'
 import type { Fleet } from '../fleet.ts'
 import { savable } from './checkpoints.ts'
 import { flattened, stackOf } from './roots.ts'
-import type { Saves } from './saved-states.ts'
+import type { SavedStates } from './saved-states.ts'
 import { writeSnapshot } from './snapshot-file/export.ts'
 import { readSnapshot } from './snapshot-file/import.ts'
 
 export interface SnapshotsOptions {
   fleet: Fleet
-  saves: Saves
+  savedStates: SavedStates
   images: Images
 }
 
 export class Snapshots {
   readonly #fleet: Fleet
-  readonly #saves: Saves
+  readonly #savedStates: SavedStates
   readonly #images: Images
   readonly #table: SnapshotTable
   /** Exports and imports that are under way. */
   readonly #transfers = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
 
-  constructor({ fleet, saves, images }: SnapshotsOptions) {
+  constructor({ fleet, savedStates, images }: SnapshotsOptions) {
     this.#fleet = fleet
-    this.#saves = saves
+    this.#savedStates = savedStates
     this.#images = images
     this.#table = new SnapshotTable(fleet.db)
   }
@@ -59,8 +59,8 @@ export class Snapshots {
     return this.#fleet.inTurn(sandboxId, async () => {
       const record = await savable(this.#fleet, sandboxId)
       const snapshot = newSnapshot(input, { sandboxId, parentId: record.baseSnapshot })
-      const saved = await this.#saves.save(record, { name: (made) => this.#insert(snapshot, made) })
-      this.#saves.measure(saved)
+      const saved = await this.#savedStates.save(record, { name: (made) => this.#insert(snapshot, made) })
+      this.#savedStates.measure(saved)
       return toInfo({ ...snapshot, savedId: saved.id }, saved)
     })
   }
@@ -118,7 +118,7 @@ export class Snapshots {
       this.#table.save({ ...record, tag: null, savedId: null, deletedAt: Date.now() })
       this.#tell(record, 'snapshot.deleted')
     })
-    await this.#saves.discard(record.savedId!)
+    await this.#savedStates.discard(record.savedId!)
     this.#table.prune()
   }
 
@@ -128,7 +128,7 @@ export class Snapshots {
     const saved = this.#savedOf(record)
     const reading = Promise.withResolvers<SavedRecord>()
     const done = Promise.withResolvers<void>()
-    const use = this.#saves.using(saved, (kept) => {
+    const use = this.#savedStates.using(saved, (kept) => {
       reading.resolve(kept)
       return done.promise
     })
@@ -151,7 +151,7 @@ export class Snapshots {
       if (merged) await storage.flatten(stack, merged)
       const root = merged ? flattened(saved.state.root, merged) : saved.state.root
       const snapshot = toInfo(record, saved)
-      const from = { table: this.#saves.table, storage, images: this.#images }
+      const from = { table: this.#savedStates.table, storage, images: this.#images }
       for await (const chunk of writeSnapshot({ snapshot, saved, root, ...from })) {
         this.#closing.signal.throwIfAborted()
         yield chunk
@@ -184,7 +184,7 @@ export class Snapshots {
     const { disk, engine, storage } = this.#fleet
     let held: string | undefined
     const hold = (making: SavedRecord) => {
-      this.#saves.begin(making)
+      this.#savedStates.begin(making)
       held = making.id
     }
     try {
@@ -194,7 +194,7 @@ export class Snapshots {
         hold,
         storage,
         engine: { engine: engine.capabilities.engine, isolation: engine.capabilities.isolation },
-        table: this.#saves.table,
+        table: this.#savedStates.table,
         assertStoreRoom: () => disk.assertStoreRoom(),
         images: this.#images,
       })
@@ -205,11 +205,11 @@ export class Snapshots {
         description: about.description ?? undefined,
       }
       const snapshot = newSnapshot(given, { sandboxId: null, parentId: null })
-      await this.#saves.finish(saved, (ready) => this.#insert(snapshot, ready))
-      this.#saves.measure(saved)
+      await this.#savedStates.finish(saved, (ready) => this.#insert(snapshot, ready))
+      this.#savedStates.measure(saved)
       return toInfo({ ...snapshot, savedId: saved.id }, saved)
     } catch (error) {
-      if (held) await this.#saves.discard(held)
+      if (held) await this.#savedStates.discard(held)
       options.signal.throwIfAborted()
       throw error
     }
@@ -249,7 +249,7 @@ export class Snapshots {
   }
 
   #savedOf(record: SnapshotRecord): SavedRecord {
-    return this.#saves.table.get(record.savedId!)!
+    return this.#savedStates.table.get(record.savedId!)!
   }
 }
 
