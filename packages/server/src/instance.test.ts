@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { needs } from '../../../tests/support/programs.ts'
-import { identify } from './engine/proc.ts'
 import { claimInstance, EPHEMERAL_MARKER, type Instance, SLOTS, sweepDeadInstances } from './instance.ts'
+import { identify } from './lib/proc.ts'
 
 needs('mkfs.btrfs')
 
@@ -214,7 +214,7 @@ describe('instance', { skip: !isRoot && 'slots are claimed by root only' }, () =
     const sleeper = spawn('sleep', ['1000'], { stdio: 'ignore' })
     children.push(sleeper)
     await mkdir(join(runDir, 's', 'planted'), { recursive: true })
-    const record = { id: 'planted', process: await identify(sleeper.pid!) }
+    const record = { id: 'planted', process: identify(sleeper.pid!) }
     await writeFile(join(runDir, 's', 'planted', 'cell.json'), JSON.stringify(record))
     return sleeper
   }

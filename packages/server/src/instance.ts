@@ -134,7 +134,7 @@ async function markEphemeral(dataDir: string): Promise<void> {
 async function holdDataDir(owner: Owner): Promise<void> {
   for (;;) {
     const claim = await readClaim<Owner>(owner.dataDir, 'server')
-    if (await isClaimAlive(claim)) {
+    if (isClaimAlive(claim)) {
       throw new IsletError('conflict', `A server (pid ${claim?.owner.pid}) already uses ${owner.dataDir}.`, {
         hint: 'Stop it, or give this one another data directory (ISLET_DATA_DIR).',
       })
@@ -146,7 +146,7 @@ async function holdDataDir(owner: Owner): Promise<void> {
 async function takeOwnSlot(runRoot: string, owner: Owner): Promise<number | undefined> {
   for (const slot of await slotsIn(runRoot)) {
     const claim = await readSlot(runRoot, slot)
-    if (claim?.value?.dataDir !== owner.dataDir || (await isClaimAlive(claim))) continue
+    if (claim?.value?.dataDir !== owner.dataDir || isClaimAlive(claim)) continue
     if (await takeClaim(join(runRoot, String(slot)), 'owner', owner, claim)) return slot
   }
   return undefined
@@ -174,7 +174,7 @@ async function freeIdleSlots(runRoot: string): Promise<void> {
 async function sweepSlot(runRoot: string, slot: number): Promise<boolean> {
   const runDir = join(runRoot, String(slot))
   const claim = await readSlot(runRoot, slot)
-  if (await isClaimAlive(claim)) return false
+  if (isClaimAlive(claim)) return false
   if (claim?.value?.ephemeral) {
     if (!(await takeClaim(runDir, 'owner', claim.value, claim))) return false
     await tearDown({ name: globalName(runDir), runDir, dataDir: claim.value.dataDir })
@@ -190,7 +190,7 @@ async function sweepSlot(runRoot: string, slot: number): Promise<boolean> {
 /** Frees a slot whose owner is dead or unknown, unless a cell of it lives. */
 async function seizeSlot(runRoot: string, slot: number, claim: Claim<Owner> | undefined): Promise<boolean> {
   const runDir = join(runRoot, String(slot))
-  if ((await isClaimAlive(claim)) || (await hasLife({ name: globalName(runDir), runDir }))) return false
+  if (isClaimAlive(claim) || (await hasLife({ name: globalName(runDir), runDir }))) return false
   if (!claim && (await ageMs(runDir)) < OWNERLESS_MS) return false
   const owner = claim?.value ?? { dataDir: '', ephemeral: false }
   if (!(await takeClaim(runDir, 'owner', owner, claim))) return false

@@ -13,8 +13,8 @@ import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, write
 import { chmod, copyFile, readdir, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
+import type { ProcessIdentity } from '../lib/proc.ts'
 import type { Cell } from './engine.ts'
-import type { ProcessIdentity } from './proc.ts'
 
 export interface CellRecord {
   id: string

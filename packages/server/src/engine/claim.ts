@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import { link, open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { identify, isRunning, type ProcessIdentity } from './proc.ts'
+import { identify, isRunning, type ProcessIdentity } from '../lib/proc.ts'
 
 export interface Claim<T> {
   generation: number
@@ -34,8 +34,8 @@ export async function readClaim<T>(directory: string, name: string): Promise<Cla
   }
 }
 
-export async function isClaimAlive(claim: Claim<unknown> | undefined): Promise<boolean> {
-  return claim !== undefined && (await isRunning(claim.owner))
+export function isClaimAlive(claim: Claim<unknown> | undefined): boolean {
+  return claim !== undefined && isRunning(claim.owner)
 }
 
 /** Makes this process the owner after `previous` (undefined: nobody). False when somebody else was faster. */
@@ -47,7 +47,7 @@ export async function takeClaim<T>(
 ): Promise<boolean> {
   const generation = (previous?.generation ?? 0) + 1
   const temporary = join(directory, `.${name}.${randomUUID()}`)
-  await writeDurably(temporary, JSON.stringify({ owner: await identify(process.pid), value }))
+  await writeDurably(temporary, JSON.stringify({ owner: identify(process.pid), value }))
   try {
     await link(temporary, fileOf(directory, name, generation))
   } catch (error) {

@@ -5,7 +5,8 @@ import { readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { isRunning, type ProcessIdentity, signal } from './proc.ts'
+import { listMounts } from '../lib/mounts.ts'
+import { isRunning, type ProcessIdentity, signal } from '../lib/proc.ts'
 import { killTree } from './tree.ts'
 
 const run = promisify(execFile)
@@ -29,7 +30,7 @@ export async function hasLife(remains: Pick<Remains, 'name' | 'runDir'>): Promis
     if ((await processesIn(cgroup)).length > 0) return true
   }
   for (const process of await recordedProcesses(remains.runDir)) {
-    if (await isRunning(process)) return true
+    if (isRunning(process)) return true
   }
   return false
 }
@@ -108,7 +109,7 @@ async function recordedProcesses(runDir: string): Promise<ProcessIdentity[]> {
 async function cgroupsOf(name: string | undefined): Promise<string[]> {
   if (!name) return []
   const found: string[] = []
-  for (const mount of await mounts()) {
+  for (const mount of await listMounts()) {
     if (mount.type !== 'cgroup' && mount.type !== 'cgroup2') continue
     await collect(join(mount.at, name), found)
   }
@@ -138,7 +139,7 @@ async function removeNetwork(name: string): Promise<void> {
 }
 
 async function unmountBelow(directory: string): Promise<void> {
-  const below = (await mounts()).filter(
+  const below = (await listMounts()).filter(
     (mount) => mount.at.startsWith(`${directory}/`) || mount.at === directory,
   )
   // Later mounts may lie on earlier ones.
@@ -152,20 +153,4 @@ async function detachLoops(directory: string): Promise<void> {
     const file = await readFile(`/sys/block/${device}/loop/backing_file`, 'utf8').catch(() => '')
     if (file.startsWith(`${directory}/`)) await run('losetup', ['--detach', `/dev/${device}`]).catch(() => {})
   }
-}
-
-async function mounts(): Promise<{ at: string; type: string }[]> {
-  const text = await readFile('/proc/self/mountinfo', 'utf8')
-  return text
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => {
-      const [left = '', right = ''] = line.split(' - ')
-      return { at: plain(left.split(' ')[4]!), type: right.split(' ')[0]! }
-    })
-}
-
-/** mountinfo writes space, tab, newline and backslash as octal. */
-function plain(path: string): string {
-  return path.replace(/\\([0-7]{3})/g, (_, digits) => String.fromCharCode(Number.parseInt(digits, 8)))
 }

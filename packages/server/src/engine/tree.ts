@@ -1,7 +1,7 @@
 // A process with all its descendants. Its first process is a subreaper, so orphans stay in the tree.
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isRunning, type ProcessIdentity, readStat, signal } from './proc.ts'
+import { isRunning, type ProcessIdentity, readStat, signal } from '../lib/proc.ts'
 
 // USER_HZ, which the kernel fixes at 100 for what it prints in /proc.
 const TICK_USEC = 10_000
@@ -14,7 +14,7 @@ export async function treeOf(root: number): Promise<number[]> {
   const children = new Map<number, number[]>()
   for (const entry of await readdir('/proc')) {
     if (!/^\d+$/.test(entry)) continue
-    const stat = await readStat(Number(entry))
+    const stat = readStat(Number(entry))
     if (!stat || stat.dead) continue
     const siblings = children.get(stat.parent)
     if (siblings) siblings.push(Number(entry))
@@ -27,7 +27,7 @@ export async function treeOf(root: number): Promise<number[]> {
 
 /** Stops all before it kills any, so that nothing forks away meanwhile. */
 export async function killTree(root: ProcessIdentity): Promise<void> {
-  if (!(await isRunning(root))) return
+  if (!isRunning(root)) return
   const stopped = new Set<number>()
   for (let isNew = true; isNew; ) {
     isNew = false
@@ -39,7 +39,7 @@ export async function killTree(root: ProcessIdentity): Promise<void> {
     }
   }
   for (const pid of [...stopped].reverse()) signal(pid, 'SIGKILL')
-  for (let i = 0; i < DEATH_TRIES && (await isRunning(root)); i++) await sleep(DEATH_PAUSE_MS)
+  for (let i = 0; i < DEATH_TRIES && isRunning(root); i++) await sleep(DEATH_PAUSE_MS)
 }
 
 export async function treeUsage(
@@ -47,15 +47,10 @@ export async function treeUsage(
 ): Promise<{ memoryBytes: number; cpuUsec: number; pids: number }> {
   const usage = { memoryBytes: 0, cpuUsec: 0, pids: 0 }
   for (const pid of await treeOf(root)) {
-    const text = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => undefined)
-    if (!text) continue
-    const fields = text
-      .slice(text.lastIndexOf(')') + 2)
-      .split(' ')
-      .map(Number)
-    // utime and stime, its own and those of the children it has waited for; rss in pages.
-    usage.cpuUsec += (fields[11]! + fields[12]! + fields[13]! + fields[14]!) * TICK_USEC
-    usage.memoryBytes += fields[21]! * PAGE_BYTES
+    const stat = readStat(pid)
+    if (!stat) continue
+    usage.cpuUsec += stat.cpuTicks * TICK_USEC
+    usage.memoryBytes += stat.residentPages * PAGE_BYTES
     usage.pids++
   }
   return usage

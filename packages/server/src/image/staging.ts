@@ -6,9 +6,9 @@
 //
 // A directory whose process is gone is what a cut-off import left; collect sweeps it.
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { lstat, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readStat } from '../lib/proc.ts'
 import { diskFull, runOk } from './run.ts'
 
 const PREFIX = '.tmp-'
@@ -81,13 +81,6 @@ export async function treeBytes(path: string): Promise<number> {
   return Number.parseInt(stdout, 10)
 }
 
-export async function exists(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  )
-}
-
 /** What a full disk means, whoever met it. */
 export function explainDisk(error: unknown): unknown {
   const code = (error as NodeJS.ErrnoException | undefined)?.code
@@ -96,20 +89,10 @@ export function explainDisk(error: unknown): unknown {
 
 /** A name that `stagings` finds again, and knows to be left over when this process is gone. */
 export function tempName(): string {
-  return `${PREFIX}${process.pid}-${startTime(process.pid)}-${randomBytes(6).toString('hex')}`
+  return `${PREFIX}${process.pid}-${readStat(process.pid)?.startTime}-${randomBytes(6).toString('hex')}`
 }
 
 function isAlive(name: string): boolean {
   const [pid = '', start = ''] = name.slice(PREFIX.length).split('-')
-  return /^\d+$/.test(pid) && start !== '' && startTime(Number(pid)) === start
-}
-
-/** A pid is used again; with its start time (in ticks since boot) it is not. */
-function startTime(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
-  } catch {
-    return undefined
-  }
+  return /^\d+$/.test(pid) && start !== '' && readStat(Number(pid))?.startTime === Number(start)
 }

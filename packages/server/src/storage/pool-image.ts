@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process'
 import { open as openFile, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { promisify } from 'node:util'
+import { exists } from '../lib/exists.ts'
 
 export const run = promisify(execFile)
 
@@ -80,11 +81,4 @@ export async function isAttached(loop: string): Promise<boolean> {
   if (!loop.startsWith('/dev/loop')) return false
   const { stdout } = await run('losetup', ['--list', '--noheadings', '--output', 'NAME'])
   return stdout.split('\n').some((name) => name.trim() === loop)
-}
-
-export async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
 }

@@ -8,11 +8,13 @@
 //   pool.img on a loop       cut before the mount           that loop device is mounted
 //   pool mounted             the last server was killed     taken over as it is
 //   pool mounted read-only   the disk below it failed       all that uses it is ended, and it is mounted again
-import { chmod, mkdir, readFile, realpath, stat, statfs } from 'node:fs/promises'
+import { chmod, mkdir, realpath, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { IsletError } from '@islet/contract'
+import { exists } from '../lib/exists.ts'
+import { listMounts, type Mount } from '../lib/mounts.ts'
 import { Elastic } from './elastic.ts'
-import { attach, exists, isAttached, keepBlocks, loopOf, MIB, makeImage, run } from './pool-image.ts'
+import { attach, isAttached, keepBlocks, loopOf, MIB, makeImage, run } from './pool-image.ts'
 import { freeBytes, reserveBytes } from './room.ts'
 
 export type PoolMethod = 'auto' | 'btrfs' | 'reflink' | 'copy'
@@ -54,11 +56,6 @@ const BTRFS_MAGIC = 0x9123683e
  */
 const MOUNT_OPTIONS = 'noatime,nodev,nosuid,nodiscard'
 
-interface Mount {
-  device: string
-  isReadOnly: boolean
-}
-
 export async function openPool(options: PoolOptions): Promise<Pool> {
   const { dataDir, log } = options
   const method = options.method ?? 'auto'
@@ -69,15 +66,15 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
   if (method === 'reflink' || method === 'copy') return plainPool(dir, method)
   if (!(await exists(image)) && (await isBtrfs(dir))) return plainPool(dir, 'btrfs')
   try {
-    const mount = (await usableMount(dir, options)) ?? (await mountImage(image, dir, options))
-    await keepBlocks(mount.device)
+    const device = (await usableMount(dir, options)) ?? (await mountImage(image, dir, options))
+    await keepBlocks(device)
     // The root of the mounted filesystem has a mode of its own. Layers hold setuid files with real ids: only root may get in.
     await closeToOthers(dir)
     const reserved = options.reserveBytes ?? reserveBytes(dataDir)
     const elastic = await Elastic.open({
       image,
       dir,
-      loop: mount.device,
+      loop: device,
       limitBytes,
       reserveBytes: reserved,
       log,
@@ -120,13 +117,13 @@ async function unmount(dir: string): Promise<void> {
   if (await isAttached(mount.device)) await run('losetup', ['--detach', mount.device])
 }
 
-/** What a server before has mounted, as it should be; undefined: nothing is mounted. */
-async function usableMount(dir: string, { log, endUsers }: PoolOptions): Promise<Mount | undefined> {
+/** The device of a writable mount that an earlier server left; undefined if there is none. */
+async function usableMount(dir: string, { log, endUsers }: PoolOptions): Promise<string | undefined> {
   const mount = await mountOf(dir)
   if (!mount) return undefined
   if (!mount.isReadOnly) {
     await run('mount', ['-o', `remount,${MOUNT_OPTIONS}`, dir])
-    return mount
+    return mount.device
   }
   log?.(`${dir} has become read-only: its sandboxes are ended and start over their files`)
   await endUsers?.()
@@ -134,12 +131,12 @@ async function usableMount(dir: string, { log, endUsers }: PoolOptions): Promise
   return undefined
 }
 
-async function mountImage(image: string, dir: string, options: PoolOptions): Promise<Mount> {
+async function mountImage(image: string, dir: string, options: PoolOptions): Promise<string> {
   await makeImage(image, () => firstBytes(options))
   const device = (await loopOf(image)) ?? (await attach(image))
   try {
     await run('mount', ['-t', 'btrfs', '-o', MOUNT_OPTIONS, device, dir])
-    return { device, isReadOnly: false }
+    return device
   } catch (error) {
     await run('losetup', ['--detach', device]).catch(() => {})
     throw error
@@ -156,19 +153,9 @@ function firstBytes({ dataDir }: PoolOptions): number {
   )
 }
 
-/** What is mounted right at `dir`, if anything. */
+/** The topmost mount at exactly `dir`, if there is one. */
 async function mountOf(dir: string): Promise<Mount | undefined> {
-  for (const line of (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').reverse()) {
-    const [before, after] = line.split(' - ')
-    if (!after || unescapeOctal(before!.split(' ')[4]!) !== dir) continue
-    const [, device, options] = after.split(' ')
-    return { device: unescapeOctal(device!), isReadOnly: options!.split(',').includes('ro') }
-  }
-  return undefined
-}
-
-function unescapeOctal(text: string): string {
-  return text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
+  return (await listMounts()).findLast((mount) => mount.at === dir)
 }
 
 async function isBtrfs(dir: string): Promise<boolean> {

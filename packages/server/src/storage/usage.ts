@@ -1,18 +1,11 @@
 import { execFile } from 'node:child_process'
-import { access, lstat, readdir } from 'node:fs/promises'
+import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 /** All that was written to the filesystem of this directory survives a power cut. Node has no syncfs(2). */
 export async function syncFilesystem(directory: string): Promise<void> {
   await promisify(execFile)('sync', ['--file-system', directory])
-}
-
-export function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
 }
 
 /** The disk space of all below a directory, without following symlinks; what vanishes meanwhile counts nothing. */

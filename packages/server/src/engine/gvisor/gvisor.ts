@@ -4,6 +4,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { UIDS_PER_CELL } from '../../instance.ts'
+import { identify } from '../../lib/proc.ts'
 import type { Warden } from '../../warden/warden.ts'
 import {
   type BindOptions,
@@ -15,7 +16,6 @@ import {
 } from '../engine.ts'
 import { treeRecords } from '../oci/requests.ts'
 import { diskLimit, WallEngine, type WallOptions } from '../oci/wall.ts'
-import { identify } from '../proc.ts'
 import { gvisorConfig, hostTasks } from './config.ts'
 import { Runsc, runscRoot } from './runsc.ts'
 
@@ -63,7 +63,7 @@ export class GvisorEngine extends WallEngine {
       const pid = await this.#runsc.run(directory, { ...request, network: plugged?.network }, memory)
       // What was saved with the memory is how it was then.
       if (memory) await this.#settle(cell, limits, hostname)
-      record.process = await identify(pid)
+      record.process = identify(pid)
       this.cells.write(record)
       return plugged?.bound ?? {}
     })

@@ -4,6 +4,7 @@ import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { UIDS_PER_CELL } from '../../instance.ts'
+import { identify } from '../../lib/proc.ts'
 import type { Warden } from '../../warden/warden.ts'
 import {
   type BindOptions,
@@ -14,7 +15,6 @@ import {
   notSupported,
   type PrepareOptions,
 } from '../engine.ts'
-import { identify } from '../proc.ts'
 import { cellConfig, SKELETON } from './config.ts'
 import { bindRequest, etcRecords } from './requests.ts'
 import { Runtime, type RuntimeName } from './runtime.ts'
@@ -70,7 +70,7 @@ export class OciEngine extends WallEngine {
         background: options.background ? 1 : 0,
         network: plugged?.network,
       })
-      record.process = await identify(pid)
+      record.process = identify(pid)
       this.cells.write(record)
     })
   }

@@ -1,8 +1,8 @@
 // Takes away what an earlier server of this instance left: half-made cells, and whatever of a cell outlived it.
 import { readFileSync } from 'node:fs'
+import { isRunning, type ProcessIdentity } from '../../lib/proc.ts'
 import type { Warden } from '../../warden/warden.ts'
 import type { Cells } from '../cells.ts'
-import { isRunning, type ProcessIdentity } from '../proc.ts'
 import { removeCgroup } from './requests.ts'
 
 export interface SweepOptions {
@@ -26,7 +26,7 @@ export async function sweep({ warden, cells, keep, veths }: SweepOptions): Promi
 
 /** Whether the recorded process lives and has the uid range that the record says. */
 export async function isCellProcess(process: ProcessIdentity | undefined, uidBase: number): Promise<boolean> {
-  if (!process || !(await isRunning(process))) return false
+  if (!process || !isRunning(process)) return false
   const map = readProc(process.pid, 'uid_map')
   const [inside, outside] = map.trim().split(/\s+/)
   return inside === '0' && outside === String(uidBase)

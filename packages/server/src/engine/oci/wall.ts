@@ -2,6 +2,7 @@
 import { chmodSync, chownSync } from 'node:fs'
 import { IsletError } from '@islet/contract'
 import type { Instance } from '../../instance.ts'
+import { isRunning } from '../../lib/proc.ts'
 import { type Warden, WardenError } from '../../warden/warden.ts'
 import { type CellRecord, Cells } from '../cells.ts'
 import type {
@@ -15,7 +16,6 @@ import type {
   PrepareOptions,
   Usage,
 } from '../engine.ts'
-import { isRunning } from '../proc.ts'
 import { killRuntimes, removeCgroups } from '../teardown.ts'
 import { INSIDE_DIR } from './config.ts'
 import type { Upstream } from './dns.ts'
@@ -169,7 +169,7 @@ export abstract class WallEngine implements Engine {
 
   async alive(cell: Cell): Promise<boolean> {
     const process = this.#records.get(cell.id)?.process
-    return process !== undefined && (await isRunning(process))
+    return process !== undefined && isRunning(process)
   }
 
   /** Callers share one: a range that is given back twice could by then be another cell's. */

@@ -8,6 +8,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import type { Instance } from '../../instance.ts'
+import { identify, isRunning } from '../../lib/proc.ts'
 import { type CellRecord, Cells } from '../cells.ts'
 import {
   type BindOptions,
@@ -20,7 +21,6 @@ import {
   type Usage,
 } from '../engine.ts'
 import { GUEST_OOM_SCORE } from '../oom.ts'
-import { identify, isRunning } from '../proc.ts'
 import { killTree, treeUsage } from '../tree.ts'
 
 export interface ProcessOptions {
@@ -57,7 +57,7 @@ export class ProcessEngine implements Engine {
     const alive = new Set<string>()
     for (const id of await this.#cells.list()) {
       const record = this.#cells.read(id)
-      if (record?.process && keep.has(id) && (await isRunning(record.process))) {
+      if (record?.process && keep.has(id) && isRunning(record.process)) {
         this.#records.set(id, record)
         alive.add(id)
         continue
@@ -96,7 +96,7 @@ export class ProcessEngine implements Engine {
     await once(child, 'spawn')
     child.unref()
     await writeFile(`/proc/${child.pid}/oom_score_adj`, String(GUEST_OOM_SCORE)).catch(() => {})
-    record.process = await identify(child.pid!)
+    record.process = identify(child.pid!)
     this.#cells.write(record)
     return { workspace }
   }
@@ -142,7 +142,7 @@ export class ProcessEngine implements Engine {
 
   async alive(cell: Cell): Promise<boolean> {
     const process = this.#records.get(cell.id)?.process
-    return process !== undefined && (await isRunning(process))
+    return process !== undefined && isRunning(process)
   }
 
   async destroy(cell: Cell): Promise<void> {

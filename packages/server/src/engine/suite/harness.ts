@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Instance } from '../../instance.ts'
+import type { ProcessIdentity } from '../../lib/proc.ts'
 import type { CellRecord } from '../cells.ts'
 import type { BindOptions, Bound, Cell, Engine, PrepareOptions, Root } from '../engine.ts'
-import type { ProcessIdentity } from '../proc.ts'
 import { type Result, type RunOptions, TestLink } from './link.ts'
 
 export interface Harness {

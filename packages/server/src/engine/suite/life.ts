@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isRunning, signal } from '../proc.ts'
+import { isRunning, signal } from '../../lib/proc.ts'
 import type { Gaps } from './gaps.ts'
 import { type Box, bind, boxOf, firstProcess, type Harness, newId, openBox } from './harness.ts'
 import { TestLink } from './link.ts'
@@ -182,9 +182,9 @@ export function life(harness: () => Harness, gaps: Gaps): void {
 /** Exactly the process that this test's engine started. Never a command inside: an engine may have no wall. */
 async function killGuest(harness: Harness, id: string): Promise<void> {
   const first = await firstProcess(harness, id)
-  assert.equal(await isRunning(first), true)
+  assert.equal(isRunning(first), true)
   signal(first.pid, 'SIGKILL')
-  while (await isRunning(first)) await sleep(5)
+  while (isRunning(first)) await sleep(5)
 }
 
 async function processesWith(word: string): Promise<number> {

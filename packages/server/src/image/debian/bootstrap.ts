@@ -2,9 +2,9 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
+import { exists } from '../../lib/exists.ts'
 import type { Job } from '../job.ts'
 import { type Argv, type RunResult, runOk } from '../run.ts'
-import { exists } from '../staging.ts'
 import { type AptSource, aptOptions, keyringsOf, mirrorOf } from './apt.ts'
 
 export interface Plan {

@@ -6,11 +6,11 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
+import { exists } from '../../lib/exists.ts'
 import { adapt, adaptedTrees, type Wishes } from '../adapt.ts'
 import type { Image } from '../image.ts'
 import { type Job, publish } from '../job.ts'
 import { runOk } from '../run.ts'
-import { exists } from '../staging.ts'
 import { explain, inspect, type Remote } from './registry.ts'
 
 export interface PullJob extends Job {

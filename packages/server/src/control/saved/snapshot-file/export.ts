@@ -1,7 +1,6 @@
 // Writes a snapshot file (manifest.ts), a piece at a time: what the reader does not take is not made yet.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { access } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
@@ -10,6 +9,7 @@ import { IsletError, type SnapshotInfo } from '@islet/contract'
 import type { SavedRecord, SavedTable } from '../../../db/saved-states.ts'
 import type { Root } from '../../../engine/engine.ts'
 import type { Image, Images } from '../../../image/image.ts'
+import { exists } from '../../../lib/exists.ts'
 import type { Storage } from '../../../storage/storage.ts'
 import { VERSION } from '../../../version.ts'
 import {
@@ -229,11 +229,4 @@ function* storeLines({ saved, table }: ExportOptions): Generator<Buffer> {
 
 function json(value: unknown): Buffer {
   return Buffer.from(`${JSON.stringify(value, null, 2)}\n`)
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  )
 }
