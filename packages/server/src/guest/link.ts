@@ -1,5 +1,5 @@
-// The link: the server's end of the guest's one socket, as a Guest. This file composes; host.ts knows whether there is
-// a guest, connection.ts is one connection, exchange.ts one request, process.ts one process.
+// The link: the server's end of the guest's one socket, as a Guest. This file composes: presence.ts knows whether a guest is
+// connected, connection.ts is one connection, requests/ has a file per kind of request, processes/ follows processes.
 import type { EventEmitter } from 'node:events'
 import { IsletError } from '@islet/contract'
 import { MAX_PAYLOAD } from '../wire/frames.ts'
@@ -7,11 +7,11 @@ import { dial } from './dial/dial.ts'
 import { Dials } from './dial/dials.ts'
 import type { Guest, SetupFile } from './guest.ts'
 import type { FileRecord } from './messages.gen.ts'
-import { LinkHost } from './presence.ts'
+import { Presence } from './presence.ts'
 import { checkNumber, checkOwner, checkPath, checkPort } from './requests/check.ts'
 import { fileRequests } from './requests/files.ts'
 import { toExposed, toPort } from './requests/records.ts'
-import { call, type Host, nothing } from './requests/request.ts'
+import { call, nothing } from './requests/request.ts'
 import { watch } from './requests/watch.ts'
 
 export interface Link extends Guest {
@@ -57,20 +57,20 @@ export interface LinkOptions {
 }
 
 export async function listenLink(options: LinkOptions): Promise<Link> {
-  const host = new LinkHost(options)
-  await host.open()
-  const { processes } = host
+  const presence = new Presence(options)
+  await presence.open()
+  const { processes } = presence
   const dials = new Dials()
   return {
-    ...fileRequests(host),
-    events: host.events,
+    ...fileRequests(presence),
+    events: presence.events,
     get connected() {
-      return host.connection !== undefined
+      return presence.connection !== undefined
     },
     get bootId() {
-      return host.bootId
+      return presence.bootId
     },
-    ready: (options) => host.ready(options),
+    ready: (options) => presence.ready(options),
     spawn: (spec, sink) => processes.spawn(spec, sink),
     attach: (id, offset, sink) => processes.attach(id, offset, sink),
     processes: () => processes.list(),
@@ -80,36 +80,38 @@ export async function listenLink(options: LinkOptions): Promise<Link> {
     async watch(path, { recursive, ignore, signal }) {
       checkPath(path)
       const fields = { path, recursive: recursive ? 1 : 0, ignore: ignore && [...ignore] }
-      return watch(host, { name: 'WATCH', fields, about: { path }, signal, again: true })
+      return watch(presence, { name: 'WATCH', fields, about: { path }, signal, again: true })
     },
     async dial(port, options = {}) {
       checkPort(port)
-      return dial(host, dials, { port, ...options })
+      return dial(presence, dials, { port, ...options })
     },
     ports: () =>
-      call(host, { name: 'PORTS', fields: {}, about: {}, again: true }, (ok) => (ok.port ?? []).map(toPort)),
+      call(presence, { name: 'PORTS', fields: {}, about: {}, again: true }, (ok) =>
+        (ok.port ?? []).map(toPort),
+      ),
     expose: (socketName) =>
-      call(host, { name: 'EXPOSE', fields: { socket: socketName }, about: {}, again: true }, toExposed),
-    setup: (files) => setup(host, files),
-    ping: () => host.ping(),
+      call(presence, { name: 'EXPOSE', fields: { socket: socketName }, about: {}, again: true }, toExposed),
+    setup: (files) => setup(presence, files),
+    ping: () => presence.ping(),
     hangup(delayMs) {
       checkNumber('delayMs', delayMs)
-      host.connection?.out.send('HANGUP', 0, { delayMs })
+      presence.connection?.out.send('HANGUP', 0, { delayMs })
     },
-    suspend: () => host.suspend(),
-    resume: (socketPath) => host.resume(socketPath),
-    lost: (reason) => host.lose(reason),
-    close: () => host.close(),
+    suspend: () => presence.suspend(),
+    resume: (socketPath) => presence.resume(socketPath),
+    lost: (reason) => presence.lose(reason),
+    close: () => presence.close(),
   }
 }
 
 /** Beside content and path; the owner is the longest of it. */
 const SETUP_FILE_BYTES = 1024
 
-async function setup(host: Host, files: readonly SetupFile[]): Promise<void> {
+async function setup(presence: Presence, files: readonly SetupFile[]): Promise<void> {
   let batch: FileRecord[] = []
   let bytes = 0
-  const send = () => call(host, { name: 'SETUP', fields: { file: batch }, about: {} }, nothing)
+  const send = () => call(presence, { name: 'SETUP', fields: { file: batch }, about: {} }, nothing)
   for (const { path, content, mode, owner } of files) {
     checkPath(path)
     checkNumber('mode', mode, 0o7777)

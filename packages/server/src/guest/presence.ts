@@ -4,12 +4,11 @@ import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { IsletError } from '@islet/contract'
-import { Gate } from './admission.ts'
 import { Connection } from './connection.ts'
 import { clean, sandboxLost } from './errors.ts'
 import type { LinkEvents, LinkLog, LinkOptions } from './link.ts'
-import { Processes } from './processes/processes.ts'
-import type { Host } from './requests/request.ts'
+import { LinkListener } from './listener.ts'
+import { GuestProcesses } from './processes/guest-processes.ts'
 
 const HELLO_TIMEOUT_MS = 5000
 /** A guest redials within half a second; this allows for a machine under load. */
@@ -23,17 +22,17 @@ const ANSWERS_TIMEOUT_MS = 1000
 const HANGUP_TIMEOUT_MS = 2000
 const ANSWERS_PAUSE_MS = 2
 
-export class LinkHost implements Host {
+export class Presence {
   /** Set from HELLO to the end of the connection. */
   connection: Connection | undefined
   bootId = ''
   readonly events = new EventEmitter<LinkEvents>()
-  readonly processes = new Processes(this)
+  readonly processes = new GuestProcesses(this)
   readonly #options: LinkOptions
   readonly #log: LinkLog | undefined
   /** The same, before HELLO too. */
   #admitted: Connection | undefined
-  #gate: Gate | undefined
+  #listener: LinkListener | undefined
   #violations = 0
   #lost: IsletError | undefined
   #closing: Promise<void> | undefined
@@ -50,7 +49,7 @@ export class LinkHost implements Host {
   }
 
   async open(socketPath = this.#options.socketPath): Promise<void> {
-    this.#gate = await Gate.open({
+    this.#listener = await LinkListener.open({
       socketPath,
       occupied: () => this.#admitted !== undefined,
       admit: (socket) => this.#admit(socket),
@@ -94,6 +93,7 @@ export class LinkHost implements Host {
     })
   }
 
+  /** A request was answered well: earlier breaches of the protocol no longer count. */
   succeeded(): void {
     this.#violations = 0
   }
@@ -114,8 +114,8 @@ export class LinkHost implements Host {
   async suspend(): Promise<void> {
     if (this.#lost) throw this.#lost
     this.#suspended ??= Promise.withResolvers<void>()
-    const closing = this.#gate?.close()
-    this.#gate = undefined
+    const closing = this.#listener?.close()
+    this.#listener = undefined
     if (this.#admitted) await this.#hangUp(this.#admitted)
     await closing
     if (this.#lost) throw this.#lost
@@ -126,7 +126,7 @@ export class LinkHost implements Host {
     if (!this.#suspended) throw new IsletError('internal', 'The link is not suspended.')
     await this.open(socketPath)
     if (this.#lost) {
-      await this.#gate?.close()
+      await this.#listener?.close()
       throw this.#lost
     }
     this.#suspended?.resolve()
@@ -137,7 +137,7 @@ export class LinkHost implements Host {
   lose(reason: string): void {
     if (this.#lost) return
     this.#lost = sandboxLost(reason)
-    this.#closing = this.#gate?.close()
+    this.#closing = this.#listener?.close()
     this.#admitted?.destroy(reason)
     this.#next?.reject(this.#lost)
     this.#next?.promise.catch(() => {})

@@ -7,7 +7,7 @@ const MAX_INFORMATIONAL = 10
 /** From the first byte of a head to its last. How long a program thinks before the first is not our business. */
 const HEAD_MS = 60_000
 
-/** Breaks an exchange whose answer begins with too many bytes, too many informational answers, or too slowly. */
+/** Breaks a request whose answer begins with too many bytes, too many informational answers, or too slowly. */
 export function boundHead(asked: ClientRequest, { maxBytes }: { maxBytes: number }): void {
   let bytes = 0
   let informational = 0

@@ -1,11 +1,13 @@
 // DIAL: OPENED, then DATA and END both ways, as a Duplex. Each direction ends by itself.
+
 import { Duplex } from 'node:stream'
 import { free } from '../../wire/chunks.ts'
 import type { Frame } from '../../wire/frames.ts'
 import type { Connection } from '../connection.ts'
 import { connectionLost } from '../errors.ts'
 import { MESSAGE } from '../messages.gen.ts'
-import { Exchange, type Host, type Request } from '../requests/request.ts'
+import type { Presence } from '../presence.ts'
+import { Exchange, type Request } from '../requests/request.ts'
 import { Inflow } from '../streams/inflow.ts'
 import { Outflow } from '../streams/outflow.ts'
 import type { Dials, Feeder } from './dials.ts'
@@ -24,10 +26,14 @@ export interface DialRequest {
 }
 
 /** `dials`: those of the same sandbox. */
-export function dial(host: Host, dials: Dials, { port, host: name, signal }: DialRequest): Promise<Duplex> {
+export function dial(
+  presence: Presence,
+  dials: Dials,
+  { port, host: name, signal }: DialRequest,
+): Promise<Duplex> {
   const inflow = new Inflow(() => dials.window())
   const fields = { port, host: name, window: inflow.limit }
-  return new Dial(host, { name: 'DIAL', fields, about: { port }, signal }, dials, inflow).run()
+  return new Dial(presence, { name: 'DIAL', fields, about: { port }, signal }, dials, inflow).run()
 }
 
 class Dial extends Exchange<Duplex> {
@@ -35,8 +41,8 @@ class Dial extends Exchange<Duplex> {
   readonly #inflow: Inflow
   #socket: DialSocket | undefined
 
-  constructor(host: Host, request: Request<'DIAL'>, dials: Dials, inflow: Inflow) {
-    super(host, request as unknown as Request)
+  constructor(presence: Presence, request: Request<'DIAL'>, dials: Dials, inflow: Inflow) {
+    super(presence, request as unknown as Request)
     this.#dials = dials
     this.#inflow = inflow
   }

@@ -21,8 +21,8 @@ import {
   type StdinWindowFields,
 } from '../messages.gen.ts'
 import { toExit, toProcess } from '../requests/records.ts'
+import type { GuestProcesses, ProcessOptions } from './guest-processes.ts'
 import { Output } from './output.ts'
-import type { ProcessHost, ProcessOptions } from './processes.ts'
 import { Stdin } from './stdin.ts'
 
 /** Acknowledged at once when so much was taken, else at the end of the turn. */
@@ -36,7 +36,7 @@ export class Process implements GuestProcess, StreamOwner {
   readonly limited = false
   pid = 0
   readonly exited: Promise<GuestExit>
-  readonly #host: ProcessHost
+  readonly #owner: GuestProcesses
   readonly #about: About
   readonly #spawn: SpawnFields | undefined
   readonly #output: Output
@@ -54,12 +54,12 @@ export class Process implements GuestProcess, StreamOwner {
   #settled = false
   #forgotten = false
 
-  constructor(host: ProcessHost, options: ProcessOptions) {
+  constructor(owner: GuestProcesses, options: ProcessOptions) {
     this.id = options.id
     this.exited = this.#ended.promise
     this.exited.catch(() => {})
     this.#started.promise.catch(() => {})
-    this.#host = host
+    this.#owner = owner
     this.#about = options.about
     this.#spawn = options.spawn
     this.#output = new Output(options.sink, options.offset ?? 0, {
@@ -101,10 +101,10 @@ export class Process implements GuestProcess, StreamOwner {
     // One that runs is killed by it.
     if (this.#exit) this.#connection?.out.sendUnhurried('FORGET', this.#stream, {})
     else this.#connection?.out.send('FORGET', this.#stream, {})
-    this.#host.onForgotten(this.id, this.#output.taken, this.#connection)
+    this.#owner.onForgotten(this.id, this.#output.taken, this.#connection)
     this.#endStream(LATE_BYTES)
     this.killed()
-    this.#host.onGone(this)
+    this.#owner.onGone(this)
   }
 
   /** It was killed by a request that leaves no exit report. */
@@ -133,7 +133,7 @@ export class Process implements GuestProcess, StreamOwner {
       this.#started.reject(error)
       this.#ended.reject(error)
     }
-    this.#host.onGone(this)
+    this.#owner.onGone(this)
   }
 
   onLost(): void {
@@ -179,7 +179,7 @@ export class Process implements GuestProcess, StreamOwner {
     this.#running = true
     if (this.#everRan) return
     this.#everRan = true
-    this.#host.succeeded()
+    this.#owner.presence.succeeded()
     this.#started.resolve(this)
   }
 
@@ -221,7 +221,7 @@ export class Process implements GuestProcess, StreamOwner {
   #onTaken(): void {
     const connection = this.#connection
     if (!connection) {
-      if (this.#host.connection) this.start(this.#host.connection)
+      if (this.#owner.presence.connection) this.start(this.#owner.presence.connection)
       return
     }
     if (this.#output.taken - this.#output.acked >= ACK_BYTES && !connection.out.congested) this.#acknowledge()

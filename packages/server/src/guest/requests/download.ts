@@ -1,12 +1,14 @@
 // READ and TAR_OUT: OPENED, then DATA at the pace of whoever iterates the body, then END.
+
 import { type Chunks, free } from '../../wire/chunks.ts'
 import { decodeFields } from '../../wire/fields.ts'
 import type { Frame } from '../../wire/frames.ts'
 import { Violation } from '../errors.ts'
 import { FIELDS, INITIAL_WINDOW, MESSAGE, type OpenedFields } from '../messages.gen.ts'
+import type { Presence } from '../presence.ts'
 import { Inflow } from '../streams/inflow.ts'
 import { Windows } from '../streams/windows.ts'
-import { Exchange, type Host, type Request } from './request.ts'
+import { Exchange, type Request } from './request.ts'
 
 /** Not less than one frame of an archive. */
 const WINDOWS = { sharedBytes: 4 * INITIAL_WINDOW, minBytes: 64 * 1024, maxBytes: INITIAL_WINDOW }
@@ -15,11 +17,11 @@ type Parse<T> = (opened: OpenedFields, body: Chunks<Buffer>) => T
 
 /** Those of one sandbox. */
 export class Downloads {
-  readonly #host: Host
+  readonly #presence: Presence
   readonly #windows = new Windows(WINDOWS)
 
-  constructor(host: Host) {
-    this.#host = host
+  constructor(presence: Presence) {
+    this.#presence = presence
   }
 
   start<T>(
@@ -30,7 +32,7 @@ export class Downloads {
     if (request.signal?.aborted) return Promise.reject(request.signal.reason)
     this.#windows.opened()
     const fields = { ...request.fields, window: this.#windows.size() }
-    return new Download(this.#host, { ...request, fields } as Request, parse, {
+    return new Download(this.#presence, { ...request, fields } as Request, parse, {
       maxBytes,
       windows: this.#windows,
     }).run()
@@ -48,12 +50,12 @@ class Download<T> extends Exchange<T> implements AsyncIterableIterator<Buffer>, 
   #waiting: PromiseWithResolvers<IteratorResult<Buffer>> | undefined
 
   constructor(
-    host: Host,
+    presence: Presence,
     request: Request,
     parse: Parse<T>,
     { maxBytes, windows }: { maxBytes: number; windows: Windows },
   ) {
-    super(host, request)
+    super(presence, request)
     this.#parse = parse
     this.#maxBytes = maxBytes
     this.#windows = windows

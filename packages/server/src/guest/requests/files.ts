@@ -3,11 +3,12 @@
 import { Violation } from '../errors.ts'
 import type { Entry, Guest, WriteOptions } from '../guest.ts'
 import { MAX_PATH } from '../messages.gen.ts'
+import type { Presence } from '../presence.ts'
 import { checkNumber, checkOwner, checkPath, checkTarget } from './check.ts'
 import { Downloads } from './download.ts'
 import { type Listing, list, MAX_ENTRIES } from './list.ts'
 import { toEntry } from './records.ts'
-import { call, type Host, nothing } from './request.ts'
+import { call, nothing } from './request.ts'
 import { upload } from './upload.ts'
 
 export type FileRequests = Pick<
@@ -31,8 +32,8 @@ export type FileRequests = Pick<
 const MAX_U64 = Number.MAX_SAFE_INTEGER
 const MAX_MODE = 0o7777
 
-export function fileRequests(host: Host): FileRequests {
-  const downloads = new Downloads(host)
+export function fileRequests(presence: Presence): FileRequests {
+  const downloads = new Downloads(presence)
   return {
     async stat(path, { follow = true } = {}): Promise<Entry> {
       checkPath(path)
@@ -42,7 +43,7 @@ export function fileRequests(host: Host): FileRequests {
         about: { path },
         again: true,
       } as const
-      return call(host, request, (ok) => toEntry(ok.entry?.[0]))
+      return call(presence, request, (ok) => toEntry(ok.entry?.[0]))
     },
 
     async list(path, { depth = 1, limit = MAX_ENTRIES, signal, sink } = {}): Promise<Listing> {
@@ -50,7 +51,7 @@ export function fileRequests(host: Host): FileRequests {
       checkNumber('depth', depth)
       checkNumber('limit', limit, MAX_U64)
       const fields = { path, depth, limit: Math.min(limit, MAX_ENTRIES) }
-      return list(host, { name: 'LIST', fields, about: { path }, signal, again: true }, sink)
+      return list(presence, { name: 'LIST', fields, about: { path }, signal, again: true }, sink)
     },
 
     async read(path, { offset, length, nofollow, signal } = {}) {
@@ -77,7 +78,7 @@ export function fileRequests(host: Host): FileRequests {
         exclusive: flag(options.exclusive),
       }
       const request = { name: 'WRITE', fields, about: { path }, signal } as const
-      return upload(host, request, body, (ok) => toEntry(ok.entry?.[0]))
+      return upload(presence, request, body, (ok) => toEntry(ok.entry?.[0]))
     },
 
     async mkdir(path, { parents, mode, owner } = {}): Promise<void> {
@@ -85,14 +86,14 @@ export function fileRequests(host: Host): FileRequests {
       checkNumber('mode', mode, MAX_MODE)
       checkOwner(owner)
       const fields = { path, parents: flag(parents), mode, owner }
-      return call(host, { name: 'MKDIR', fields, about: { path } }, nothing)
+      return call(presence, { name: 'MKDIR', fields, about: { path } }, nothing)
     },
 
     async move(from, to, { overwrite } = {}): Promise<void> {
       checkPath(from)
       checkPath(to)
       const fields = { from, to, overwrite: flag(overwrite) }
-      return call(host, { name: 'MOVE', fields, about: { path: from, to } }, nothing)
+      return call(presence, { name: 'MOVE', fields, about: { path: from, to } }, nothing)
     },
 
     async copy(from, to, { recursive, overwrite, owner, skip = [], signal } = {}): Promise<void> {
@@ -107,36 +108,36 @@ export function fileRequests(host: Host): FileRequests {
         owner,
         skip: [...skip],
       }
-      return call(host, { name: 'COPY', fields, about: { path: from, to }, signal }, nothing)
+      return call(presence, { name: 'COPY', fields, about: { path: from, to }, signal }, nothing)
     },
 
     async remove(path, { recursive, signal } = {}): Promise<void> {
       checkPath(path)
       const fields = { path, recursive: flag(recursive) }
-      return call(host, { name: 'REMOVE', fields, about: { path }, signal }, nothing)
+      return call(presence, { name: 'REMOVE', fields, about: { path }, signal }, nothing)
     },
 
     async chmod(path, mode): Promise<void> {
       checkPath(path)
       checkNumber('mode', mode, MAX_MODE)
-      return call(host, { name: 'CHMOD', fields: { path, mode }, about: { path } }, nothing)
+      return call(presence, { name: 'CHMOD', fields: { path, mode }, about: { path } }, nothing)
     },
 
     async chown(path, owner): Promise<void> {
       checkPath(path)
       checkOwner(owner)
-      return call(host, { name: 'CHOWN', fields: { path, owner }, about: { path, user: owner } }, nothing)
+      return call(presence, { name: 'CHOWN', fields: { path, owner }, about: { path, user: owner } }, nothing)
     },
 
     async symlink(path, target): Promise<void> {
       checkPath(path)
       checkTarget(target)
-      return call(host, { name: 'SYMLINK', fields: { path, target }, about: { path } }, nothing)
+      return call(presence, { name: 'SYMLINK', fields: { path, target }, about: { path } }, nothing)
     },
 
     async realpath(path): Promise<string> {
       checkPath(path)
-      return call(host, { name: 'REALPATH', fields: { path }, about: { path }, again: true }, (ok) => {
+      return call(presence, { name: 'REALPATH', fields: { path }, about: { path }, again: true }, (ok) => {
         const real = ok.path ?? ''
         if (!real.startsWith('/') || real.length > MAX_PATH) throw new Violation('a real path that is none')
         return real
@@ -153,7 +154,7 @@ export function fileRequests(host: Host): FileRequests {
       checkPath(path)
       checkOwner(owner)
       const request = { name: 'TAR_IN', fields: { path, owner }, about: { path }, signal } as const
-      return upload(host, request, body, (ok) => ({ count: ok.count ?? 0 }))
+      return upload(presence, request, body, (ok) => ({ count: ok.count ?? 0 }))
     },
   }
 }

@@ -1,13 +1,15 @@
 // LIST: ENTRIES frames under the window, then OK.
+
 import { free } from '../../wire/chunks.ts'
 import { decodeFields } from '../../wire/fields.ts'
 import type { Frame } from '../../wire/frames.ts'
 import { Violation } from '../errors.ts'
 import type { Entry } from '../guest.ts'
 import { type EntriesFields, FIELDS, MESSAGE, type OkFields } from '../messages.gen.ts'
+import type { Presence } from '../presence.ts'
 import { Inflow } from '../streams/inflow.ts'
 import { toListedEntry } from './records.ts'
-import { Exchange, type Host, type Request } from './request.ts'
+import { Exchange, type Request } from './request.ts'
 
 export const MAX_ENTRIES = 100_000
 /** Of payload; what is held is a few times that. */
@@ -25,8 +27,8 @@ export interface EntrySink {
   clear(): void
 }
 
-export function list(host: Host, request: Request<'LIST'>, sink?: EntrySink): Promise<Listing> {
-  return new List(host, request as unknown as Request, sink).run()
+export function list(presence: Presence, request: Request<'LIST'>, sink?: EntrySink): Promise<Listing> {
+  return new List(presence, request as unknown as Request, sink).run()
 }
 
 class List extends Exchange<Listing> {
@@ -36,8 +38,8 @@ class List extends Exchange<Listing> {
   #inflow = new Inflow()
 
   /** Without a sink they are collected. */
-  constructor(host: Host, request: Request, sink?: EntrySink) {
-    super(host, request)
+  constructor(presence: Presence, request: Request, sink?: EntrySink) {
+    super(presence, request)
     this.#sink = sink ?? {
       add: (entries) => void this.#entries.push(...entries),
       clear: () => {

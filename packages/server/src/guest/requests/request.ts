@@ -1,5 +1,6 @@
 // One request and what is answered on its stream, the part that all kinds of requests share: opening the stream,
 // ERROR, aborting, a lost connection, and the second try of what may safely be asked twice.
+
 import { IsletError } from '@islet/contract'
 import { decodeFields } from '../../wire/fields.ts'
 import { type Frame, WireError } from '../../wire/frames.ts'
@@ -13,15 +14,7 @@ import {
   type MessageName,
   type OkFields,
 } from '../messages.gen.ts'
-
-/** What a request needs of the link. */
-export interface Host {
-  readonly connection: Connection | undefined
-  /** Resolves at the next connection; rejects when the sandbox is lost or stays away. */
-  connected(signal?: AbortSignal): Promise<void>
-  /** A caller's request was answered well: the guest behaves. */
-  succeeded(): void
-}
+import type { Presence } from '../presence.ts'
 
 export interface Request<N extends MessageName = MessageName> {
   name: N
@@ -33,7 +26,7 @@ export interface Request<N extends MessageName = MessageName> {
 }
 
 export abstract class Exchange<T> implements StreamOwner {
-  protected readonly host: Host
+  readonly #presence: Presence
   protected readonly request: Request
   /** Set while the stream is open. */
   protected connection: Connection | undefined
@@ -43,8 +36,8 @@ export abstract class Exchange<T> implements StreamOwner {
   readonly #answer = Promise.withResolvers<T>()
   #again: boolean
 
-  constructor(host: Host, request: Request) {
-    this.host = host
+  constructor(presence: Presence, request: Request) {
+    this.#presence = presence
     this.request = request
     this.#again = request.again ?? false
   }
@@ -94,7 +87,7 @@ export abstract class Exchange<T> implements StreamOwner {
   protected resolve(value: T): void {
     if (this.settled) throw new Violation('a second answer to one request')
     this.settled = true
-    this.host.succeeded()
+    this.#presence.succeeded()
     this.#answer.resolve(value)
   }
 
@@ -127,9 +120,9 @@ export abstract class Exchange<T> implements StreamOwner {
   readonly #onAbort = (): void => this.cancel(this.request.signal?.reason)
 
   #begin(): void {
-    const { connection } = this.host
+    const { connection } = this.#presence
     if (!connection || connection.out.congested) {
-      const wait = connection ? connection.out.drained() : this.host.connected(this.request.signal)
+      const wait = connection ? connection.out.drained() : this.#presence.connected(this.request.signal)
       wait.then(
         () => this.settled || this.#begin(),
         (error) => {
@@ -154,8 +147,8 @@ export abstract class Exchange<T> implements StreamOwner {
 class Call<T> extends Exchange<T> {
   readonly #parse: (ok: OkFields) => T
 
-  constructor(host: Host, request: Request, parse: (ok: OkFields) => T) {
-    super(host, request)
+  constructor(presence: Presence, request: Request, parse: (ok: OkFields) => T) {
+    super(presence, request)
     this.#parse = parse
   }
 
@@ -168,11 +161,11 @@ class Call<T> extends Exchange<T> {
 }
 
 export function call<N extends MessageName, T>(
-  host: Host,
+  presence: Presence,
   request: Request<N>,
   parse: (ok: OkFields) => T,
 ): Promise<T> {
-  return new Call(host, request as unknown as Request, parse).run()
+  return new Call(presence, request as unknown as Request, parse).run()
 }
 
 /** For requests whose OK says nothing more. */

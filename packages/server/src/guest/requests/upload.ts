@@ -1,19 +1,21 @@
 // WRITE and TAR_IN: OPENED, then the body's DATA at the guest's pace, END, then OK.
+
 import { type Chunks, releasing } from '../../wire/chunks.ts'
 import { decodeFields } from '../../wire/fields.ts'
 import type { Frame } from '../../wire/frames.ts'
 import { Violation } from '../errors.ts'
 import { FIELDS, MESSAGE, type OkFields } from '../messages.gen.ts'
+import type { Presence } from '../presence.ts'
 import { Outflow } from '../streams/outflow.ts'
-import { Exchange, type Host, type Request } from './request.ts'
+import { Exchange, type Request } from './request.ts'
 
 export function upload<T>(
-  host: Host,
+  presence: Presence,
   request: Request<'WRITE'> | Request<'TAR_IN'>,
   body: Chunks,
   parse: (ok: OkFields) => T,
 ): Promise<T> {
-  return new Upload(host, request as Request, body, parse).run()
+  return new Upload(presence, request as Request, body, parse).run()
 }
 
 class Upload<T> extends Exchange<T> {
@@ -23,8 +25,8 @@ class Upload<T> extends Exchange<T> {
   #opened = false
   #sentEnd = false
 
-  constructor(host: Host, request: Request, body: Chunks, parse: (ok: OkFields) => T) {
-    super(host, request)
+  constructor(presence: Presence, request: Request, body: Chunks, parse: (ok: OkFields) => T) {
+    super(presence, request)
     this.#body = body
     this.#parse = parse
   }

@@ -1,17 +1,19 @@
 // WATCH: OPENED, then EVENT until the watcher leaves.
+
 import { decodeFields } from '../../wire/fields.ts'
 import type { Frame } from '../../wire/frames.ts'
 import { Violation } from '../errors.ts'
 import type { WatchEvent } from '../guest.ts'
 import { type EventFields, FIELDS, MAX_PATH, MESSAGE } from '../messages.gen.ts'
-import { Exchange, type Host, type Request } from './request.ts'
+import type { Presence } from '../presence.ts'
+import { Exchange, type Request } from './request.ts'
 
 /** Events that wait for a slow watcher. Beyond that they become one overflow: look again. */
 const MAX_EVENTS = 4096
 const KINDS = [undefined, 'created', 'changed', 'removed', 'overflow'] as const
 
-export function watch(host: Host, request: Request<'WATCH'>): Promise<AsyncIterable<WatchEvent>> {
-  return new Watch(host, request as unknown as Request).run()
+export function watch(presence: Presence, request: Request<'WATCH'>): Promise<AsyncIterable<WatchEvent>> {
+  return new Watch(presence, request as unknown as Request).run()
 }
 
 class Watch extends Exchange<AsyncIterable<WatchEvent>> implements AsyncIterableIterator<WatchEvent> {

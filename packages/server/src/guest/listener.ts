@@ -3,7 +3,7 @@ import { lstat, unlink } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { IsletError } from '@islet/contract'
 
-export interface GateOptions {
+export interface LinkListenerOptions {
   socketPath: string
   /** Whether a connection is alive, so that a second one must be refused. */
   occupied(): boolean
@@ -21,31 +21,31 @@ const MAX_SOCKET_PATH = 107
 /** What waits to be sent before senders wait: two full DATA frames. */
 const SEND_BUFFER_BYTES = 512 * 1024
 
-export class Gate {
+export class LinkListener {
   readonly #server: Server
-  readonly #options: GateOptions
+  readonly #options: LinkListenerOptions
   #allowance = FLOOD_BURST
   #countedAt = performance.now()
 
-  private constructor(options: GateOptions) {
+  private constructor(options: LinkListenerOptions) {
     this.#options = options
     this.#server = createServer({ highWaterMark: SEND_BUFFER_BYTES }, (socket) => this.#onConnection(socket))
   }
 
-  static async open(options: GateOptions): Promise<Gate> {
+  static async open(options: LinkListenerOptions): Promise<LinkListener> {
     if (Buffer.byteLength(options.socketPath) > MAX_SOCKET_PATH)
       throw new IsletError('internal', `The socket path is longer than ${MAX_SOCKET_PATH} bytes.`)
     await removeStale(options.socketPath)
-    const gate = new Gate(options)
+    const listener = new LinkListener(options)
     await new Promise<void>((resolve, reject) => {
-      gate.#server.once('error', reject)
-      gate.#server.listen({ path: options.socketPath, backlog: BACKLOG }, () => {
-        gate.#server.off('error', reject)
-        gate.#server.on('error', () => {})
+      listener.#server.once('error', reject)
+      listener.#server.listen({ path: options.socketPath, backlog: BACKLOG }, () => {
+        listener.#server.off('error', reject)
+        listener.#server.on('error', () => {})
         resolve()
       })
     })
-    return gate
+    return listener
   }
 
   /** Stops listening and removes the socket. Whoever is admitted stays. */

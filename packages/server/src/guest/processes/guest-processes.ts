@@ -4,20 +4,12 @@ import type { Connection } from '../connection.ts'
 import { type About, sandboxLost } from '../errors.ts'
 import type { GuestProcess, GuestProcessState, OutputSink, SpawnSpec, TerminalSize } from '../guest.ts'
 import { MAX_PROCESSES, type SpawnFields } from '../messages.gen.ts'
+import type { Presence } from '../presence.ts'
 import { checkId, checkNumber, checkSize, checkSpawn } from '../requests/check.ts'
 import { toProcess } from '../requests/records.ts'
-import { call, type Host, nothing } from '../requests/request.ts'
+import { call, nothing } from '../requests/request.ts'
 import { Forgotten, forget } from './forgotten.ts'
 import { Process } from './process.ts'
-
-export interface ProcessHost {
-  readonly connection: Connection | undefined
-  succeeded(): void
-  /** The process is no longer the link's concern. */
-  onGone(process: Process): void
-  /** The guest is to forget it; its output was taken up to `offset`. `connection`: where FORGET was sent. */
-  onForgotten(id: string, offset: number, connection: Connection | undefined): void
-}
 
 export interface ProcessOptions {
   id: string
@@ -30,21 +22,13 @@ export interface ProcessOptions {
 
 const MAX_SIGNAL = 64
 
-export class Processes implements ProcessHost {
-  readonly #host: Host
+export class GuestProcesses {
+  readonly presence: Presence
   readonly #processes = new Map<string, Process>()
   readonly #forgotten = new Forgotten()
 
-  constructor(host: Host) {
-    this.#host = host
-  }
-
-  get connection(): Connection | undefined {
-    return this.#host.connection
-  }
-
-  succeeded(): void {
-    this.#host.succeeded()
+  constructor(presence: Presence) {
+    this.presence = presence
   }
 
   async spawn(spec: SpawnSpec, sink: OutputSink): Promise<GuestProcess> {
@@ -77,7 +61,7 @@ export class Processes implements ProcessHost {
 
   list(): Promise<GuestProcessState[]> {
     const request = { name: 'PROCESSES', fields: {}, about: {}, again: true } as const
-    return call(this.#host, request, (ok) =>
+    return call(this.presence, request, (ok) =>
       (ok.process ?? []).map((record) => {
         const { id, pid, running, outputStart, outputEnd, stdinOffset } = toProcess(record)
         return { id, pid, running, outputStart, outputEnd, stdinOffset }
@@ -90,19 +74,19 @@ export class Processes implements ProcessHost {
     if (signal === 0) throw new IsletError('bad_request', 'There is no signal 0.')
     checkNumber('signal', signal, MAX_SIGNAL)
     const fields = { id, signal, group: options.group ? 1 : 0 }
-    return call(this.#host, { name: 'SIGNAL', fields, about: { processId: id } }, nothing)
+    return call(this.presence, { name: 'SIGNAL', fields, about: { processId: id } }, nothing)
   }
 
   async resize(id: string, size: TerminalSize): Promise<void> {
     checkId(id)
     checkSize(size)
     const fields = { id, size: { cols: size.cols, rows: size.rows } }
-    return call(this.#host, { name: 'RESIZE', fields, about: { processId: id } }, nothing)
+    return call(this.presence, { name: 'RESIZE', fields, about: { processId: id } }, nothing)
   }
 
   async killAll(): Promise<void> {
     const before = [...this.#processes.values()].filter((process) => !process.fresh)
-    await call(this.#host, { name: 'KILL_ALL', fields: {}, about: {} }, nothing)
+    await call(this.presence, { name: 'KILL_ALL', fields: {}, about: {} }, nothing)
     for (const process of before) {
       process.killed()
       this.onGone(process)
@@ -124,13 +108,16 @@ export class Processes implements ProcessHost {
     for (const process of [...this.#processes.values()]) process.fail(error)
   }
 
+  /** The process is no longer the link's concern. */
   onGone(process: Process): void {
     if (this.#processes.get(process.id) === process) this.#processes.delete(process.id)
   }
 
+  /** The guest is to forget a process whose output was taken up to `offset`. `connection`: where FORGET was sent already. */
   onForgotten(id: string, offset: number, connection: Connection | undefined): void {
-    if (!connection && this.connection) forget(this.connection, id, offset)
-    this.#forgotten.add(id, offset, connection ?? this.connection)
+    const current = this.presence.connection
+    if (!connection && current) forget(current, id, offset)
+    this.#forgotten.add(id, offset, connection ?? current)
   }
 
   async #start(options: ProcessOptions): Promise<GuestProcess> {
@@ -139,11 +126,11 @@ export class Processes implements ProcessHost {
     this.#forgotten.delete(options.id)
     const process = new Process(this, options)
     this.#processes.set(options.id, process)
-    const { connection } = this.#host
-    if (!connection) this.#host.connected().catch((error) => process.fresh && process.fail(error))
+    const { connection } = this.presence
+    if (!connection) this.presence.connected().catch((error) => process.fresh && process.fail(error))
     else if (connection.out.congested) {
       await connection.out.drained()
-      if (this.#host.connection) process.start(this.#host.connection)
+      if (this.presence.connection) process.start(this.presence.connection)
     } else process.start(connection)
     return process.started
   }
