@@ -52,17 +52,21 @@ export type {
   WokenSandbox,
 } from '@islet/contract/client'
 export { IsletError } from '@islet/contract/client'
+export type { TokenSource } from './client/credential.ts'
+export { dataDirectory } from './client/local.ts'
+export { type ClientOptions, DEFAULT_URL, resolveSettings } from './client/settings.ts'
+export { type AnyErrorCode, CLIENT_ERRORS, type ClientErrorCode, hasCode } from './errors.ts'
 export type {
   ForkOptions,
   ForkResult,
   ForkResults,
   FromCheckpointOptions,
   ListCheckpointsOptions,
-} from './checkpoints.ts'
-export type { RunCodeOptions } from './code.ts'
-export type { TokenSource } from './credential.ts'
-export { type AnyErrorCode, CLIENT_ERRORS, type ClientErrorCode, hasCode } from './errors.ts'
-export type { Events, FollowEventsOptions, ListEventsOptions } from './events.ts'
+} from './islet/checkpoints.ts'
+export type { ImageStep, ImageWorkOptions } from './islet/images.ts'
+export { Islet, type OneShotOptions } from './islet/islet.ts'
+export type { CreateOptions, GetOrCreateOptions, ListOptions } from './islet/sandboxes.ts'
+export type { ImportSnapshotOptions, SnapshotOptions, Snapshots } from './islet/snapshots.ts'
 export type {
   AttachOptions,
   Command,
@@ -71,21 +75,21 @@ export type {
   RunOptions,
   SpawnOptions,
   StartOptions,
-} from './exec.ts'
-export type { FileWatcher, WatcherEvents } from './file-watcher.ts'
-export type { FileOperation, Files, ReadOptions, UrlOptions, WriteOptions } from './files.ts'
-export type { ImageStep, ImageWorkOptions } from './images.ts'
-export { Islet, type OneShotOptions } from './islet.ts'
-export type { WakeOptions } from './life.ts'
-export { dataDirectory } from './local.ts'
-export type { OverlayOptions, WaitOptions } from './overlays.ts'
-export type { UrlOfPort } from './previews.ts'
-export type { PtyOptions, PtySession } from './pty.ts'
-export { type RunCommandOptions, Sandbox } from './sandbox.ts'
-export type { CreateOptions, GetOrCreateOptions, ListOptions } from './sandboxes.ts'
-export type { ServiceStatus, Services, WaitForOptions } from './services.ts'
-export type { ProcessResult } from './session.ts'
-export { type ClientOptions, DEFAULT_URL, resolveSettings } from './settings.ts'
+} from './process/exec.ts'
+export type { PtyOptions, PtySession } from './process/pty.ts'
+export type { ProcessResult } from './process/session.ts'
+export type { TerminalEvents, TerminalInstance } from './process/terminal.ts'
+export type { TerminalCommand, TerminalCommandOptions } from './process/terminal-command.ts'
+export type { TerminalOptions } from './process/terminals.ts'
+export type { RunCodeOptions } from './sandbox/code.ts'
+export type { Events, FollowEventsOptions, ListEventsOptions } from './sandbox/events.ts'
+export type { FileWatcher, WatcherEvents } from './sandbox/file-watcher.ts'
+export type { FileOperation, Files, ReadOptions, UrlOptions, WriteOptions } from './sandbox/files.ts'
+export type { WakeOptions } from './sandbox/life.ts'
+export type { OverlayOptions, WaitOptions } from './sandbox/overlays.ts'
+export type { UrlOfPort } from './sandbox/previews.ts'
+export { type RunCommandOptions, Sandbox } from './sandbox/sandbox.ts'
+export type { ServiceStatus, Services, WaitForOptions } from './sandbox/services.ts'
 export type {
   CustomSignalEvent,
   ErrorSignalEvent,
@@ -93,11 +97,7 @@ export type {
   SignalEvent,
   SignalEvents,
   SignalService,
-} from './signal-service.ts'
-export type { ImportSnapshotOptions, SnapshotOptions, Snapshots } from './snapshots.ts'
-export type { TerminalEvents, TerminalInstance } from './terminal.ts'
-export type { TerminalCommand, TerminalCommandOptions } from './terminal-command.ts'
-export type { TerminalOptions } from './terminals.ts'
+} from './sandbox/signal-service.ts'
+export type { WatchOptions } from './sandbox/watchers.ts'
 export type { Content } from './transport/body.ts'
 export type { Socket, SocketConstructor } from './transport/socket.ts'
-export type { WatchOptions } from './watchers.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startTestApi, TEST_KEY, type TestApi } from '../../server/test/support/server.ts'
-import { Islet } from '../src/islet.ts'
-import { Sandbox } from '../src/sandbox.ts'
+import { Islet } from '../src/islet/islet.ts'
+import { Sandbox } from '../src/sandbox/sandbox.ts'
 
 let api: TestApi
 let islet: Islet

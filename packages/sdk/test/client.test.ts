@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { IsletError, newId } from '@islet/contract/client'
 import { makeGate } from '../../server/test/support/barrier.ts'
 import { startTestApi, TEST_KEY, type TestApi } from '../../server/test/support/server.ts'
-import { Client } from '../src/client.ts'
+import { Client } from '../src/client/client.ts'
 import { hasCode, Islet, Sandbox } from '../src/index.ts'
 import { startProxy } from './proxy.ts'
 

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { LIMITS } from '@islet/contract/client'
 import { startTestApi, TEST_KEY, type TestApi } from '../../server/test/support/server.ts'
-import { Client } from '../src/client.ts'
+import { Client } from '../src/client/client.ts'
 import { hasCode, Sandbox } from '../src/index.ts'
 import { startProxy } from './proxy.ts'
 

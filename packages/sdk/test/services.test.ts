@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startTestApi, TEST_KEY, type TestApi } from '../../server/test/support/server.ts'
 import { freePort } from '../../server/test/support/services.ts'
-import { Islet } from '../src/islet.ts'
-import type { Sandbox } from '../src/sandbox.ts'
+import { Islet } from '../src/islet/islet.ts'
+import type { Sandbox } from '../src/sandbox/sandbox.ts'
 
 let api: TestApi
 let sandbox: Sandbox

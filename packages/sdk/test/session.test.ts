@@ -4,7 +4,7 @@ import { newId } from '@islet/contract/client'
 import { WebSocket as NodeWebSocket } from 'ws'
 import { makeGate } from '../../server/test/support/barrier.ts'
 import { startTestApi, TEST_KEY, type TestApi, until } from '../../server/test/support/server.ts'
-import { Client } from '../src/client.ts'
+import { Client } from '../src/client/client.ts'
 import { hasCode, Sandbox, type SocketConstructor } from '../src/index.ts'
 import { startProxy, type TestProxy } from './proxy.ts'
 

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { newId } from '@islet/contract/client'
 import { makeGate } from '../../server/test/support/barrier.ts'
 import { startTestApi, TEST_KEY, type TestApi, until } from '../../server/test/support/server.ts'
-import { Client } from '../src/client.ts'
+import { Client } from '../src/client/client.ts'
 import { hasCode, Sandbox, type TerminalInstance } from '../src/index.ts'
 import { startProxy } from './proxy.ts'
 

@@ -1,0 +1,75 @@
+import type { CopySandbox, CreatedSandbox } from '@islet/contract/client'
+import type { CallOptions, Client } from '../client/client.ts'
+import type { Names } from '../options.ts'
+import type { CreateOptions, GetOrCreateOptions, ListOptions } from './sandboxes.ts'
+
+export interface OnceOptions {
+  /** The same key with the same options gives the same sandbox. Default: a new one for each call. */
+  idempotencyKey?: string
+  signal?: AbortSignal
+}
+
+export const ONCE: Names<OnceOptions> = { idempotencyKey: 1, signal: 1 }
+/** What every way to make a sandbox takes. */
+export const COPY: Names<CopySandbox> = {
+  name: 1,
+  description: 1,
+  metadata: 1,
+  project: 1,
+  env: 1,
+  files: 1,
+  resources: 1,
+  network: 1,
+  user: 1,
+  workdir: 1,
+  timeout: 1,
+  storeAccess: 1,
+  keepAwake: 1,
+}
+export const CREATE: Names<CreateOptions> = { runtime: 1, snapshot: 1, ...COPY, ...ONCE }
+/** Its name is given by itself. */
+const { name: _name, ...UNNAMED } = COPY
+export const REUSE: Names<GetOrCreateOptions> = { runtime: 1, snapshot: 1, ...UNNAMED, signal: 1 }
+export const LIST: Names<ListOptions> = {
+  status: 1,
+  name: 1,
+  project: 1,
+  metadata: 1,
+  limit: 1,
+  cursor: 1,
+  signal: 1,
+}
+
+type CreateRoute = 'createSandbox' | 'createFromCheckpoint'
+
+/** One create: retried safely, and undone when it is aborted. */
+export async function createOnce<Name extends CreateRoute>(
+  client: Client,
+  name: Name,
+  options: Pick<CallOptions<Name>, 'params' | 'body'> & OnceOptions,
+): Promise<CreatedSandbox> {
+  const { signal, idempotencyKey, ...rest } = options
+  const call = { ...rest, idempotencyKey: idempotencyKey ?? newKey() } as CallOptions<CreateRoute>
+  try {
+    return await client.call(name as CreateRoute, { ...call, signal })
+  } catch (error) {
+    // It may have been made, or be in the making, and nobody else has the key to find it by.
+    if (signal?.aborted && idempotencyKey === undefined) void undo(client, name, call)
+    throw error
+  }
+}
+
+async function undo(client: Client, name: CreateRoute, call: CallOptions<CreateRoute>): Promise<void> {
+  try {
+    const { id } = await client.call(name, call)
+    await client.call('deleteSandbox', { params: { id } })
+  } catch {
+    // The caller has gone on long ago.
+  }
+}
+
+/** Not crypto.randomUUID: a page that is not served over TLS does not have it. */
+export function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,93 @@
+import type { Prune, Pruned, RunResult, RuntimeInfo, ServerInfo } from '@islet/contract/client'
+import { type CallOptions, Client } from '../client/client.ts'
+import { CLIENT, type ClientOptions } from '../client/settings.ts'
+import { ABORTABLE, guard, type Names, refuseUnknown } from '../options.ts'
+import { type Command, RUN, type RunOptions } from '../process/exec.ts'
+import { Events } from '../sandbox/events.ts'
+import { base64 } from '../transport/body.ts'
+import { Checkpoints } from './checkpoints.ts'
+import { COPY } from './create-once.ts'
+import { Images } from './images.ts'
+import { type CreateOptions, Sandboxes } from './sandboxes.ts'
+import { Snapshots } from './snapshots.ts'
+
+export type { CreateOptions, GetOrCreateOptions, ListOptions } from './sandboxes.ts'
+
+interface Abortable {
+  signal?: AbortSignal
+}
+
+/** `timeout` is that of the command: its sandbox lives no longer. */
+export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | 'timeout' | 'keepAwake'> &
+  Omit<RunOptions, 'keepOutput'>
+
+const { keepOutput: _keepOutput, ...ONE_SHOT_RUN } = RUN
+const ONE_SHOT: Names<OneShotOptions> = { runtime: 1, snapshot: 1, ...COPY, ...ONE_SHOT_RUN }
+
+export interface PruneOptions extends Prune, Abortable {}
+
+const PRUNE: Names<PruneOptions> = { dryRun: 1, checkpoints: 1, olderThan: 1, ...ABORTABLE }
+
+/** The server: all its sandboxes, runtimes and images. */
+export class Islet {
+  readonly url: string
+  readonly sandboxes: Sandboxes
+  readonly images: Images
+  readonly checkpoints: Checkpoints
+  readonly snapshots: Snapshots
+  readonly #client: Client
+
+  constructor(options: ClientOptions = {}) {
+    refuseUnknown('Islet', options, CLIENT)
+    this.#client = new Client(options)
+    this.url = this.#client.url
+    this.sandboxes = new Sandboxes(this.#client)
+    this.images = new Images(this.#client)
+    this.checkpoints = new Checkpoints(this.#client)
+    this.snapshots = new Snapshots(this.#client)
+  }
+
+  /** The history of a sandbox, also of one that is gone. */
+  events(sandboxId: string): Events {
+    return new Events(this.#client, sandboxId)
+  }
+
+  readonly runtimes = {
+    list: async (options: Abortable = {}): Promise<RuntimeInfo[]> => {
+      refuseUnknown('islet.runtimes.list', options, ABORTABLE)
+      return (await this.#client.call('listRuntimes', options)).runtimes
+    },
+  }
+
+  /** Runs one command in a sandbox of its own, which is gone when this resolves. */
+  run(command: Command, options: OneShotOptions = {}): Promise<RunResult> {
+    const { signal, stdin, ...rest } = options
+    const body = { command, ...rest } as NonNullable<CallOptions<'run'>['body']>
+    if (typeof stdin === 'string') body.stdin = stdin
+    else if (stdin) Object.assign(body, { stdin: base64(stdin), stdinEncoding: 'base64' })
+    return this.#client.call('run', { body, signal })
+  }
+
+  /** Removes what nothing uses: images, records of sandboxes that are gone, and their checkpoints when asked. */
+  prune(options: PruneOptions = {}): Promise<Pruned> {
+    const { signal, ...body } = options
+    return this.#client.call('prune', { body, signal })
+  }
+
+  /** Version, engine and what it can do. */
+  info(options: Abortable = {}): Promise<ServerInfo> {
+    return this.#client.call('serverInfo', options)
+  }
+
+  /** Is the server up? Needs no key. */
+  health(options: Abortable = {}): Promise<{ status: 'ok'; version: string }> {
+    return this.#client.call('health', options)
+  }
+}
+
+guard(Islet.prototype, 'islet', {
+  run: [null, ONE_SHOT],
+  prune: [PRUNE],
+  info: [ABORTABLE],
+  health: [ABORTABLE],
+})

@@ -1,0 +1,142 @@
+import { type EventPage, type EventType, type SandboxEvent, sandboxEventShape } from '@islet/contract/client'
+import { checked } from '../client/checked.ts'
+import type { Client } from '../client/client.ts'
+import { ClientError, hasCode } from '../errors.ts'
+import { guard, type Names } from '../options.ts'
+import { readLines } from '../transport/lines.ts'
+import { backoffMs, isTransient, sleep } from '../transport/retry.ts'
+
+/** How long a broken stream is tried to be opened again. */
+const RECONNECT_MS = 60_000
+/** The server says something every 15 seconds; after so long without a word the connection is dead. */
+const SILENCE_MS = 45_000
+
+export interface FollowEventsOptions {
+  /** After the event of this id, or from this time on. Default: from the beginning. */
+  since?: string | Date
+  types?: readonly EventType[]
+  signal?: AbortSignal
+}
+
+export interface ListEventsOptions extends FollowEventsOptions {
+  /** Default: 100. */
+  limit?: number
+  /** `asc` is oldest first. Default: `desc`. */
+  direction?: 'asc' | 'desc'
+  /** Before the event of this id, or before this time. */
+  until?: string | Date
+}
+
+/** The history of one sandbox. Reading it wakes nothing, and is no activity. */
+export class Events {
+  readonly #client: Client
+  readonly #sandboxId: string
+
+  constructor(client: Client, sandboxId: string) {
+    this.#client = client
+    this.#sandboxId = sandboxId
+  }
+
+  /** `more`: there are others beyond the limit. */
+  list(options: ListEventsOptions = {}): Promise<EventPage> {
+    const { signal, since, until, types, ...query } = options
+    return this.#client.call('listEvents', {
+      params: { id: this.#sandboxId },
+      query: { ...query, since: placeOf(since), until: placeOf(until), types: types?.join(',') },
+      signal,
+    })
+  }
+
+  /**
+   * What there is, oldest first, then what happens, until the sandbox is gone. A connection that breaks is made again, and
+   * goes on after the last event that came: none comes twice, and none is missed.
+   */
+  async *follow(options: FollowEventsOptions = {}): AsyncGenerator<SandboxEvent, void, undefined> {
+    const { signal, types } = options
+    const query = { follow: true, since: placeOf(options.since), types: types?.join(',') }
+    let last: string | undefined
+    let isOpened = false
+    let brokenAt: number | undefined
+    for (let tried = 0; ; tried++) {
+      try {
+        for await (const event of this.#stream(query, last, signal)) {
+          isOpened = true
+          brokenAt = undefined
+          tried = 0
+          if (event === undefined) continue
+          last = event.id
+          yield event
+        }
+        return
+      } catch (error) {
+        // A token ends with its sandbox.
+        if (isOpened && hasCode(error, 'sandbox_not_found', 'unauthorized')) return
+        brokenAt ??= Date.now()
+        if (!isOpened || !isTransient(error) || Date.now() - brokenAt > RECONNECT_MS) throw error
+      }
+      await sleep(backoffMs(tried), signal)
+    }
+  }
+
+  /** One connection. Ends when there is nothing more; any other end is an error. Undefined: it is open, or was silent. */
+  async *#stream(
+    query: Record<string, string | boolean | undefined>,
+    last: string | undefined,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<SandboxEvent | undefined> {
+    const silence = new AbortController()
+    const stream = await this.#client.streamOrNothing('listEvents', {
+      params: { id: this.#sandboxId },
+      query,
+      headers: { Accept: 'text/event-stream', ...(last !== undefined && { 'Last-Event-ID': last }) },
+      signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
+    })
+    if (!stream) return
+    try {
+      for await (const line of untilSilence(readLines(stream), silence))
+        yield line.startsWith('data: ') ? eventOf(line.slice('data: '.length)) : undefined
+    } catch (error) {
+      if (!silence.signal.aborted || signal?.aborted) throw error
+    }
+    throw new ClientError('connection_failed', 'The stream of events broke off.')
+  }
+}
+
+/** The silence of the server, not that of a caller who takes its time. */
+async function* untilSilence(
+  lines: AsyncGenerator<string>,
+  silence: AbortController,
+): AsyncGenerator<string> {
+  try {
+    for (;;) {
+      const timer = setTimeout(() => silence.abort(), SILENCE_MS)
+      const { done, value } = await lines.next().finally(() => clearTimeout(timer))
+      if (done) return
+      yield value
+    }
+  } finally {
+    await lines.return(undefined)
+  }
+}
+
+/** Half an event is what a stream that broke off leaves. */
+function eventOf(text: string): SandboxEvent {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new ClientError('connection_failed', 'The stream of events broke off.', { cause })
+  }
+  return checked(sandboxEventShape, value, 'An event')
+}
+
+function placeOf(since: string | Date | undefined): string | undefined {
+  return since instanceof Date ? since.toISOString() : since
+}
+
+const FOLLOW: Names<FollowEventsOptions> = { since: 1, types: 1, signal: 1 }
+
+guard(Events.prototype, 'sandbox.events', {
+  list: [{ ...FOLLOW, limit: 1, direction: 1, until: 1 }],
+  follow: [FOLLOW],
+})
