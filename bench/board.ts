@@ -1,4 +1,4 @@
-// A run as it is kept: results/latest.json with everything, results/board.md to read, the plots, and the section of the README.
+// Writes a run down: results/latest.json and results/board.md with everything, the plots, six rows in the README and the rest in docs/performance.md.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,14 +7,14 @@ import type { Row } from './figure.ts'
 import { inWords, type Machine } from './machine.ts'
 import { type Plot, plotsOf } from './plot/plots.ts'
 import type { Ratios } from './ratios.ts'
-import { fullTable, shortTable } from './table.ts'
+import { briefTable, fullTable, shortTable } from './table.ts'
 
 export interface Board {
   machine: Machine
-  /** Of every figure, how it is taken. */
+  /** How each figure is taken. */
   methods: Record<string, string>
   rows: Row[]
-  /** Every operation that failed, Docker's and the floor's too, in words. */
+  /** One message per failed operation, also for Docker and the floor. */
   failures: string[]
 }
 
@@ -23,8 +23,17 @@ export const GUARD_FILE = `${RESULTS}/guard.json`
 const COMMAND = 'npm ci && npm run bench -- --docker'
 const MARKS = ['<!-- board -->', '<!-- /board -->'] as const
 
-/** What the README shows besides what has a budget. */
-const SHOWN = [
+/** The rows of the README. */
+const IN_README = [
+  'create-cold-first',
+  'create-warm-first',
+  'burst-warm-all',
+  'exec',
+  'fork-warm-first',
+  'memory-all-in',
+]
+/** The rows of docs/performance.md, besides those with a budget. */
+const IN_PAGE = [
   'create-unlike-first',
   'interactive-sequential',
   'interactive-staggered',
@@ -37,23 +46,32 @@ const SHOWN = [
   'scale-500-exec',
   'scale-busy-exec',
 ]
+const SECTIONS = { 'README.md': readmeSection, 'docs/performance.md': pageSection }
 
 export function writeBoard(board: Board): void {
   mkdirSync(join(root, RESULTS), { recursive: true })
-  const plots = plotsOf(board.rows)
   writeJson(`${RESULTS}/latest.json`, board)
   write(`${RESULTS}/board.md`, boardPage(board))
-  for (const { file, drawing } of plots) write(`${RESULTS}/${file}`, drawing)
-  const readme = readFileSync(join(root, 'README.md'), 'utf8')
-  write('README.md', replaceSection(readme, readmeSection(board, plots)))
+  for (const { file, drawing } of plotsOf(board.rows)) write(`${RESULTS}/${file}`, drawing)
+  for (const [path, text] of Object.entries(pagesWith(board))) write(path, text)
 }
 
-/** What `bench/guard.ts` compares with. */
+/** The pages that show figures, by path, with their sections made from this board. */
+export function pagesWith(board: Board): Record<string, string> {
+  const plots = plotsOf(board.rows)
+  const pages = Object.entries(SECTIONS).map(([path, section]) => {
+    const page = readFileSync(join(root, path), 'utf8')
+    return [path, replaceSection(page, section(board, plots), path)]
+  })
+  return Object.fromEntries(pages)
+}
+
+/** Writes the ratios that `bench/guard.ts` compares with. */
 export function writeGuard(machine: Machine, ratios: Ratios): void {
   writeJson(GUARD_FILE, { machine, ratios })
 }
 
-/** What a run prints. */
+/** The page that a run prints. */
 export function boardPage({ machine, methods, rows, failures }: Board): string {
   const lines = [
     '# The board',
@@ -74,20 +92,31 @@ export function boardPage({ machine, methods, rows, failures }: Board): string {
   return `${lines.join('\n')}\n`
 }
 
-export function readmeSection(
-  { machine, rows, failures }: Omit<Board, 'methods'>,
-  plots: readonly Plot[],
-): string {
+type Shown = Omit<Board, 'methods'>
+
+/** Six rows and one plot. */
+export function readmeSection({ machine, rows }: Shown, plots: readonly Plot[]): string {
+  const [first] = plots
+  return [
+    briefTable(IN_README.flatMap((id) => rows.find((row) => row.id === id) ?? [])),
+    '',
+    ...(first ? [image(first, RESULTS), ''] : []),
+    `One run on ${machine.cores} cores; client, server and sandboxes share them. [docs/performance.md](docs/performance.md) has all figures, the`,
+    'machine, and the command that repeats the run.',
+  ].join('\n')
+}
+
+/** The machine, every row worth reading, all plots but that of the README, and how to repeat the run. */
+export function pageSection({ machine, rows, failures }: Shown, plots: readonly Plot[]): string {
   const missed = rows.flatMap((row) => row.budgets ?? []).filter(({ held }) => !held).length
   return [
     `One run, ${inWords(machine)}; client, server and sandboxes share the cores. ` +
       `Failed operations: ${failures.length}. Budgets missed: ${missed}.`,
     '',
-    shortTable(rows, SHOWN),
+    shortTable(rows, IN_PAGE),
     '',
-    ...plots.flatMap(({ file, alt }) => [`![${alt}](${RESULTS}/${file})`, '']),
-    'The floor is the least that the machine needs without any of it: a bare `crun run` or `runc run`, a `posix_spawn` over a unix socket, `cp`. Everything that was',
-    `measured is in [${RESULTS}/board.md](${RESULTS}/board.md), how in [bench/README.md](bench/README.md). To repeat it:`,
+    ...plots.slice(1).flatMap((plot) => [image(plot, `../${RESULTS}`), '']),
+    'To repeat the run:',
     '',
     '```sh',
     COMMAND,
@@ -95,11 +124,15 @@ export function readmeSection(
   ].join('\n')
 }
 
-/** The text with what is between the marks replaced. */
-export function replaceSection(readme: string, section: string): string {
-  const [from, to] = [readme.indexOf(MARKS[0]), readme.indexOf(MARKS[1])]
-  if (from < 0 || to < from) throw new Error(`README.md has no ${MARKS.join(' … ')}`)
-  return `${readme.slice(0, from + MARKS[0].length)}\n${section}\n${readme.slice(to)}`
+/** Replaces the text between the marks. */
+export function replaceSection(page: string, section: string, path: string): string {
+  const [from, to] = [page.indexOf(MARKS[0]), page.indexOf(MARKS[1])]
+  if (from < 0 || to < from) throw new Error(`${path} has no ${MARKS.join(' … ')}`)
+  return `${page.slice(0, from + MARKS[0].length)}\n${section}\n${page.slice(to)}`
+}
+
+function image({ file, alt }: Plot, directory: string): string {
+  return `![${alt}](${directory}/${file})`
 }
 
 function counted(lines: readonly string[]): Map<string, number> {
@@ -108,7 +141,7 @@ function counted(lines: readonly string[]): Map<string, number> {
   return counts
 }
 
-/** As the checks want a file of this repository to be. */
+/** Formatted by biome, because `npm run check` checks it. */
 function writeJson(path: string, value: unknown): void {
   write(path, JSON.stringify(value))
   execFileSync(join(root, 'node_modules/.bin/biome'), ['format', '--write', path], {

@@ -40,7 +40,7 @@ const FIGURES: Record<string, Figure> = {
   memory: memoryFigure,
   scale: scaleFigure,
 }
-// So that what one figure leaves to be cleaned up is less likely to be in the next one's clock.
+// So that the cleanup of one figure is not measured by the next.
 const SETTLE_MS = 1000
 
 const { values } = parseArgs({
@@ -65,7 +65,7 @@ for (const [name, { method, measure }] of Object.entries(FIGURES)) {
   try {
     board.rows.push(...judged(await measure({ floor, docker, quick: values.quick ?? false })))
   } catch (error) {
-    // The others can still be measured.
+    // Go on with the other figures.
     new Tally(name).fail(error)
     console.error(error)
   }
@@ -80,5 +80,5 @@ if (failures.length > 0) process.exitCode = 1
 if (ratios) {
   writeBoard(board)
   writeGuard(machine, ratios)
-  console.error('written to bench/results and README.md')
+  console.error('written to bench/results, README.md and docs/performance.md')
 }

@@ -1,4 +1,4 @@
-// The board as Markdown: one table with everything, and the short one of the README.
+// The board as Markdown tables: everything, the rows of docs/performance.md, and the few of the README.
 import { middle, type Row } from './figure.ts'
 import type { Samples } from './measure.ts'
 import { short } from './plot/svg.ts'
@@ -35,6 +35,18 @@ export function fullTable(rows: readonly Row[]): string {
   )
 }
 
+/** Without the floor and the budgets. */
+export function briefTable(rows: readonly Row[]): string {
+  return table(
+    ['figure', 'p50', 'p99', 'Docker', 'times better'],
+    rows.map((row) => {
+      const [, , p50, , p99] = numbers(row.islet)
+      const [docker, faster] = beside(row)
+      return [row.figure, ...[p50!, p99!, docker!].map((cell) => withUnit(cell, row)), faster!]
+    }),
+  )
+}
+
 /** The rows that have a budget, and those named. */
 export function shortTable(rows: readonly Row[], ids: readonly string[]): string {
   const shown = rows.filter((row) => row.budgets || ids.includes(row.id))
@@ -43,10 +55,14 @@ export function shortTable(rows: readonly Row[], ids: readonly string[]): string
     shown.map((row) => {
       const [n, , p50, , p99] = numbers(row.islet)
       const [docker, faster, floor] = beside(row)
-      const unit = (cell: string) => (cell === '' ? '' : `${cell} ${row.unit}`)
-      return [row.figure, n!, unit(p50!), unit(p99!), unit(docker!), faster!, unit(floor!), ...verdict(row)]
+      const [middle, worst, other, least] = [p50!, p99!, docker!, floor!].map((cell) => withUnit(cell, row))
+      return [row.figure, n!, middle!, worst!, other!, faster!, least!, ...verdict(row)]
     }),
   )
+}
+
+function withUnit(cell: string, { unit }: Row): string {
+  return cell === '' ? '' : `${cell} ${unit}`
 }
 
 function numbers(value: Samples | number): string[] {
@@ -54,9 +70,9 @@ function numbers(value: Samples | number): string[] {
   return [value.n, value.failed, ...[value.p50, value.p95, value.p99].map(short)].map(String)
 }
 
-/** Docker's p50 and how many times faster we are; the floor's p50 and how many times it we are. */
+/** Docker's p50 and how many times faster Islet is; the floor's p50 and how many times slower Islet is. */
 function beside({ islet, docker, floor, unit }: Row): string[] {
-  // Of a rate more is better.
+  // A higher rate is better.
   const more = unit.includes('/s') || unit.includes('per second')
   const times = (ours: number, other: number) => (more ? other / ours : ours / other)
   const cells: string[] = []
