@@ -187,8 +187,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     limitBytes: share(config.memoryTotalBytes, 0.25),
   })
   const snapshots = new Snapshots({ fleet, savedStates, images })
-  const snapshot = (ref: string) => snapshots.resolve(ref)
-  const sandboxes = new Sandboxes({ fleet, savedStates, images, maxSandboxes, defaultRuntime, snapshot })
+  const sandboxes = new Sandboxes({ fleet, savedStates, images, maxSandboxes, defaultRuntime, snapshots })
   const checkpoints = new Checkpoints({ fleet, savedStates, sandboxes })
   const output = {
     dir: join(instance.dataDir, 'output'),
@@ -216,8 +215,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     log,
     previewUrl,
   })
-  const use = (sandboxId: string) => sandboxes.suspension.activity.use(sandboxId)
-  const patches = new Patches({ fleet, checkpoints, processes, use, log })
+  const patches = new Patches({ fleet, sandboxes, checkpoints, processes, log })
   const inside = {
     code: new CodeRunner({ sandboxes, processes }),
     terminals: new Terminals({ db, sandboxes, processes, log }),

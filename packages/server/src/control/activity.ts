@@ -35,7 +35,7 @@ export interface ActivityOptions {
   retryMs?: number
 }
 
-interface Usage {
+interface IdleClock {
   uses: Set<{ why: AwakeReason }>
   /** So many do not know yet whether it is used. */
   holds: number
@@ -50,7 +50,7 @@ interface Usage {
 export class Activity {
   readonly #options: ActivityOptions
   readonly #table: ActivityTable
-  readonly #usages = new Map<string, Usage>()
+  readonly #clocks = new Map<string, IdleClock>()
   #closed = false
 
   constructor(options: ActivityOptions) {
@@ -60,74 +60,74 @@ export class Activity {
 
   /** Until the answer is called the sandbox is not idle. Calling it twice is fine. */
   use(id: string, why: AwakeReason = { kind: 'call' }): () => void {
-    const usage = this.#usageOf(id)
+    const clock = this.#clockOf(id)
     const use = { why }
-    usage.uses.add(use)
-    this.#touch(id, usage)
+    clock.uses.add(use)
+    this.#touch(id, clock)
     return () => {
-      if (usage.uses.delete(use)) this.#touch(id, usage)
+      if (clock.uses.delete(use)) this.#touch(id, clock)
     }
   }
 
   /** Until the answer is called it is not idle, but its idle time goes on. */
   hold(id: string): () => void {
-    const usage = this.#usageOf(id)
-    usage.holds++
+    const clock = this.#clockOf(id)
+    clock.holds++
     let isOver = false
     return () => {
-      if (!isOver) usage.holds--
+      if (!isOver) clock.holds--
       isOver = true
     }
   }
 
   /** By somebody who waits for an answer or is connected. */
   isUsed(id: string): boolean {
-    return [...(this.#usages.get(id)?.uses ?? [])].some(({ why }) => CALLERS.has(why.kind))
+    return [...(this.#clocks.get(id)?.uses ?? [])].some(({ why }) => CALLERS.has(why.kind))
   }
 
   /** Why it is awake, or when it will not be. */
   awake(record: SandboxRecord): Awake | null {
     if (record.status !== 'running') return null
-    const usage = this.#usageOf(record.id)
-    const reasons = reasonsOf(record, usage)
-    const left = reasons.length === 0 ? leftMs(record, usage) : undefined
+    const clock = this.#clockOf(record.id)
+    const reasons = reasonsOf(record, clock)
+    const left = reasons.length === 0 ? leftMs(record, clock) : undefined
     return { reasons, sleepsAt: left === undefined ? null : new Date(Date.now() + left).toISOString() }
   }
 
   /** Its time is over: what rang may have had to wait while it was used, or while its clock began anew. */
   isIdle(record: SandboxRecord): boolean {
-    const usage = this.#usages.get(record.id)
-    return usage !== undefined && usage.uses.size === 0 && (leftMs(record, usage) ?? 1) <= 0
+    const clock = this.#clocks.get(record.id)
+    return clock !== undefined && clock.uses.size === 0 && (leftMs(record, clock) ?? 1) <= 0
   }
 
   /** Its clock begins anew. Call it also when its timeouts or its status have changed. */
   begin(id: string): void {
-    const usage = this.#usageOf(id)
-    usage.lastAt = monotonicMs()
-    this.#arm(id, usage)
-    this.#touch(id, usage)
+    const clock = this.#clockOf(id)
+    clock.lastAt = monotonicMs()
+    this.#arm(id, clock)
+    this.#touch(id, clock)
   }
 
   /** As `begin`, for one that was there before this server: its clock goes on. */
   goOn(record: SandboxRecord): void {
-    const usage = this.#usageOf(record.id)
+    const clock = this.#clockOf(record.id)
     const { idleMs } = record.timeouts
     const idleFor = Math.max(Date.now() - (this.#table.get(record.id) ?? record.updatedAt), 0)
     const { graceMs = GRACE_MS } = this.#options
-    usage.lastAt = monotonicMs() - Math.min(idleFor, idleMs - Math.min(graceMs, idleMs))
-    this.#arm(record.id, usage)
+    clock.lastAt = monotonicMs() - Math.min(idleFor, idleMs - Math.min(graceMs, idleMs))
+    this.#arm(record.id, clock)
   }
 
   /** What a clock rang for was done, or was not to be done after all; or it failed, and is tried again later. */
   again(id: string, { failed = false } = {}): void {
-    const usage = this.#usages.get(id)
+    const clock = this.#clocks.get(id)
     const { retryMs = RETRY_MS } = this.#options
-    if (usage) this.#arm(id, usage, failed ? retryMs : 0)
+    if (clock) this.#arm(id, clock, failed ? retryMs : 0)
   }
 
   forget(id: string): void {
-    clearTimeout(this.#usages.get(id)?.timer)
-    this.#usages.delete(id)
+    clearTimeout(this.#clocks.get(id)?.timer)
+    this.#clocks.delete(id)
   }
 
   /** What is known is written down; nothing rings any more. */
@@ -135,18 +135,18 @@ export class Activity {
     if (this.#closed) return
     this.#closed = true
     const now = monotonicMs()
-    for (const [id, usage] of this.#usages) {
-      clearTimeout(usage.timer)
-      const lastAt = usage.uses.size > 0 ? now : usage.lastAt
-      if (lastAt > usage.savedAt) this.#save(id, Date.now() - Math.round(now - lastAt))
+    for (const [id, clock] of this.#clocks) {
+      clearTimeout(clock.timer)
+      const lastAt = clock.uses.size > 0 ? now : clock.lastAt
+      if (lastAt > clock.savedAt) this.#save(id, Date.now() - Math.round(now - lastAt))
     }
   }
 
-  #touch(id: string, usage: Usage): void {
+  #touch(id: string, clock: IdleClock): void {
     const now = monotonicMs()
-    usage.lastAt = now
-    if (now - usage.savedAt < usage.saveEveryMs || this.#closed || this.#usages.get(id) !== usage) return
-    usage.savedAt = now
+    clock.lastAt = now
+    if (now - clock.savedAt < clock.saveEveryMs || this.#closed || this.#clocks.get(id) !== clock) return
+    clock.savedAt = now
     this.#save(id, Date.now())
   }
 
@@ -155,31 +155,31 @@ export class Activity {
     this.#options.db.later(() => this.#table.save(id, at)).catch(() => {})
   }
 
-  #arm(id: string, usage: Usage, leastMs = 0): void {
-    clearTimeout(usage.timer)
+  #arm(id: string, clock: IdleClock, leastMs = 0): void {
+    clearTimeout(clock.timer)
     const record = this.#options.record(id)
     const idleMs = record?.timeouts.idleMs ?? 0
-    usage.saveEveryMs = idleMs > 0 ? Math.max(LEAST_SAVE_MS, idleMs / SAVE_FRACTION) : NEVER
-    const left = record && !this.#closed ? leftMs(record, usage) : undefined
+    clock.saveEveryMs = idleMs > 0 ? Math.max(LEAST_SAVE_MS, idleMs / SAVE_FRACTION) : NEVER
+    const left = record && !this.#closed ? leftMs(record, clock) : undefined
     if (left === undefined) return
     const most = record?.status === 'paused' ? LOOK_MS : MAX_TIMER_MS
-    usage.timer = setTimeout(() => this.#ring(id, usage), Math.min(Math.max(left, leastMs), most)).unref()
+    clock.timer = setTimeout(() => this.#ring(id, clock), Math.min(Math.max(left, leastMs), most)).unref()
   }
 
-  #ring(id: string, usage: Usage): void {
-    if (usage.uses.size > 0) this.#touch(id, usage)
+  #ring(id: string, clock: IdleClock): void {
+    if (clock.uses.size > 0) this.#touch(id, clock)
     const record = this.#options.record(id)
-    const left = record && leftMs(record, usage)
+    const left = record && leftMs(record, clock)
     if (!record || left === undefined) return
-    if (left > 0) this.#arm(id, usage)
+    if (left > 0) this.#arm(id, clock)
     else if (record.status === 'paused') this.#options.onPausedTooLong(id)
     else this.#options.onIdle(id)
   }
 
-  #usageOf(id: string): Usage {
-    let usage = this.#usages.get(id)
-    if (!usage) {
-      usage = {
+  #clockOf(id: string): IdleClock {
+    let clock = this.#clocks.get(id)
+    if (!clock) {
+      clock = {
         uses: new Set(),
         holds: 0,
         lastAt: monotonicMs(),
@@ -187,21 +187,21 @@ export class Activity {
         saveEveryMs: NEVER,
         timer: undefined,
       }
-      this.#usages.set(id, usage)
+      this.#clocks.set(id, clock)
     }
-    return usage
+    return clock
   }
 }
 
 /** Until something is to be done by itself; undefined: never. */
-function leftMs(record: SandboxRecord, usage: Usage): number | undefined {
+function leftMs(record: SandboxRecord, clock: IdleClock): number | undefined {
   const { status, timeouts, suspendedAt } = record
   const { idleMs, pausedMs } = timeouts
   if (isForDisk(record)) return undefined
   if (status === 'paused') return pausedMs > 0 ? (suspendedAt ?? 0) + pausedMs - Date.now() : undefined
   if (status !== 'running' || isNeverIdle(record)) return undefined
-  if (usage.uses.size > 0) return idleMs
-  return Math.max(usage.lastAt + idleMs - monotonicMs(), usage.holds > 0 ? HELD_MS : 0)
+  if (clock.uses.size > 0) return idleMs
+  return Math.max(clock.lastAt + idleMs - monotonicMs(), clock.holds > 0 ? HELD_MS : 0)
 }
 
 function isNeverIdle({ keepAwake, timeouts }: SandboxRecord): boolean {
@@ -209,7 +209,7 @@ function isNeverIdle({ keepAwake, timeouts }: SandboxRecord): boolean {
 }
 
 /** Each once, in the order of AWAKE_KINDS. Calls are named only where nothing else is: most are part of something else. */
-function reasonsOf(record: SandboxRecord, { uses }: Usage): AwakeReason[] {
+function reasonsOf(record: SandboxRecord, { uses }: IdleClock): AwakeReason[] {
   const distinct = new Map<string, AwakeReason>()
   if (isNeverIdle(record)) distinct.set('setting', { kind: 'setting' })
   for (const { why } of uses) distinct.set(`${why.kind} ${why.id}`, why)

@@ -13,12 +13,14 @@ import type { EngineCapabilities } from '../engine/engine.ts'
 import type { Image, Images } from '../image/image.ts'
 import type { Activity } from './activity.ts'
 import type { Capacity } from './capacity.ts'
+import { asStartError } from './errors.ts'
 import type { Fleet } from './fleet.ts'
 import { Idempotency } from './idempotency.ts'
-import { asStartError, type Machine, settleMachine, startMachine, workdirOf } from './machine.ts'
+import { type Machine, settleMachine, startMachine, workdirOf } from './machine.ts'
 import { copyRecord, newRecord, toSandbox } from './record.ts'
 import { makeLayer } from './saved/roots.ts'
 import type { SavedStates } from './saved/saved-states.ts'
+import type { Snapshots } from './saved/snapshots.ts'
 import { assertSupported } from './supported.ts'
 import type { CellClaim } from './warm/cells.ts'
 import { type Plan, planOf } from './warm/roots-ahead.ts'
@@ -29,34 +31,28 @@ export interface CreationOptions {
   images: Images
   maxSandboxes: number
   defaultRuntime: string
-  /** By id or tag; throws `snapshot_not_found`. */
-  snapshot(ref: string): { id: string; saved: SavedRecord }
-}
-
-/** What a new sandbox begins with. */
-interface Base {
-  /** It begins as this. */
-  saved?: SavedRecord
-  record(saved: SavedRecord | undefined): SandboxRecord
+  snapshots: Snapshots
 }
 
 export interface CreateOptions {
   idempotencyKey?: string
   signal?: AbortSignal
-  /** One that was claimed for it before; else one is claimed when it is needed. */
+}
+
+export interface CopyOptions {
+  signal?: AbortSignal
+  /** Claimed before; without it a cell is claimed when it is needed. */
   cell?: CellClaim
-  /** It alone begins as what was saved, and takes over the layer of that, which has this limit. */
+  /** The sandbox takes over the layer of the saved state, which has this limit and is used by nothing else. */
   takesLayer?: { limitBytes: number }
-  /** Called with its id while its computer is being made, if one is made. */
-  beside?: (id: string) => void
 }
 
 type CreateInput = CreateSandboxParsed | CopySandboxParsed
 /** Where it comes from. */
 export type Given = Pick<SandboxRecord, 'origin'> & Partial<SandboxRecord>
 
-interface MakeOptions extends Omit<CreateOptions, 'idempotencyKey'> {
-  /** In the transaction that acknowledges it. */
+interface MakeOptions extends CopyOptions {
+  /** Runs in the transaction that acknowledges the sandbox. */
   commit?: (id: string) => void
 }
 
@@ -81,13 +77,13 @@ export class Creation {
   }
 
   create(input: CreateSandboxParsed, options: CreateOptions = {}): Promise<Sandbox> {
-    return this.#once(input, options, input, async () => {
-      if (input.snapshot === undefined) {
-        const base = await this.#base(input)
-        return { record: () => newRecord(input, base) }
-      }
-      const { id, saved } = this.#options.snapshot(input.snapshot)
-      return this.#copy(saved, input, { origin: { kind: 'snapshot', id }, baseSnapshot: id, patchesOf: null })
+    return this.#once(input, options, async (making) => {
+      this.#assertCan(input)
+      if (input.snapshot === undefined)
+        return this.#make(input, newRecord(input, await this.#base(input)), undefined, making)
+      const { id, saved } = this.#options.snapshots.resolve(input.snapshot)
+      const given = { origin: { kind: 'snapshot', id }, baseSnapshot: id, patchesOf: null } as const
+      return this.#options.savedStates.using(saved, (kept) => this.#copy(kept, input, given, making))
     })
   }
 
@@ -97,59 +93,53 @@ export class Creation {
     given: Given,
     options: CreateOptions = {},
   ): Promise<Sandbox> {
-    const asked = { from: given.origin?.id, ...input }
-    return this.#once(asked, options, input, async () =>
-      this.#copy(saved(), input, given, options.takesLayer),
-    )
+    return this.#once({ from: given.origin?.id, ...input }, options, async (making) => {
+      this.#assertCan(input)
+      return this.#options.savedStates.using(saved(), (kept) => this.#copy(kept, input, given, making))
+    })
   }
 
-  #copy(
+  async copy(
     saved: SavedRecord,
     input: CopySandboxParsed,
     given: Given,
-    takesLayer?: CreateOptions['takesLayer'],
-  ): Base {
+    options: CopyOptions,
+  ): Promise<Sandbox> {
+    this.#assertCan(input)
+    return this.#copy(saved, input, given, options)
+  }
+
+  #copy(saved: SavedRecord, input: CopySandboxParsed, given: Given, options: MakeOptions): Promise<Sandbox> {
     const { capacity, storage } = this.#fleet
-    const own = newId('layer')
-    // What it was saved with may be another than what it runs with now.
+    // This server may run another engine or isolation than the one that saved it.
     const { engine, isolation } = this.#fleet.engine.capabilities
-    return {
-      saved,
-      record: (flat = saved) => {
-        const isTaken = takesLayer !== undefined && flat.state.root.layer === saved.state.root.layer
-        const layer = isTaken ? flat.state.root.layer : own
-        return copyRecord(flat, input, { engine, isolation, ...given, storage, capacity, layer })
-      },
-    }
+    const layer = options.takesLayer ? saved.state.root.layer : newId('layer')
+    const record = copyRecord(saved, input, { engine, isolation, ...given, storage, capacity, layer })
+    return this.#make(input, record, saved, options)
   }
 
   async #once(
     asked: object,
-    options: CreateOptions,
-    input: CreateInput,
-    base: () => Promise<Base>,
+    { idempotencyKey, signal }: CreateOptions,
+    make: (options: MakeOptions) => Promise<Sandbox>,
   ): Promise<Sandbox> {
-    const { idempotencyKey } = options
-    if (!idempotencyKey) return this.#create(input, base, options)
-    // A client that went away may come back with its key, so only a create without one is undone then.
+    if (!idempotencyKey) return make({ signal })
+    // Without `signal`: a client that went away may come back with its key.
     return this.#idempotency.once(
       idempotencyKey,
       asked,
-      (commit) => this.#create(input, base, { commit, beside: options.beside }),
+      (commit) => make({ commit }),
       (id) => this.#get(id),
     )
   }
 
-  async #create(input: CreateInput, base: () => Promise<Base>, options: MakeOptions): Promise<Sandbox> {
+  #assertCan(input: CreateInput): void {
     if (this.#fleet.closed) throw new IsletError('draining')
     this.#fleet.disk.assertRoom()
     this.#assertRoom()
     assertSupported(input, this.#fleet.engine.capabilities)
     this.#fleet.capacity.assertFits(input.resources)
     this.#fleet.assertNameFree(input.name)
-    const { saved, record } = await base()
-    if (!saved) return this.#make(input, record(undefined), undefined, options)
-    return this.#options.savedStates.using(saved, (flat) => this.#make(input, record(flat), flat, options))
   }
 
   async #make(
@@ -187,7 +177,6 @@ export class Creation {
     const machine = startMachine(this.#fleet, fresh, claim, {
       layer,
       memory,
-      meanwhile: () => options.beside?.(fresh.id),
       // One that begins as another was has services and patches, which want it to run.
       tell: saved
         ? undefined

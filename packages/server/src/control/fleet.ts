@@ -144,6 +144,12 @@ export class Fleet {
     return this.machines.get(id)?.catch(() => undefined)
   }
 
+  /** Undefined for a suspended one whose cell is gone; throws for one that does not run for another reason. */
+  async machineWithCell(record: SandboxRecord): Promise<Machine | undefined> {
+    if (record.memory !== null) return undefined
+    return isStill(record) ? this.machine(record.id) : (await this.running(record.id)).machine
+  }
+
   /** Alone among all that change what becomes of this sandbox. */
   inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     return this.turns.run([id], work)

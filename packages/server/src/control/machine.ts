@@ -1,13 +1,12 @@
 // One live sandbox: its cell, its layer and its link, made and taken away together.
-import { hash } from 'node:crypto'
 import { posix } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type CreateSandboxParsed, IsletError } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { Bound, Cell } from '../engine/engine.ts'
-import type { SetupFile } from '../guest/guest.ts'
 import type { Link } from '../guest/link.ts'
-import { directoryBytes } from '../storage/usage.ts'
+import { directoryBytes } from '../storage/directories.ts'
+import { etcFiles, writeEtc } from './etc.ts'
 import {
   type CellClaim,
   type CellParts,
@@ -47,8 +46,6 @@ export interface StartOptions {
   layer?: Promise<unknown>
   /** What `saveMemory` wrote: what ran then goes on. */
   memory?: string
-  /** Done while it is given its root. */
-  meanwhile?: () => void
   /** Done with it before anybody has it. */
   tell?: (machine: Machine) => Promise<void>
 }
@@ -68,13 +65,8 @@ export async function startMachine(
     const { cell, guest } = waiting
     await options.layer
     if (options.memory) await assertFits(options.memory, record.resources)
-    const giving = claim.ahead
-      ? Promise.resolve(claim.ahead.bound)
-      : giveRoot(parts, waiting, record, options)
-    // Awaited below, like the layer.
-    giving.catch(() => {})
-    options.meanwhile?.()
-    const machine = newMachine(cell, guest, await giving)
+    const bound = claim.ahead?.bound ?? (await giveRoot(parts, waiting, record, options))
+    const machine = newMachine(cell, guest, bound)
     claim.rooted()
     await options.tell?.(machine)
     return machine
@@ -100,7 +92,7 @@ export async function giveRoot(
     hostname: record.id,
     limits: record.resources,
     network: record.network,
-    etc: (place) => etcFiles(record, place),
+    etc: (place) => etcFiles(record.id, place),
     memory,
     ahead,
   })
@@ -109,23 +101,8 @@ export async function giveRoot(
     waiting.ahead = undefined
   }
   await guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
-  if (engine.capabilities.wall === true && !bound.hasEtc) await writeEtc(parts, guest, record, bound)
+  if (engine.capabilities.wall === true && !bound.hasEtc) await writeEtc(parts.log, guest, record.id, bound)
   return bound
-}
-
-/** A sandbox that made a directory of /etc/hosts, or a file of /etc, has what it made: it starts all the same. */
-async function writeEtc(
-  { log }: CellParts,
-  guest: Link,
-  record: Pick<SandboxRecord, 'id'>,
-  bound: Bound,
-): Promise<void> {
-  try {
-    await guest.setup(setupFiles(etcFiles(record, bound)))
-  } catch (error) {
-    if (!(error instanceof IsletError) || error.code === 'sandbox_lost') throw error
-    log.warn({ error, sandbox: record.id }, 'some of its files in /etc cannot be written')
-  }
 }
 
 /** What does not fit would end at once, and say nothing of why. */
@@ -203,59 +180,4 @@ export async function settleMachine(
 async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {
   const size = 256 * 1024
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
-}
-
-/** What a root must hold before the first command: who and where it is. */
-function etcFiles(
-  record: Pick<SandboxRecord, 'id'>,
-  { address, nameserver }: Pick<Bound, 'address' | 'nameserver'>,
-): Record<string, string> {
-  const hosts = [
-    '127.0.0.1 localhost',
-    '::1 localhost ip6-localhost',
-    `${address ?? '127.0.1.1'} ${record.id}`,
-  ]
-  const machineId = hash('sha256', record.id).slice(0, 32)
-  return {
-    hostname: `${record.id}\n`,
-    hosts: `${hosts.join('\n')}\n`,
-    'machine-id': `${machineId}\n`,
-    'resolv.conf': nameserverFile(nameserver),
-  }
-}
-
-export function nameserverFile(nameserver: string | undefined): string {
-  return nameserver ? `nameserver ${nameserver}\noptions timeout:2 attempts:2\n` : ''
-}
-
-/** Files of /etc, for the guest to write. */
-export function setupFiles(etc: Record<string, string>): SetupFile[] {
-  return Object.entries(etc).map(([name, content]) => ({
-    path: `/etc/${name}`,
-    content,
-    mode: 0o644,
-    owner: '0:0',
-  }))
-}
-
-/** An engine's or storage's failure as callers should see it. */
-export function asStartError(error: unknown): IsletError {
-  if (error instanceof IsletError) return error
-  const cause = error as { message?: string }
-  if (isFull(error)) return new IsletError('server_disk_full', undefined, { cause: error })
-  return new IsletError(
-    'engine_unavailable',
-    `The sandbox could not be started: ${cause?.message ?? error}`,
-    { cause: error },
-  )
-}
-
-/** A full disk has a code; what else the storage fails with is ours. */
-export function asStorageError(error: unknown): unknown {
-  return isFull(error) ? new IsletError('server_disk_full', undefined, { cause: error }) : error
-}
-
-function isFull(error: unknown): boolean {
-  const { kind, code } = (error ?? {}) as { kind?: string; code?: string }
-  return kind === 'NO_SPACE' || code === 'ENOSPC'
 }

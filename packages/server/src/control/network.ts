@@ -6,12 +6,12 @@
 // given one. What a crash cuts off is due still, and the next server does it.
 import { setTimeout } from 'node:timers/promises'
 import { IsletError } from '@islet/contract'
-import type { SandboxRecord } from '../db/sandboxes.ts'
 import { notSupported } from '../engine/engine.ts'
 import type { Guest } from '../guest/guest.ts'
+import { type Place, rewriteEtc } from './etc.ts'
 import type { Fleet } from './fleet.ts'
-import { assertMade, assertNotStopped, isStill } from './lifecycle.ts'
-import { type Machine, nameserverFile, setupFiles } from './machine.ts'
+import { assertMade, assertNotStopped } from './lifecycle.ts'
+import type { Machine } from './machine.ts'
 
 /**
  * How long the guest may take for the files. Nothing else is done to the sandbox meanwhile, not even its delete, so a guest that
@@ -20,8 +20,6 @@ import { type Machine, nameserverFile, setupFiles } from './machine.ts'
 const TELL_TIMEOUT_MS = 10_000
 /** Of a file of hosts that is changed; a longer one is left alone. */
 const MAX_HOSTS_BYTES = 256 * 1024
-
-type Place = { address?: string; nameserver?: string }
 
 /** If it cannot be done, the sandbox is as it was. */
 export function switchNetwork(fleet: Fleet, id: string, enabled: boolean): Promise<void> {
@@ -65,7 +63,8 @@ function want(fleet: Fleet, id: string, enabled: boolean, reason?: string): void
 
 async function carryOut(fleet: Fleet, id: string, known?: Machine): Promise<void> {
   const record = fleet.record(id)
-  const machine = known ?? (await machineOf(fleet, record))
+  // One without a cell is given its network together with one.
+  const machine = known ?? (record.status === 'failed' ? undefined : await fleet.machineWithCell(record))
   if (machine) {
     const place = await fleet.engine.connect(machine.cell, record.network)
     const { address: _address, nameserver: _nameserver, ...bound } = machine.bound
@@ -78,12 +77,6 @@ async function carryOut(fleet: Fleet, id: string, known?: Machine): Promise<void
     })
   }
   fleet.table.save({ ...fleet.record(id), networkDue: false })
-}
-
-/** Undefined: it has no cell, and is given its network together with one. */
-async function machineOf(fleet: Fleet, record: SandboxRecord): Promise<Machine | undefined> {
-  if (record.memory !== null || record.status === 'failed') return undefined
-  return isStill(record) ? fleet.machine(record.id) : (await fleet.running(record.id)).machine
 }
 
 /** By the guest, inside: nothing of the sandbox is followed on this machine. */
@@ -99,23 +92,12 @@ async function tell(guest: Guest, id: string, place: Place): Promise<void> {
   }
 }
 
-async function writeFiles(
-  guest: Guest,
-  id: string,
-  { address, nameserver }: Place,
-  signal: AbortSignal,
-): Promise<void> {
+async function writeFiles(guest: Guest, id: string, place: Place, signal: AbortSignal): Promise<void> {
   await guest.ready({ timeoutMs: TELL_TIMEOUT_MS })
   const hosts = await readText(guest, '/etc/hosts', signal)
-  const name = new RegExp(`^[\\d.]+([ \\t]+${id})$`, 'm')
-  // Files that come late could undo what was told after them.
+  // A late write could undo a later switch.
   signal.throwIfAborted()
-  await guest.setup(
-    setupFiles({
-      'resolv.conf': nameserverFile(nameserver),
-      ...(hosts && name.test(hosts) && { hosts: hosts.replace(name, `${address ?? '127.0.1.1'}$1`) }),
-    }),
-  )
+  await rewriteEtc(guest, id, place, hosts)
 }
 
 async function readText(guest: Guest, path: string, signal: AbortSignal): Promise<string | undefined> {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { IsletError, isId, type Pruned, type PruneParsed } from '@islet/contract'
 import type { Images } from '../image/image.ts'
-import { directoryBytes } from '../storage/usage.ts'
+import { directoryBytes } from '../storage/directories.ts'
 import type { Fleet } from './fleet.ts'
 import type { Checkpoints } from './saved/checkpoints.ts'
 

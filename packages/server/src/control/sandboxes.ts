@@ -15,10 +15,16 @@ import type {
 } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
-import { type CreateOptions, Creation, type CreationOptions, type Given } from './creation.ts'
+import {
+  type CopyOptions,
+  type CreateOptions,
+  Creation,
+  type CreationOptions,
+  type Given,
+} from './creation.ts'
 import type { Fleet, RunningSandbox, SandboxObserver } from './fleet.ts'
 import { Held } from './held.ts'
-import { assertMade, assertNotStopped, isStill } from './lifecycle.ts'
+import { assertMade, assertNotStopped } from './lifecycle.ts'
 import type { Machine } from './machine.ts'
 import { switchNetwork } from './network.ts'
 import { patchRecord, patchTimeouts, toSandbox } from './record.ts'
@@ -26,13 +32,14 @@ import { bringBack } from './recovery.ts'
 import { serverInfo } from './server-info.ts'
 import { assertSupported } from './supported.ts'
 import { type KillOptions, Suspension, type Use } from './suspension.ts'
-import { usageOf } from './usage.ts'
 
 /** Records of stopped sandboxes that are remembered, and how often the others are forgotten. */
 const KEEP_STOPPED = 10_000
 const PRUNE_EVERY = 100
 
 const HELD = { eachBytes: 16 * 1024 * 1024, allBytes: 256 * 1024 * 1024 }
+
+const NO_USAGE = { memoryBytes: 0, memoryPeakBytes: 0, cpuUsec: 0, pids: 0, oomKills: 0 }
 
 /** How often what programs read of their memory is brought up to date at most. */
 const SHOW_EVERY_MS = 250
@@ -84,6 +91,11 @@ export class Sandboxes {
     return this.#creation.createFrom(saved, input, given, options)
   }
 
+  /** As `createFrom`, from a saved state that the caller is `using`. */
+  copy(saved: SavedRecord, input: CopySandboxParsed, given: Given, options: CopyOptions): Promise<Sandbox> {
+    return this.#creation.copy(saved, input, given, options)
+  }
+
   get(id: string): SandboxDetail {
     return this.#detail(this.record(id))
   }
@@ -120,6 +132,11 @@ export class Sandboxes {
     return this.suspension.use(id, why)
   }
 
+  /** Counts a use without waking the sandbox: it is not idle until the answer is called. */
+  keepAwake(id: string, why?: AwakeReason): () => void {
+    return this.suspension.activity.use(id, why)
+  }
+
   list(query: ListSandboxesParsed): SandboxPage {
     const { records, total, cursor } = this.#fleet.table.list(query)
     return { sandboxes: records.map((record) => this.#detail(record)), total, ...(cursor && { cursor }) }
@@ -149,10 +166,10 @@ export class Sandboxes {
   async #limit(id: string, patch: UpdateSandboxParsed): Promise<void> {
     const { engine, storage } = this.#fleet
     const record = this.record(id)
-    // One that stands still may have nothing to limit: then the limits wait for its wake.
-    const machine = isStill(record) ? await this.#fleet.machine(id) : (await this.running(id)).machine
+    const machine = await this.#fleet.machineWithCell(record)
     const { resources } = patchRecord(record, patch)
-    if (machine && record.memory === null) await engine.limit(machine.cell, resources)
+    // Without a cell there is nothing to limit until the next wake.
+    if (machine) await engine.limit(machine.cell, resources)
     if (patch.resources?.disk) await storage.setLimit(record.root.layer, resources.diskBytes)
   }
 
@@ -229,8 +246,16 @@ export class Sandboxes {
     }
   }
 
-  usage(id: string): Promise<SandboxUsage> {
-    return usageOf(this.#fleet, id)
+  /** Does not wake a suspended one. */
+  async usage(id: string): Promise<SandboxUsage> {
+    const { engine, storage } = this.#fleet
+    const record = this.record(id)
+    const machine = await this.#fleet.machineWithCell(record)
+    const [usage, diskBytes] = await Promise.all([
+      machine ? engine.usage(machine.cell) : NO_USAGE,
+      storage.usageBytes(record.root.layer),
+    ])
+    return { ...usage, diskBytes }
   }
 
   /** How often the memory limit has killed something in this sandbox. */

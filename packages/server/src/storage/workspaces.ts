@@ -3,9 +3,9 @@ import { cp, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { exists } from '../lib/exists.ts'
+import { directoryBytes, syncFilesystem } from './directories.ts'
 import { freeBytes, totalBytes } from './room.ts'
 import type { Storage } from './storage.ts'
-import { directoryBytes, syncFilesystem } from './usage.ts'
 
 export async function openWorkspaces(directory: string): Promise<Storage> {
   await mkdir(directory, { recursive: true, mode: 0o711 })

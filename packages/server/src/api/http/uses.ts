@@ -44,7 +44,7 @@ export class Uses implements Disposable {
 
   hold(sandboxId: string): void {
     if (this.#sandboxes.record(sandboxId).status === 'running')
-      this.#uses.push(this.#sandboxes.suspension.activity.use(sandboxId))
+      this.#uses.push(this.#sandboxes.keepAwake(sandboxId))
   }
 
   [Symbol.dispose](): void {

@@ -1,4 +1,4 @@
-import type { CreatedSandbox, Sandbox, SandboxToken, WokenSandbox } from '@islet/contract'
+import type { CreatedSandbox, Sandbox, WokenSandbox } from '@islet/contract'
 import { fork } from '../../control/saved/forks.ts'
 import type { ApiDeps, Handlers } from '../route.ts'
 
@@ -30,9 +30,8 @@ export function lifecycleRoutes({ sandboxes, fleet, savedStates, patches, tokens
 export function created(
   sandbox: Sandbox,
   { tokens, patches }: Pick<ApiDeps, 'tokens' | 'patches'>,
-  issued?: SandboxToken,
 ): CreatedSandbox {
-  const { token, expiresAt } = issued ?? tokens.issue(sandbox.id)
+  const { token, expiresAt } = tokens.issue(sandbox.id)
   // Only one that comes from another can have any.
   const settled = sandbox.origin === null ? sandbox : withPatches(sandbox, patches)
   return { ...settled, token, tokenExpiresAt: expiresAt }

@@ -1,4 +1,4 @@
-import { IsletError, type SandboxToken, type UpdateSandboxParsed } from '@islet/contract'
+import { IsletError, type UpdateSandboxParsed } from '@islet/contract'
 import type { ApiDeps, Handlers } from '../route.ts'
 import { created } from './lifecycle.ts'
 
@@ -20,14 +20,8 @@ const keyWanted = (what: string, hint: string) =>
 
 export function sandboxRoutes({ sandboxes, patches, processes, tokens }: ApiDeps) {
   return {
-    createSandbox: async ({ body, idempotencyKey, signal }) => {
-      let token: SandboxToken | undefined
-      const beside = (id: string) => {
-        token = tokens.issue(id)
-      }
-      const sandbox = await sandboxes.create(body, { idempotencyKey, signal, beside })
-      return created(sandbox, { tokens, patches }, token)
-    },
+    createSandbox: async ({ body, idempotencyKey, signal }) =>
+      created(await sandboxes.create(body, { idempotencyKey, signal }), { tokens, patches }),
     listSandboxes: ({ query }) => sandboxes.list(query),
     getSandbox: ({ params }) => sandboxes.get(params.id),
     updateSandbox: ({ params, body, caller }) => {

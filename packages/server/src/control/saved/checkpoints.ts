@@ -126,7 +126,7 @@ export class Checkpoints {
         const { begun } = await restore(this.#fleet, this.#savedStates, { sandboxId, saved, data })
         const { activity } = this.#options.sandboxes.suspension
         activity.begin(sandboxId)
-        const leave = activity.use(sandboxId)
+        const leave = this.#options.sandboxes.keepAwake(sandboxId)
         begun.then(leave, leave)
         return { begun, memory: this.#savedStates.memoryOf(saved) !== undefined }
       })

@@ -1,9 +1,9 @@
 // Copies of a sandbox as it is now, each a sandbox of its own.
 import type { CopySandboxParsed, ForkSandboxParsed, IsletError, Sandbox } from '@islet/contract'
 import type { SavedRecord } from '../../db/saved-states.ts'
-import type { CreateOptions } from '../creation.ts'
+import type { CopyOptions } from '../creation.ts'
+import { asStartError } from '../errors.ts'
 import type { Fleet } from '../fleet.ts'
-import { asStartError } from '../machine.ts'
 import type { Sandboxes } from '../sandboxes.ts'
 import { assertSavable, savable } from './checkpoints.ts'
 import { clonesLayers } from './roots.ts'
@@ -33,18 +33,19 @@ export async function fork(
   fleet.assertNameFree(input.name)
   // If none waits, one is started while the source is saved; more would take the CPU from what stands still for it.
   await using cell = fleet.warm.claim()
-  let takesLayer: CreateOptions['takesLayer']
+  let takesLayer: CopyOptions['takesLayer']
   const saved = await fleet.inTurn(sandboxId, async () => {
     const record = await savable(fleet, sandboxId)
     options.signal?.throwIfAborted()
-    // For one, a clone of the clone would only be one more to wait for.
+    // A single fork takes over the clone instead of waiting for a clone of it.
     if (count === 1 && clonesLayers(fleet.storage))
       takesLayer = { limitBytes: input.resources?.disk ?? record.resources.diskBytes }
     return savedStates.save(record, { takenOver: takesLayer })
   })
-  return await savedStates.using(saved, async () => {
+  return await savedStates.using(saved, async (kept) => {
+    if (kept.state.root.layer !== saved.state.root.layer) takesLayer = undefined
     const one = (_: unknown, index: number) =>
-      forkOne(sandboxes, saved, input, index === 0 ? { ...options, cell, takesLayer } : options)
+      forkOne(sandboxes, kept, input, index === 0 ? { ...options, cell, takesLayer } : options)
     const forks = await Promise.all(Array.from({ length: count }, one))
     const made = forks.flatMap((result) => (result.ok ? result.sandbox.id : []))
     if (options.signal?.aborted) {
@@ -62,12 +63,12 @@ async function forkOne(
   sandboxes: Sandboxes,
   saved: SavedRecord,
   input: CopySandboxParsed,
-  options: Pick<CreateOptions, 'signal' | 'cell' | 'takesLayer'>,
+  options: CopyOptions,
 ): Promise<ForkResult['forks'][number]> {
   const origin = { kind: 'fork', id: saved.sandboxId } as const
   try {
     options.signal?.throwIfAborted()
-    return { ok: true, sandbox: await sandboxes.createFrom(() => saved, input, { origin }, options) }
+    return { ok: true, sandbox: await sandboxes.copy(saved, input, { origin }, options) }
   } catch (error) {
     return { ok: false, error: asStartError(error) }
   }

@@ -3,8 +3,8 @@
 import { cp, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { directoryBytes, syncFilesystem } from '../../storage/directories.ts'
 import { spareBytes } from '../../storage/room.ts'
-import { directoryBytes, syncFilesystem } from '../../storage/usage.ts'
 import type { Fleet } from '../fleet.ts'
 import type { Machine } from '../machine.ts'
 

@@ -12,9 +12,9 @@ import { type SavedRecord, type SavedSandbox, SavedTable } from '../../db/saved-
 import { ServiceTable } from '../../db/services.ts'
 import type { Root } from '../../engine/engine.ts'
 import { Limiter } from '../../lib/limiter.ts'
+import { asStorageError } from '../errors.ts'
 import type { Fleet } from '../fleet.ts'
 import type { Machine } from '../machine.ts'
-import { asStorageError } from '../machine.ts'
 import { Memory, type MemoryOptions, reconnect } from './memory.ts'
 import { flattened, movedPath, stackOf } from './roots.ts'
 

@@ -122,7 +122,7 @@ export class Overlays {
   #begin(record: OverlayRecord): void {
     const abort = new AbortController()
     const why = { kind: 'job', id: record.id } as const
-    const leave = this.#options.sandboxes.suspension.activity.use(record.sandboxId, why)
+    const leave = this.#options.sandboxes.keepAwake(record.sandboxId, why)
     const turn = this.#locks.run([record.sandboxId], () => this.#copy(record, abort.signal))
     const done = turn
       .catch((error) => this.#options.log.error({ error, overlay: record.id }, 'overlay not recorded'))

@@ -7,6 +7,7 @@
 import type { CreatePatchParsed, PatchInfo, PatchRun } from '@islet/contract'
 import { IsletError, isId, LIMITS, newId, type ProcessInfo } from '@islet/contract'
 import type { Beginning, Fleet, RunningSandbox, SandboxObserver } from '../../control/fleet.ts'
+import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Checkpoints } from '../../control/saved/checkpoints.ts'
 import { type PatchRecord, type PatchRunRecord, PatchTable } from '../../db/patches.ts'
 import { Locks } from '../../lib/locks.ts'
@@ -17,10 +18,9 @@ import { PATCH_TIMEOUT_MS, patchCommand, patchInput, whyFailed } from './patch-s
 
 export interface PatchesOptions {
   fleet: Fleet
+  sandboxes: Pick<Sandboxes, 'keepAwake'>
   checkpoints: Checkpoints
   processes: Processes
-  /** Until the answer is called the sandbox is not idle. */
-  use(sandboxId: string): () => void
   log: Log
 }
 
@@ -69,7 +69,7 @@ export class Patches implements SandboxObserver {
     const { id } = record
     // One made from an image comes from no checkpoint.
     if (how === 'created' || !this.#hasWork(id)) return
-    const leave = this.#options.use(id)
+    const leave = this.#options.sandboxes.keepAwake(id)
     const work = this.#turns
       .run([id], () => this.#apply(id, how))
       .catch((error) => this.#options.log.error({ error, sandbox: id }, 'patches not applied'))

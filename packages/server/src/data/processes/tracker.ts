@@ -313,7 +313,7 @@ export class ProcessTracker implements SandboxObserver {
   /** If it is work. Call the answer at its end. */
   #use(sandboxId: string, record: ProcessRecord): () => void {
     const why = whyAwake(record)
-    return why ? this.#options.sandboxes.suspension.activity.use(sandboxId, why) : () => {}
+    return why ? this.#options.sandboxes.keepAwake(sandboxId, why) : () => {}
   }
 
   #track(record: ProcessRecord, log: OutputLog): TrackedProcess {

@@ -42,7 +42,7 @@ export class Keeper {
     this.#isResuming = options.resumes
     const { keepAwake } = this.#record.spec
     const why = { kind: 'service', id: key.name } as const
-    const leave = keepAwake ? parts.sandboxes.suspension.activity.use(key.sandboxId, why) : undefined
+    const leave = keepAwake ? parts.sandboxes.keepAwake(key.sandboxId, why) : undefined
     this.done = this.#keep()
       .catch((error) => parts.log.error({ error, ...key }, 'service not kept'))
       .finally(leave)
