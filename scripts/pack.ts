@@ -9,34 +9,18 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { type BuildOptions, build } from 'esbuild'
+import { bundle, bundleIslet, manifests, OLDEST_NODE, ROOT, thirdParty } from './bundle.ts'
 
-interface Manifest {
-  version: string
-  dependencies: Record<string, string>
-  [field: string]: unknown
-}
-
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DIST = resolve(process.argv[2] ?? join(ROOT, 'dist'))
 const STAGE = mkdtempSync(join(tmpdir(), 'islet-pack-'))
 const TYPES = join(STAGE, 'types')
-/** The oldest that the SDK runs on, and the command: it hands over to NEWER_NODE when the server needs a newer one. */
-const OLDEST_NODE = '20.3'
+/** The command runs on OLDEST_NODE, and hands over to this one because the server needs it. */
 const NEWER_NODE = '^24.0.0'
 const ARCHITECTURES = {
   x64: { compiler: 'x86_64-linux-gnu-gcc', emulator: 'qemu-x86_64' },
   arm64: { compiler: 'aarch64-linux-gnu-gcc', emulator: 'qemu-aarch64' },
 }
 type Architecture = keyof typeof ARCHITECTURES
-
-const manifests = {
-  contract: readManifest('contract'),
-  server: readManifest('server'),
-  sdk: readManifest('sdk'),
-  cli: readManifest('cli'),
-}
 
 mkdirSync(DIST, { recursive: true })
 for (const old of globSync('islet-*.tgz', { cwd: DIST })) rmSync(join(DIST, old))
@@ -54,15 +38,8 @@ try {
 }
 
 async function stageIslet(to: string): Promise<void> {
-  const dependencies = thirdParty(Object.values(manifests))
-  await bundle(dependencies, {
-    entryPoints: [join(ROOT, 'packages/cli/src/main.ts'), join(ROOT, 'packages/cli/src/index.ts')],
-    outdir: join(to, 'dist'),
-    format: 'esm',
-    splitting: true,
-  })
+  const dependencies = await bundleIslet(to)
   cpSync(TYPES, join(to, 'dist/types'), { recursive: true })
-  cpSync(join(ROOT, 'packages/cli/bin'), join(to, 'bin'), { recursive: true })
   cpSync(join(ROOT, 'scripts/setup'), join(to, 'scripts/setup'))
   const newerNode: Record<string, string> = {}
   for (const architecture of ['x64', 'arm64'] as const) {
@@ -98,19 +75,6 @@ async function stageSdk(to: string): Promise<void> {
     sideEffects: false,
     dependencies,
   })
-}
-
-/** Our own packages become part of it; third-party ones stay dependencies. */
-async function bundle(dependencies: Record<string, string>, options: BuildOptions): Promise<void> {
-  const { warnings } = await build({
-    bundle: true,
-    platform: 'node',
-    target: `node${OLDEST_NODE}`,
-    external: Object.keys(dependencies).flatMap((name) => [name, `${name}/*`]),
-    tsconfigRaw: {},
-    ...options,
-  })
-  if (warnings.length > 0) throw new Error('esbuild warns; see above')
 }
 
 /** Static programs, each run once: an emulator stands in for the architecture that this machine does not have. */
@@ -176,13 +140,4 @@ function finish(to: string, name: 'cli' | 'sdk', fields: object): void {
   writeFileSync(join(to, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
   cpSync(join(ROOT, 'LICENSE'), join(to, 'LICENSE'))
   cpSync(join(ROOT, 'packages', name, 'README.md'), join(to, 'README.md'))
-}
-
-function readManifest(name: string): Manifest {
-  return JSON.parse(readFileSync(join(ROOT, 'packages', name, 'package.json'), 'utf8'))
-}
-
-function thirdParty(of: Manifest[]): Record<string, string> {
-  const all = of.flatMap(({ dependencies }) => Object.entries(dependencies))
-  return Object.fromEntries(all.filter(([name]) => !name.startsWith('@islet/')).sort())
 }

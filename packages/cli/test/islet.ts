@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { TEST_KEY } from '../../server/test/support/server.ts'
 
-export const BIN = fileURLToPath(new URL('../bin/islet.js', import.meta.url))
+export const BIN =
+  process.env.ISLET_TEST_PROGRAM ?? fileURLToPath(new URL('../bin/islet.js', import.meta.url))
 
 export interface Ran {
   exitCode: number | null
@@ -34,7 +35,6 @@ export async function islet(words: readonly string[], options: RunOptions = {}):
     HOME: home,
     ISLET_DATA_DIR: home,
     ISLET_API_KEY: TEST_KEY,
-    NODE_DISABLE_COMPILE_CACHE: '1',
     ...(options.url && { ISLET_URL: options.url }),
     ...options.env,
   }

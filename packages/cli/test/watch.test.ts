@@ -38,7 +38,6 @@ class Watch {
       ISLET_DATA_DIR: home,
       ISLET_URL: api.url,
       ISLET_API_KEY: TEST_KEY,
-      NODE_DISABLE_COMPILE_CACHE: '1',
     }
     this.child = spawn(process.execPath, [BIN, 'watch', ...words], { env })
     after(() => this.child.kill('SIGKILL'))
