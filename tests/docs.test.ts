@@ -42,6 +42,31 @@ describe('every page', () => {
   }
 })
 
+describe('pages about the code', () => {
+  const places = [root, join(root, 'packages/server/src')]
+  const names = new Set(
+    globSync('{packages,native,tests,bench,scripts,docs,examples}/**/*.*', {
+      cwd: root,
+      exclude: (path) => path.includes('node_modules'),
+    }).map((path) => basename(path)),
+  )
+  const paths = /^[\w.-]+(\/[\w.-]+)*\/?$/
+  const files = /^[\w.-]+\.(ts|c|h|md|def)$/
+
+  for (const page of ['ARCHITECTURE.md', 'AGENTS.md', 'CONTRIBUTING.md']) {
+    test(`every file and folder in backticks in ${page} exists`, () => {
+      const text = readFileSync(join(root, page), 'utf8')
+      const quoted = [...text.matchAll(/`([^`\n]+)`/g)].map((match) => match[1]!)
+      const missing = quoted.filter((path) => {
+        if (!paths.test(path) || /^(native\/build|dist)\//.test(path)) return false
+        if (files.test(path)) return !names.has(path) && !existsSync(join(root, path))
+        return path.includes('/') && !places.some((place) => existsSync(join(place, path)))
+      })
+      assert.deepEqual(missing, [])
+    })
+  }
+})
+
 test('getting-started.md leads to every other page of the guide', () => {
   const text = readFileSync(join(root, 'docs/guide/getting-started.md'), 'utf8')
   const missing = globSync('docs/guide/*.md', { cwd: root })
@@ -52,7 +77,7 @@ test('getting-started.md leads to every other page of the guide', () => {
 
 test('every command line that calls islet is one that islet understands', async () => {
   process.env.API_KEY ??= 'a variable that a page passes on'
-  // Running text names commands without all their words; an option or a command that is not there is wrong anywhere.
+  // Running text may leave out arguments; an unknown option or command is wrong anywhere.
   const incomplete = ['missingArgument', 'optionMissingArgument', 'missingMandatoryOptionValue', 'help']
   const wrong: string[] = []
   const lines = pages.flatMap((page) => commandLines(page, readFileSync(join(root, page), 'utf8')))
@@ -118,7 +143,7 @@ describe('snippets', () => {
     const lines = blocks('sh')
       .filter(({ page }) => page === 'README.md')
       .flatMap(({ code }) => code.split('\n'))
-      // `npm ci` and `npm start` are tried by whoever clones; `sh` wants a terminal and has a test of its own.
+      // `npm ci` and `npm start` are tried by `npm run fresh`; `sh` needs a terminal and has its own test.
       .filter((line) => line.startsWith('npx islet ') && !line.startsWith('npx islet sh '))
     assert.ok(lines.length >= 5)
     for (const line of lines) {
@@ -131,7 +156,7 @@ describe('snippets', () => {
   })
 })
 
-test('the first command line of the README prints 42 without a server, also where /tmp is of no use', async () => {
+test('the first command line of the README prints 42 without a server, also where /tmp is read-only', async () => {
   const text = readFileSync(join(root, 'README.md'), 'utf8')
   assert.match(text, /^npm ci && npx islet run -- python3 -c 'print\(6\*7\)'$/m)
   const env = { ...process.env, ISLET_URL: undefined, ISLET_API_KEY: undefined, TMPDIR: undefined }
