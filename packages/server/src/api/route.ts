@@ -11,12 +11,13 @@ import type { Checkpoints } from '../control/saved/checkpoints.ts'
 import type { SavedStates } from '../control/saved/saved-states.ts'
 import type { Snapshots } from '../control/saved/snapshots.ts'
 import type { CodeRunner } from '../data/code/code.ts'
-import type { FileService, ProcessService } from '../data/data.ts'
 import type { EnvFiles } from '../data/env-files/env-files.ts'
+import type { Files } from '../data/files/files.ts'
 import type { Told } from '../data/output/kept-bytes.ts'
 import type { Overlays } from '../data/overlays/overlays.ts'
 import type { Patches } from '../data/patches/patches.ts'
 import type { Ports } from '../data/ports.ts'
+import type { Processes } from '../data/processes/processes.ts'
 import type { Services } from '../data/services/services.ts'
 import type { Signals } from '../data/signals/signals.ts'
 import type { Store } from '../data/store.ts'
@@ -38,8 +39,8 @@ export interface ApiDeps {
   snapshots: Snapshots
   patches: Patches
   pruning: Pruning
-  processes: ProcessService
-  files: FileService
+  processes: Processes
+  files: Files
   code: CodeRunner
   terminals: Terminals
   watchers: Watchers

@@ -2,6 +2,7 @@
 import { lstat, unlink } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { IsletError } from '@islet/contract'
+import { Rate } from '../lib/rate.ts'
 
 export interface LinkListenerOptions {
   socketPath: string
@@ -24,8 +25,7 @@ const SEND_BUFFER_BYTES = 512 * 1024
 export class LinkListener {
   readonly #server: Server
   readonly #options: LinkListenerOptions
-  #allowance = FLOOD_BURST
-  #countedAt = performance.now()
+  readonly #rate = new Rate(FLOOD_PER_SECOND, FLOOD_BURST)
 
   private constructor(options: LinkListenerOptions) {
     this.#options = options
@@ -55,7 +55,7 @@ export class LinkListener {
 
   #onConnection(socket: Socket): void {
     socket.on('error', () => {})
-    if (!this.#count()) {
+    if (!this.#rate.tryNow()) {
       socket.destroy()
       this.#options.onFlood()
       return
@@ -70,14 +70,6 @@ export class LinkListener {
       if (this.#options.occupied()) socket.destroy()
       else this.#options.admit(socket.resume())
     })
-  }
-
-  #count(): boolean {
-    const now = performance.now()
-    const earned = ((now - this.#countedAt) / 1000) * FLOOD_PER_SECOND
-    this.#countedAt = now
-    this.#allowance = Math.min(FLOOD_BURST, this.#allowance + earned) - 1
-    return this.#allowance >= 0
   }
 }
 

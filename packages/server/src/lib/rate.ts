@@ -1,15 +1,17 @@
-/** So many per second on average, and as many at once. */
+/** A token bucket: `perSecond` on average, at most `burst` at once. */
 export class Rate {
   readonly #perSecond: number
+  readonly #burst: number
   #left: number
   #at = performance.now()
 
-  constructor(perSecond: number) {
+  constructor(perSecond: number, burst = perSecond) {
     this.#perSecond = perSecond
-    this.#left = perSecond
+    this.#burst = burst
+    this.#left = burst
   }
 
-  /** False: not now. */
+  /** Takes one if there is one. */
   tryNow(): boolean {
     this.#refill()
     if (this.#left < 1) return false
@@ -17,28 +19,29 @@ export class Rate {
     return true
   }
 
-  /** Resolves when it is one's turn; those who wait go in the order they came. */
-  turn(): Promise<void> {
+  /** Takes one and waits for it; callers go in the order they came. */
+  turn(): void | Promise<void> {
     this.take(1)
     return this.wait()
   }
 
-  /** For what has been used already; whoever comes next waits for it. */
+  /** Takes what was used already, on credit if need be. */
   take(count: number): void {
     this.#refill()
     this.#left -= count
   }
 
-  async wait(): Promise<void> {
+  /** Resolves when all that was taken so far is paid for; undefined when it is already. */
+  wait(): void | Promise<void> {
     this.#refill()
     if (this.#left >= 0) return
     const waitMs = (-this.#left / this.#perSecond) * 1000
-    await new Promise<void>((resolve) => void setTimeout(resolve, waitMs).unref())
+    return new Promise<void>((resolve) => void setTimeout(resolve, waitMs).unref())
   }
 
   #refill(): void {
     const now = performance.now()
-    this.#left = Math.min(this.#perSecond, this.#left + ((now - this.#at) / 1000) * this.#perSecond)
+    this.#left = Math.min(this.#burst, this.#left + ((now - this.#at) / 1000) * this.#perSecond)
     this.#at = now
   }
 }

@@ -1,6 +1,6 @@
 // A file as the answer to GET or HEAD: whole or a range, or the news that nothing changed.
 import { type FileEntry, IsletError } from '@islet/contract'
-import type { FileService } from '../../data/data.ts'
+import type { Files } from '../../data/files/files.ts'
 import { Bytes, type Call } from '../route.ts'
 import { begun } from './begun.ts'
 import { parseRange, type Range } from './range.ts'
@@ -8,7 +8,7 @@ import { parseRange, type Range } from './range.ts'
 type Download = (sandboxId: string, path: string, call: DownloadCall) => Promise<Bytes>
 type DownloadCall = Pick<Call<'readFile'>, 'headers' | 'isHead' | 'signal'>
 
-export function createDownload(files: FileService): Download {
+export function createDownload(files: Files): Download {
   return (id, path, call) => (call.isHead ? describeFile(id, path, call) : readFile(id, path, call))
 
   async function readFile(id: string, path: string, { headers, signal }: DownloadCall): Promise<Bytes> {

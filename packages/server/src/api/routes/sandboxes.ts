@@ -1,4 +1,5 @@
 import { IsletError, type UpdateSandboxParsed } from '@islet/contract'
+import { runOnce } from '../../data/processes/run.ts'
 import type { ApiDeps, Handlers } from '../route.ts'
 import { created } from './lifecycle.ts'
 
@@ -30,6 +31,6 @@ export function sandboxRoutes({ sandboxes, patches, processes, tokens }: ApiDeps
     },
     deleteSandbox: ({ params }) => sandboxes.delete(params.id),
     sandboxUsage: ({ params }) => sandboxes.usage(params.id),
-    run: ({ body, signal }) => processes.run(body, { signal }),
+    run: ({ body, signal }) => runOnce(sandboxes, processes, body, { signal }),
   } satisfies Partial<Handlers>
 }

@@ -10,7 +10,7 @@
 import { type AttachServerMessage, attachClientMessage, type attachQuery, IsletError } from '@islet/contract'
 import { type RawData, WebSocket } from 'ws'
 import type { z } from 'zod'
-import type { AttachEvent, Attachment } from '../../data/data.ts'
+import type { AttachEvent, Attachment } from '../../data/processes/attachment.ts'
 import type { Log } from '../../log.ts'
 import { free } from '../../wire/chunks.ts'
 import { validate } from '../http/validate.ts'

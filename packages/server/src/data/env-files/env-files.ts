@@ -1,6 +1,6 @@
 // .env files: read, changed in place, written whole. One change of a file at a time.
 import { IsletError } from '@islet/contract'
-import type { FileService } from '../data.ts'
+import type { Files } from '../files/files.ts'
 import { removeEnv, updateEnv } from './edit.ts'
 import { parseEnv } from './parse.ts'
 
@@ -10,7 +10,7 @@ const MAX_BYTES = 512 * 1024
 const NEW_FILE_MODE = 0o600
 
 export interface EnvFilesOptions {
-  files: FileService
+  files: Files
 }
 
 interface Abortable {
@@ -18,7 +18,7 @@ interface Abortable {
 }
 
 export class EnvFiles {
-  readonly #files: FileService
+  readonly #files: Files
 
   constructor({ files }: EnvFilesOptions) {
     this.#files = files

@@ -1,10 +1,10 @@
 // Many writes and deletes at once. Each has its own result; two batches that share a file do not mix.
 import { type BatchOperationParsed, type BatchResult, IsletError } from '@islet/contract'
-import type { FileService } from '../data.ts'
+import type { Files } from './files.ts'
 
 /** In the order of the paths, whatever order they came in; the last operation on a path is the one that counts. */
 export async function applyBatch(
-  files: FileService,
+  files: Files,
   sandboxId: string,
   operations: readonly BatchOperationParsed[],
   options: { signal?: AbortSignal } = {},
@@ -24,7 +24,7 @@ export async function applyBatch(
 }
 
 async function apply(
-  files: FileService,
+  files: Files,
   sandboxId: string,
   operation: BatchOperationParsed,
   { signal }: { signal?: AbortSignal },

@@ -3,13 +3,11 @@ import { join, posix } from 'node:path'
 import { type FileEntry, type FileList, IsletError, newId } from '@islet/contract'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { SandboxRecord } from '../../db/sandboxes.ts'
-import type { Guest } from '../../guest/guest.ts'
+import type { Guest, WriteOptions } from '../../guest/guest.ts'
 import { Limiter, LimiterOf } from '../../lib/limiter.ts'
 import { Locks } from '../../lib/locks.ts'
 import type { Chunks } from '../../wire/chunks.ts'
-import type { FileService } from '../data.ts'
 import { release, type Told } from '../output/kept-bytes.ts'
-import { Exactly } from './exactly.ts'
 import { ListedFiles, toFileEntry } from './listed-files.ts'
 
 const GUEST_WAIT_MS = 10_000
@@ -24,7 +22,8 @@ export interface FilesOptions {
   hasRoom(): boolean
 }
 
-export class Files implements FileService {
+/** Paths may be relative to the sandbox's working directory. New files belong to its user unless `owner` says otherwise. */
+export class Files {
   readonly #sandboxes: Sandboxes
   readonly #options: FilesOptions
   readonly #locks = new Locks()
@@ -35,6 +34,7 @@ export class Files implements FileService {
     this.#options = options
   }
 
+  /** Runs the work alone among all callers that lock one of these files, by any path that leads to it. */
   async exclusively<T>(sandboxId: string, paths: readonly string[], work: () => Promise<T>): Promise<T> {
     const { guest, resolve } = await this.#in(sandboxId)
     const limiter = new Limiter(LOOKUPS_AT_ONCE)
@@ -48,6 +48,7 @@ export class Files implements FileService {
     )
   }
 
+  /** The absolute path; symlinks are not followed. */
   resolve(sandboxId: string, path: string): string {
     return posix.resolve(this.#sandboxes.record(sandboxId).workdir, path)
   }
@@ -79,11 +80,12 @@ export class Files implements FileService {
     }
   }
 
+  /** `start` and `end` as in an HTTP range, end inclusive; a negative start counts from the end. */
   async read(
     sandboxId: string,
     path: string,
     options: { start?: number; end?: number; signal?: AbortSignal } = {},
-  ) {
+  ): Promise<{ entry: FileEntry; start: number; length: number | undefined; body: Chunks<Buffer> }> {
     const { guest, resolve } = await this.#in(sandboxId)
     const absolute = resolve(path)
     let { start = 0 } = options
@@ -108,8 +110,8 @@ export class Files implements FileService {
     sandboxId: string,
     path: string,
     body: Chunks,
-    options: Parameters<FileService['write']>[3] = {},
-  ) {
+    options: Omit<WriteOptions, 'newOwner'> = {},
+  ): Promise<FileEntry> {
     const { guest, resolve, record } = await this.#in(sandboxId)
     const { owner, parents = true, ...rest } = options
     const absolute = resolve(path)
@@ -166,6 +168,7 @@ export class Files implements FileService {
     return toFileEntry(resolve(to), await guest.stat(resolve(to), { follow: false }))
   }
 
+  /** An uncompressed tar. */
   async archive(
     sandboxId: string,
     path: string,
@@ -193,5 +196,40 @@ export class Files implements FileService {
     const { machine, record } = await this.#sandboxes.running(sandboxId)
     if (!machine.guest.connected) await machine.guest.ready({ timeoutMs: GUEST_WAIT_MS })
     return { guest: machine.guest, record, resolve: (path) => posix.resolve(record.workdir, path) }
+  }
+}
+
+/** A file that grows while it is read ends where it was announced to; one that shrinks is an error, not a short answer. */
+class Exactly implements Chunks<Buffer>, AsyncIterableIterator<Buffer> {
+  readonly #body: Chunks<Buffer>
+  readonly #chunks: AsyncIterator<Buffer>
+  #left: number
+
+  constructor(body: Chunks<Buffer>, length: number) {
+    this.#body = body
+    this.#chunks = body[Symbol.asyncIterator]()
+    this.#left = length
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async next(): Promise<IteratorResult<Buffer>> {
+    if (this.#left === 0) return this.return()
+    const { done, value: chunk } = await this.#chunks.next()
+    if (done) throw new IsletError('conflict', 'The file became shorter while it was read.')
+    const piece = chunk.length > this.#left ? chunk.subarray(0, this.#left) : chunk
+    this.#left -= piece.length
+    return { done: false, value: piece }
+  }
+
+  async return(): Promise<IteratorResult<Buffer>> {
+    await this.#chunks.return?.()
+    return { done: true, value: undefined }
+  }
+
+  release(chunk: Buffer): void {
+    this.#body.release?.(chunk)
   }
 }

@@ -1,8 +1,7 @@
 // One client of a process: what is kept of its output, a mark, then what it prints, then its end.
-import { IsletError } from '@islet/contract'
+import { IsletError, type ProcessInfo } from '@islet/contract'
 import type { OutputChannel, TerminalSize } from '../../guest/guest.ts'
 import { Windows } from '../../guest/streams/windows.ts'
-import type { AttachEvent, Attachment } from '../data.ts'
 import type { OutputPiece, OutputReader } from '../output/output-reader.ts'
 import { type OutputListener, type TrackedProcess, toProcessInfo } from './tracked.ts'
 
@@ -11,15 +10,31 @@ const QUEUES = new Windows({ sharedBytes: 2 * 1024 ** 2, minBytes: 32 * 1024, ma
 /** A piece takes memory however small it is. */
 const PIECE_COST_BYTES = 256
 
-interface Controls {
+export type AttachEvent =
+  | { type: 'output'; channel: OutputChannel; bytes: Buffer }
+  /** Kept output was removed while it was being replayed: the next byte has this offset. */
+  | { type: 'gap'; droppedBytes: number }
+  | { type: 'replay-end' }
+  | { type: 'exit'; result: NonNullable<ProcessInfo['result']> }
+
+/** One client of a process. Iterate at your own pace: the program waits for the slowest attached client. */
+export interface Attachment extends AsyncIterable<AttachEvent> {
+  process: ProcessInfo
+  truncated: boolean
+  /** Bytes printed before the first one that is replayed. */
+  droppedBytes: number
+  writeStdin(bytes: Uint8Array): Promise<void>
+  endStdin(): Promise<void>
   resize(size: TerminalSize): Promise<void>
   signal(signal: number): Promise<void>
+  /** Leaves the process running. */
+  close(): void
 }
 
 export function attachTo(
   tracked: TrackedProcess,
   { kept, droppedBytes }: { kept: OutputReader | undefined; droppedBytes: number },
-  controls: Controls,
+  controls: Pick<Attachment, 'resize' | 'signal'>,
 ): Attachment {
   const queue = new OutputQueue()
   const leave = tracked.attach(queue)

@@ -9,19 +9,15 @@ import {
   IsletError,
   type ProcessInfo,
   type ProcessOutput,
-  type RunParsed,
-  type RunResult,
   type StartProcessParsed,
 } from '@islet/contract'
 import type { RunningSandbox } from '../../control/fleet.ts'
 import type { Machine } from '../../control/machine.ts'
 import type { GuestProcess, TerminalSize } from '../../guest/guest.ts'
 import { ByteBuffer } from '../../lib/byte-buffer.ts'
-import type { Attachment, ProcessService } from '../data.ts'
 import { release, type Told } from '../output/kept-bytes.ts'
-import { attachTo } from './attachment.ts'
+import { type Attachment, attachTo } from './attachment.ts'
 import { type CollectedOutput, collectOutput } from './collect.ts'
-import { runOnce } from './run.ts'
 import { type ProcessResult, type TrackedProcess, toProcessInfo } from './tracked.ts'
 import { ProcessTracker, type TrackerOptions } from './tracker.ts'
 
@@ -40,17 +36,16 @@ export interface ProcessOwner {
   foreground?: boolean
 }
 
-export class Processes implements ProcessService {
-  readonly #options: TrackerOptions
+export class Processes {
   readonly #tracker: ProcessTracker
   /** Clients that wait for the end of a command. */
   readonly #waiting = new Set<{ machine: Machine; giveUp(): void }>()
 
   constructor(options: TrackerOptions) {
-    this.#options = options
     this.#tracker = new ProcessTracker(options)
   }
 
+  /** Runs to the end. When `signal` aborts (the client went away) the command is killed. */
   async exec(
     sandboxId: string,
     input: ExecParsed,
@@ -111,10 +106,6 @@ export class Processes implements ProcessService {
       this.#waiting.delete(waiting)
       options.signal?.removeEventListener('abort', kill)
     }
-  }
-
-  run(input: RunParsed, options: { signal?: AbortSignal } = {}): Promise<Told<RunResult>> {
-    return runOnce(this.#options.sandboxes, this, input, options)
   }
 
   start(sandboxId: string, input: StartProcessParsed): Promise<ProcessInfo> {

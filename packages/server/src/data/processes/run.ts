@@ -1,15 +1,15 @@
 // One-shot: make a sandbox, run one command, collect its output, remove the sandbox, whatever happens.
 import type { RunParsed, RunResult } from '@islet/contract'
 import type { Sandboxes } from '../../control/sandboxes.ts'
-import type { ProcessService } from '../data.ts'
 import type { Told } from '../output/kept-bytes.ts'
+import type { Processes } from './processes.ts'
 
 /** One whose server died before it could remove it is idle once its command has ended, and goes then. */
 const LEFT_BEHIND = { idle: 60_000, onIdle: 'kill' } as const
 
 export async function runOnce(
   sandboxes: Sandboxes,
-  processes: Pick<ProcessService, 'exec'>,
+  processes: Processes,
   input: RunParsed,
   options: { signal?: AbortSignal } = {},
 ): Promise<Told<RunResult>> {

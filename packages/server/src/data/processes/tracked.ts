@@ -3,9 +3,8 @@ import { constants } from 'node:os'
 import type { AwakeReason, ProcessInfo } from '@islet/contract'
 import type { ProcessRecord } from '../../db/processes.ts'
 import type { GuestExit, GuestProcess, OutputChannel, OutputSink } from '../../guest/guest.ts'
+import { Rate } from '../../lib/rate.ts'
 import type { OutputLog } from '../output/output-log.ts'
-import { Abandonment } from './abandonment.ts'
-import type { Pace } from './pace.ts'
 
 export type ProcessResult = NonNullable<ProcessInfo['result']>
 
@@ -21,6 +20,16 @@ const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, numbe
 /** How long a first client may take. */
 const HOLD_MS = 10_000
 
+/** Output that nobody reads: what a sandbox may print without a wait, and how fast it may go on then. */
+const UNREAD_BURST_BYTES = 8 * 1024 * 1024
+const UNREAD_BYTES_PER_SECOND = 16 * 1024 * 1024
+
+/**
+ * Holds back output that nobody reads: a program that prints for ever would keep the server busy reading and discarding it.
+ * Held back, the program waits in its own write and costs no CPU.
+ */
+export const newPace = (): Rate => new Rate(UNREAD_BYTES_PER_SECOND, UNREAD_BURST_BYTES)
+
 export class TrackedProcess implements OutputSink {
   readonly record: ProcessRecord
   readonly log: OutputLog
@@ -33,12 +42,12 @@ export class TrackedProcess implements OutputSink {
   readonly abandonment: Abandonment
   /** The sandbox need not stay awake for it any more. Twice is fine. */
   leave: () => void = () => {}
-  readonly #pace: Pace
+  readonly #pace: Rate
   #held: Promise<void> | undefined
   #release: () => void = () => {}
   #settle!: (record: ProcessRecord) => void
 
-  constructor(record: ProcessRecord, log: OutputLog, pace: Pace, abandon: (tracked: TrackedProcess) => void) {
+  constructor(record: ProcessRecord, log: OutputLog, pace: Rate, abandon: (tracked: TrackedProcess) => void) {
     this.#pace = pace
     this.abandonment = new Abandonment(record.maxRunAfterDisconnectMs, () => abandon(this))
     this.record = record
@@ -81,8 +90,11 @@ export class TrackedProcess implements OutputSink {
       const wait = listener.output(channel, bytes)
       if (wait) waits.push(wait)
     }
-    const wait = isWanted ? undefined : this.#pace.take(bytes.length)
-    if (wait) waits.push(wait)
+    if (!isWanted) {
+      this.#pace.take(bytes.length)
+      const wait = this.#pace.wait()
+      if (wait) waits.push(wait)
+    }
     if (waits.length > 0) return Promise.all(waits).then(() => {})
   }
 
@@ -97,6 +109,44 @@ export class TrackedProcess implements OutputSink {
     this.log.close()
     this.leave()
     this.#settle(this.record)
+  }
+}
+
+/** Ends a process some time after its last client has left, unless one comes back. A process that never had a client goes on. */
+class Abandonment {
+  readonly #end: () => void
+  #limitMs: number | null
+  #clients = 0
+  #timer: NodeJS.Timeout | undefined
+
+  /** `null`: never. */
+  constructor(limitMs: number | null, end: () => void) {
+    this.#limitMs = limitMs
+    this.#end = end
+  }
+
+  /** Call what it answers when the client leaves; twice is fine. */
+  join(): () => void {
+    this.#clients++
+    clearTimeout(this.#timer)
+    let isHere = true
+    return () => {
+      if (isHere && --this.#clients === 0) this.begin()
+      isHere = false
+    }
+  }
+
+  /** The time runs from now, unless a client is there. */
+  begin(afterMs = this.#limitMs): void {
+    clearTimeout(this.#timer)
+    if (this.#limitMs === null || afterMs === null || this.#clients > 0) return
+    this.#timer = setTimeout(this.#end, afterMs).unref()
+  }
+
+  /** The process has ended. */
+  stop(): void {
+    this.#limitMs = null
+    clearTimeout(this.#timer)
   }
 }
 

@@ -7,15 +7,15 @@ import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Db } from '../../db/db.ts'
 import type { ProcessRecord, ProcessTable } from '../../db/processes.ts'
 import type { GuestProcess, SpawnSpec } from '../../guest/guest.ts'
+import type { Rate } from '../../lib/rate.ts'
 import type { Log } from '../../log.ts'
 import type { OutputLog } from '../output/output-log.ts'
 import { type OutputOptions, Outputs } from '../output/outputs.ts'
 import { withHint } from './network-hint.ts'
-import { Pace } from './pace.ts'
 import { ProcessRecords } from './records.ts'
 import { placeOf, toSpawn } from './spawn.ts'
 import { leaveAlone } from './strangers.ts'
-import { TrackedProcess, toResult, whyAwake } from './tracked.ts'
+import { newPace, TrackedProcess, toResult, whyAwake } from './tracked.ts'
 
 /** Ended processes remembered in each sandbox; the oldest go first. */
 const KEEP_ENDED = 1000
@@ -62,7 +62,7 @@ export class ProcessTracker implements SandboxObserver {
   readonly #records: ProcessRecords
   readonly #tracked = new Map<string, TrackedProcess>()
   readonly #adopting = new Map<string, Promise<void>>()
-  readonly #paces = new Map<string, Pace>()
+  readonly #paces = new Map<string, Rate>()
   /** To be killed as soon as their sandboxes go on. */
   readonly #cancelled = new Set<TrackedProcess>()
   #starts = 0
@@ -183,7 +183,7 @@ export class ProcessTracker implements SandboxObserver {
 
   /** The same for one that has ended: all it still says is how. */
   ended(record: ProcessRecord): TrackedProcess {
-    const tracked = new TrackedProcess({ ...record }, this.outputs.recover(record), new Pace(), () => {})
+    const tracked = new TrackedProcess({ ...record }, this.outputs.recover(record), newPace(), () => {})
     tracked.end(record.status === 'exited' ? 'exited' : 'lost', record.result)
     return tracked
   }
@@ -385,8 +385,8 @@ export class ProcessTracker implements SandboxObserver {
     return saw
   }
 
-  #pace(sandboxId: string): Pace {
-    const pace = this.#paces.get(sandboxId) ?? new Pace()
+  #pace(sandboxId: string): Rate {
+    const pace = this.#paces.get(sandboxId) ?? newPace()
     this.#paces.set(sandboxId, pace)
     return pace
   }
