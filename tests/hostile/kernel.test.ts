@@ -90,7 +90,7 @@ print('\\n'.join([str(tried), *opened]))
 await eachIsolation({ area: 'kernel' }, (target) => {
   const inside = async (script: string): Promise<string> => {
     await using sandbox = await target.suite.create({ resources: { memory: '512Mi', pids: 200 } })
-    return await say(sandbox, ['python3', '-c', script], { user: 'root', timeout: '120s' })
+    return await say(sandbox, ['python3', '-c', script], { user: 'root', timeout: '280s' })
   }
 
   test('no system call, whatever its arguments, is felt outside', async () => {
