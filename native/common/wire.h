@@ -76,6 +76,9 @@ struct wire_out {
   bool full;
 };
 
+/* An empty payload of at most `size` bytes, in the block it is written in. */
+#define WIRE_OUT(size) {(uint8_t[size]){0}, 0, size, false}
+
 void wire_put_u32(struct wire_out *out, uint8_t tag, uint32_t value);
 void wire_put_u64(struct wire_out *out, uint8_t tag, uint64_t value);
 void wire_put_str(struct wire_out *out, uint8_t tag, const char *value);

@@ -3,11 +3,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "fields.h"
-#include "link.h"
+#include "link/fields.h"
+#include "link/link.h"
+#include "link/stream.h"
 #include "message.h"
 #include "requests.h"
-#include "stream.h"
 
 enum { PING_MAX = 64 };
 

@@ -1,6 +1,7 @@
 #include "islet_signal.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "io.h"
 #include "json.h"
 
 enum {
@@ -104,17 +106,6 @@ static bool find_socket(const char *self, struct sockaddr_un *address) {
   return length < (int)sizeof address->sun_path;
 }
 
-static bool send_all(int fd, const char *bytes, size_t length) {
-  while (length > 0) {
-    ssize_t n = send(fd, bytes, length, MSG_NOSIGNAL);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes += n;
-    length -= (size_t)n;
-  }
-  return true;
-}
-
 /* Sends the request and reads the answer; an errno, or 0. */
 static int post(int fd, const struct json_out *body) {
   char head[256];
@@ -125,8 +116,9 @@ static int post(int fd, const struct json_out *body) {
                         "POST /v1/signals HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                         "Content-Length: %zu\r\nConnection: close\r\n\r\n",
                         body->len);
-  /* A server that refuses early stops reading: its answer is there all the same. */
-  if (send_all(fd, head, (size_t)length)) send_all(fd, body->buf, body->len);
+  /* A server that refuses early stops reading, but its answer can still be read. */
+  signal(SIGPIPE, SIG_IGN);
+  if (io_write_all(fd, head, (size_t)length)) io_write_all(fd, body->buf, body->len);
   size_t received = 0;
   while (received < sizeof answer - 1) {
     ssize_t n = recv(fd, answer + received, sizeof answer - 1 - received, 0);

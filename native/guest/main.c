@@ -22,13 +22,13 @@
 #include <unistd.h>
 
 #include "islet_signal.h"
-#include "launch.h"
-#include "link.h"
-#include "loop.h"
+#include "link/link.h"
+#include "link/loop.h"
+#include "link/task.h"
 #include "message.h"
-#include "reap.h"
+#include "process/launch.h"
+#include "process/reap.h"
 #include "settle.h"
-#include "task.h"
 
 enum { NO_GROUP = 65534 };
 

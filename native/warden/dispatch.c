@@ -1,11 +1,11 @@
 #include "dispatch.h"
 
-#include "bind.h"
-#include "cgroup.h"
-#include "layer.h"
-#include "net.h"
-#include "runsc.h"
-#include "runtime.h"
+#include "cell/bind.h"
+#include "cell/runsc.h"
+#include "cell/runtime.h"
+#include "cgroup/cgroup.h"
+#include "layer/layer.h"
+#include "net/net.h"
 
 enum job_class dispatch_class(uint8_t code) {
   switch (code) {

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "warden.h"
 
@@ -52,13 +51,6 @@ int fail_kind(struct fail *fail, uint32_t kind, const char *stage, const char *f
   fail->err = 0;
   fail->stage = stage;
   return -1;
-}
-
-void close_fd(int *fd) {
-  int err = errno;
-  if (*fd >= 0) close(*fd);
-  *fd = -1;
-  errno = err;
 }
 
 uint64_t now_us(void) {

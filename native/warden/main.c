@@ -15,15 +15,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cgroup.h"
-#include "layer.h"
+#include "cell/overlay.h"
+#include "cell/private.h"
+#include "cell/release.h"
+#include "cell/runtime.h"
+#include "cgroup/cgroup.h"
+#include "layer/layer.h"
 #include "loop.h"
 #include "message.h"
-#include "overlay.h"
 #include "paths.h"
-#include "private.h"
-#include "release.h"
-#include "runtime.h"
 
 enum { LOCK_ATTEMPTS = 3000, LOCK_PAUSE_US = 10000 };
 

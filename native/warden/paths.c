@@ -25,12 +25,6 @@ int path_layer(const char *layer, struct fail *fail) {
   return fd;
 }
 
-int path_tree(int parent_fd, const char *parent, const char *tree, struct fail *fail) {
-  int fd = path_open_dir(parent_fd, tree);
-  if (fd < 0) return fail_errno(fail, "tree", "tree %s of %s", tree, parent);
-  return fd;
-}
-
 void path_work_name(char out[MAX_NAME + 6], const char *tree) {
   snprintf(out, MAX_NAME + 6, "%.63s.work", tree);
 }

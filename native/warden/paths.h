@@ -8,9 +8,8 @@
 int path_open_dir(int at, const char *name);
 /* The same for any one file, with open flags. */
 int path_open(int at, const char *name, int flags);
-/* One of a layer's or image's trees, opened; -1 with fail set. */
+/* A layer's directory, opened; -1 with fail set. */
 int path_layer(const char *layer, struct fail *fail);
-int path_tree(int parent_fd, const char *parent, const char *tree, struct fail *fail);
 /* "<tree>.work" */
 void path_work_name(char out[MAX_NAME + 6], const char *tree);
 /* A name of the form .tmp-<pid>-<n> that nobody else uses, for things in the making. */

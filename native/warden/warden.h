@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "io.h"
 #include "message.h"
 #include "wire.h"
 
@@ -58,10 +59,6 @@ struct fail {
 int fail_errno(struct fail *fail, const char *stage, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int fail_kind(struct fail *fail, uint32_t kind, const char *stage, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-
-/* For `cleanup` attributes: closes when not negative, keeps errno. */
-void close_fd(int *fd);
-#define AUTO_CLOSE __attribute__((cleanup(close_fd)))
 
 uint64_t now_us(void);
 

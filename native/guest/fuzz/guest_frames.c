@@ -4,11 +4,11 @@
  * fuzzer is touched.
  */
 #include "../dispatch.c"
-#include "../errors.c"
-#include "../fields.c"
-#include "../reply.c"
-#include "../ring.c"
-#include "../stream.c"
+#include "../link/errors.c"
+#include "../link/fields.c"
+#include "../link/reply.c"
+#include "../link/ring.c"
+#include "../link/stream.c"
 
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* Fuzzes the reading of SPAWN and the look-up of users. Nothing is started: the launch is a stand-in. */
-#include "../errors.c"
-#include "../fields.c"
+#include "../link/errors.c"
+#include "../link/fields.c"
 #include "../user.c"
 #define release spawn_release
-#include "../spawn.c"
+#include "../process/spawn.c"
 
 uint64_t loop_now(void) { return 1; }
 bool link_room(void) { return true; }

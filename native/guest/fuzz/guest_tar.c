@@ -1,6 +1,6 @@
 /* Fuzzes the reading of archives: headers, pax and GNU extensions, numbers. */
-#include "../tar.c"
-#include "../tar_entry.c"
+#include "../tar/tar.c"
+#include "../tar/entry.c"
 
 static const uint8_t *input;
 static size_t left;

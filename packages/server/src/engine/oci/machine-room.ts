@@ -9,7 +9,7 @@ export type Ceilings = Record<'memory' | 'cpu' | 'pids', number | 'auto'>
 
 /** The least memory that `auto` leaves to the server and the machine, if that is not more than half. */
 const LEFT_BYTES = 512 * 1024 ** 2
-/** Of CPU time the machine needs no part for itself alone: it comes first (native/warden/cgroup_ceiling.c). */
+/** Of CPU time the machine needs no part for itself alone: it comes first (native/warden/cgroup/ceiling.c). */
 const AUTO = { memory: 90, cpu: 100, pids: 75 }
 
 /** The limits of the group that all sandboxes are in. */

@@ -1,0 +1,13 @@
+/* hash: FNV-1a of a string, for the hash tables of the guest. */
+#ifndef ISLET_HASH_H
+#define ISLET_HASH_H
+
+#include <stdint.h>
+
+static inline uint32_t hash_text(const char *text) {
+  uint32_t hash = 2166136261u;
+  for (const char *c = text; *c != 0; c++) hash = (hash ^ (uint8_t)*c) * 16777619u;
+  return hash;
+}
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * input: stdin of a process, from the server to its pipe or terminal.
+ *
+ * ring.start counts the bytes the process's pipe has taken, ring.end those received. The server may send up to
+ * ring.start + STDIN_BUFFER, which STDIN_WINDOW tells it, so a program that does not read costs that much at most.
+ */
+#ifndef ISLET_INPUT_H
+#define ISLET_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "link/loop.h"
+#include "link/ring.h"
+
+struct input {
+  struct loop_source source; /* fd -1: there is none, or the program closed it; bytes are discarded */
+  struct ring ring;
+  uint64_t announced; /* the window's limit as the server knows it */
+  bool terminal;
+  bool ended;         /* STDIN_END came */
+};
+
+enum input_result { INPUT_TAKEN, INPUT_GAP, INPUT_PAST_WINDOW, INPUT_NO_MEMORY };
+
+void input_init(struct input *input);
+/* Takes over the fd, which must not block. */
+void input_open(struct input *input, int fd, bool terminal);
+enum input_result input_take(struct input *input, uint64_t offset, const uint8_t *bytes, size_t length);
+/* Once all is written: closes the pipe, types Ctrl-D on a terminal. */
+void input_end(struct input *input);
+/* Sends STDIN_WINDOW with the current limit. */
+void input_announce(struct input *input, uint32_t stream);
+void input_close(struct input *input);
+
+#endif
