@@ -25,7 +25,7 @@ const HELD_MS = 1000
 /** Kinds of uses by somebody who waits for an answer or is connected; the others go on without anybody. */
 const CALLERS: ReadonlySet<AwakeReason['kind']> = new Set(['session', 'preview', 'call'])
 
-export interface ActivityOptions {
+interface ActivityOptions {
   db: Db
   record(id: string): SandboxRecord | undefined
   /** It has been idle for its time, or stood paused for its time. Say with `again` when that was dealt with. */

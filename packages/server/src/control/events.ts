@@ -19,7 +19,7 @@ const MAX_COUNTED = 10_000
 /** What a follower has in memory. */
 const PAGE = 100
 
-export interface FollowOptions {
+interface FollowOptions {
   signal: AbortSignal
   /** Nothing more will be added: what there is is told, and then it is over. */
   isOver(): Promise<boolean>

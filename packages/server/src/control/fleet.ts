@@ -20,7 +20,7 @@ import { WarmPool, type WarmPoolOptions } from './warm/pool.ts'
 /** How soon the death of a sandbox's first process is noticed after its connection broke. */
 const AWAY_POLL_MS = 100
 
-export interface FleetOptions {
+interface FleetOptions {
   db: Db
   engine: Engine
   storage: Storage

@@ -1,7 +1,7 @@
 // Bytes that this server holds for callers, bounded for each sandbox and for all together. What is over a bound is refused, and its caller
 // comes again later: nobody waits for a caller who does not read.
 
-export interface HeldOptions {
+interface HeldOptions {
   /** For one sandbox. */
   eachBytes: number
   /** For all, and for whoever is no sandbox: the holder of the API key. */

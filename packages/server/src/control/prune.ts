@@ -4,12 +4,13 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { IsletError, isId, type Pruned, type PruneParsed } from '@islet/contract'
+import { CheckpointTable } from '../db/checkpoints.ts'
 import type { Images } from '../image/image.ts'
 import { directoryBytes } from '../storage/directories.ts'
 import type { Fleet } from './fleet.ts'
 import type { Checkpoints } from './saved/checkpoints.ts'
 
-export interface PruningOptions {
+interface PruningOptions {
   fleet: Fleet
   checkpoints: Checkpoints
   /** Undefined: other servers use them too, and only they know for what. */
@@ -47,13 +48,14 @@ export class Pruning {
   }
 
   async #plan(input: PruneParsed): Promise<Plan> {
-    const { fleet, checkpoints, outputDir } = this.#options
+    const { fleet, outputDir } = this.#options
     const until = Date.now() - (input.olderThan ?? 0)
-    const leaving = (input.checkpoints ? checkpoints.unused(until) : []).map(
+    const table = new CheckpointTable(fleet.db)
+    const leaving = (input.checkpoints ? table.unused(until) : []).map(
       ({ id, sandboxId, name, sizeBytes }) => ({ id, sandboxId, name, sizeBytes }),
     )
-    // A record tells what a checkpoint is of.
-    const owners = checkpoints.owners(new Set(leaving.map(({ id }) => id)))
+    // The record of a sandbox with a checkpoint is kept: it tells what the checkpoint is of.
+    const owners = table.owners(new Set(leaving.map(({ id }) => id)))
     const sandboxes = fleet.table.stoppedBy(until).filter((id) => !owners.has(id))
     const output: string[] = []
     let freedBytes = leaving.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0)

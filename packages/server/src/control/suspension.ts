@@ -10,7 +10,7 @@ import { settleNetwork } from './network.ts'
 import { type Memory, reconnect } from './saved/memory.ts'
 import { CellClaim, stopCell } from './warm/cells.ts'
 
-export interface SuspensionOptions {
+interface SuspensionOptions {
   fleet: Fleet
   /** For the memory of hibernated sandboxes. */
   memory: Memory

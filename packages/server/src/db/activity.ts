@@ -19,6 +19,6 @@ export class ActivityTable {
   }
 
   get(sandboxId: string): number | undefined {
-    return this.#db.get<{ at: number }>('SELECT at FROM activity WHERE sandbox_id = ?', sandboxId)?.at
+    return this.#db.value('SELECT at FROM activity WHERE sandbox_id = ?', sandboxId)
   }
 }

@@ -71,6 +71,17 @@ export class Db implements Disposable {
     return this.#prepare(sql).all(...values) as Row[]
   }
 
+  /** The first column of the first row. */
+  value<Value>(sql: string, ...values: SQLInputValue[]): Value | undefined {
+    const row = this.get<Record<string, Value>>(sql, ...values)
+    return row && Object.values(row)[0]
+  }
+
+  /** The first column of every row. */
+  column<Value>(sql: string, ...values: SQLInputValue[]): Value[] {
+    return this.all<Record<string, Value>>(sql, ...values).map((row) => Object.values(row)[0]!)
+  }
+
   /**
    * All of it or, when `work` throws, nothing. Not for async work. It may be done twice, once undone: when what had to come
    * before it could not be written together with it.
@@ -197,8 +208,8 @@ export class Db implements Disposable {
   /** What all records take, without pages that are free again. */
   usedBytes(): number {
     const sql =
-      'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size'
-    return this.get<{ bytes: number }>(sql)!.bytes
+      'SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size'
+    return this.value<number>(sql)!
   }
 
   /** What was committed until now survives a power cut too: it is in the log, or was synced when that was folded. */

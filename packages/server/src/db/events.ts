@@ -1,5 +1,6 @@
 import type { EventType, SandboxEvent } from '@islet/contract'
 import type { Db } from './db.ts'
+import { Where } from './page.ts'
 
 export interface EventQuery {
   limit: number
@@ -39,24 +40,16 @@ export class EventTable {
   }
 
   list(sandboxId: string, query: EventQuery): SandboxEvent[] {
-    const conditions = ['sandbox_id = ?']
-    const values: (string | number)[] = [sandboxId]
-    const add = (condition: string, value: string | number) => {
-      conditions.push(condition)
-      values.push(value)
-    }
-    if (query.after !== undefined) add('seq > ?', query.after)
-    if (query.before !== undefined) add('seq < ?', query.before)
-    if (query.from !== undefined) add('created_at >= ?', query.from)
-    if (query.to !== undefined) add('created_at < ?', query.to)
-    if (query.types) add('type IN (SELECT value FROM json_each(?))', JSON.stringify(query.types))
-    const order = query.direction === 'asc' ? 'ASC' : 'DESC'
+    const where = new Where()
+      .and('sandbox_id = ?', sandboxId)
+      .and('seq > ?', query.after)
+      .and('seq < ?', query.before)
+      .and('created_at >= ?', query.from)
+      .and('created_at < ?', query.to)
+      .and('type IN (SELECT value FROM json_each(?))', query.types && JSON.stringify(query.types))
+    const order = `ORDER BY seq ${query.direction === 'asc' ? 'ASC' : 'DESC'} LIMIT ?`
     return this.#db
-      .all<Row>(
-        `SELECT * FROM events WHERE ${conditions.join(' AND ')} ORDER BY seq ${order} LIMIT ?`,
-        ...values,
-        query.limit,
-      )
+      .all<Row>(`SELECT * FROM events ${where.sql} ${order}`, ...where.values, query.limit)
       .map(fromRow)
   }
 

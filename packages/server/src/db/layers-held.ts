@@ -17,9 +17,7 @@ export class LayersHeld {
 
   /** From now on the holder stands on this root and nothing else. Answers with the layers that nobody holds any more. */
   holdOnly(holder: string, root: Root | undefined): string[] {
-    const before = this.#db
-      .all<{ layer: string }>('SELECT layer FROM layers_held WHERE holder = ?', holder)
-      .map(({ layer }) => layer)
+    const before = this.#db.column<string>('SELECT layer FROM layers_held WHERE holder = ?', holder)
     this.#db.run('DELETE FROM layers_held WHERE holder = ?', holder)
     if (root) this.hold(holder, root)
     return before.filter((layer) => !this.isHeld(layer))

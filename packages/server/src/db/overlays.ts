@@ -1,5 +1,6 @@
 import type { OverlayInfo } from '@islet/contract'
 import type { Db } from './db.ts'
+import { Table } from './table.ts'
 
 export interface OverlayRecord {
   id: string
@@ -14,7 +15,7 @@ export interface OverlaySpec extends Pick<OverlayInfo, 'source' | 'target' | 'st
   root: string
 }
 
-export interface OverlayState extends Pick<OverlayInfo, 'copyStatus' | 'copyError' | 'stats'> {
+interface OverlayState extends Pick<OverlayInfo, 'copyStatus' | 'copyError' | 'stats'> {
   /** What was there before the first byte was copied; undefined until then. */
   before?: OverlayGround
 }
@@ -28,76 +29,45 @@ export interface OverlayGround {
   placed: string[]
 }
 
-interface Row {
-  id: string
-  sandbox_id: string
-  spec: string
-  state: string
-  created_at: number
-}
-
-export class OverlayTable {
-  readonly #db: Db
-
+export class OverlayTable extends Table<OverlayRecord> {
   constructor(db: Db) {
-    this.#db = db
-  }
-
-  insert(record: OverlayRecord): void {
-    this.#db.run(
-      'INSERT INTO overlays (id, sandbox_id, spec, state, created_at) VALUES (?, ?, ?, ?, ?)',
-      record.id,
-      record.sandboxId,
-      JSON.stringify(record.spec),
-      JSON.stringify(record.state),
-      record.createdAt,
-    )
+    super(db, 'overlays', {
+      id: 'plain',
+      sandboxId: 'plain',
+      spec: 'json',
+      state: 'json',
+      createdAt: 'plain',
+    })
   }
 
   saveState({ id, state }: OverlayRecord): void {
-    this.#db.run('UPDATE overlays SET state = ? WHERE id = ?', JSON.stringify(state), id)
+    this.db.run('UPDATE overlays SET state = ? WHERE id = ?', JSON.stringify(state), id)
   }
 
   remove(id: string): void {
-    this.#db.run('DELETE FROM overlays WHERE id = ?', id)
+    this.db.run('DELETE FROM overlays WHERE id = ?', id)
   }
 
   get(sandboxId: string, id: string): OverlayRecord | undefined {
-    const row = this.#db.get<Row>('SELECT * FROM overlays WHERE sandbox_id = ? AND id = ?', sandboxId, id)
-    return row && fromRow(row)
+    return this.selectOne('WHERE sandbox_id = ? AND id = ?', sandboxId, id)
   }
 
   list(sandboxId: string): OverlayRecord[] {
-    return this.#db
-      .all<Row>('SELECT * FROM overlays WHERE sandbox_id = ? ORDER BY created_at, id', sandboxId)
-      .map(fromRow)
+    return this.selectAll('WHERE sandbox_id = ? ORDER BY created_at, id', sandboxId)
   }
 
   count(sandboxId: string): number {
-    return this.#db.get<{ count: number }>(
-      'SELECT count(*) AS count FROM overlays WHERE sandbox_id = ?',
-      sandboxId,
-    )!.count
+    return this.countWhere('WHERE sandbox_id = ?', sandboxId)
   }
 
   removeOf(sandboxId: string): void {
-    this.#db.run('DELETE FROM overlays WHERE sandbox_id = ?', sandboxId)
+    this.db.run('DELETE FROM overlays WHERE sandbox_id = ?', sandboxId)
   }
 
-  /** Those that a crash left of sandboxes that are gone. */
+  /** Removes what a crash left of stopped sandboxes. */
   sweep(): void {
-    this.#db.run(
+    this.db.run(
       `DELETE FROM overlays WHERE sandbox_id IN (SELECT id FROM sandboxes WHERE status = 'stopped')`,
     )
-  }
-}
-
-function fromRow(row: Row): OverlayRecord {
-  return {
-    id: row.id,
-    sandboxId: row.sandbox_id,
-    spec: JSON.parse(row.spec),
-    state: JSON.parse(row.state),
-    createdAt: row.created_at,
   }
 }

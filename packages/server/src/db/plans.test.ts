@@ -34,7 +34,7 @@ test('what a create, a command, a list and a delete ask of the database reads no
 function askAll(db: Db): Set<string> {
   const asked = new Set<string>()
   const told =
-    <Name extends 'run' | 'get' | 'all'>(name: Name) =>
+    <Name extends 'run' | 'get' | 'all' | 'value' | 'column'>(name: Name) =>
     (sql: string, ...values: Parameters<Db[Name]>[1][]) => {
       asked.add(sql)
       return db[name](sql, ...values)
@@ -43,6 +43,8 @@ function askAll(db: Db): Set<string> {
     run: told('run'),
     get: told('get'),
     all: told('all'),
+    value: told('value'),
+    column: told('column'),
     transaction: (work: () => unknown) => db.transaction(work),
     // What was saved is asked for all the same.
     afterCommit() {},

@@ -1,4 +1,5 @@
 import type { Db } from './db.ts'
+import { Table } from './table.ts'
 
 export interface PreviewRecord {
   sandboxId: string
@@ -12,57 +13,23 @@ export interface PreviewRecord {
   createdAt: number
 }
 
-export interface PreviewAuth {
+interface PreviewAuth {
   type: 'token'
   /** SHA-256 of the token, as hex. */
   hash: string
 }
 
-interface Row {
-  sandbox_id: string
-  port: number
-  domain: string | null
-  auth: string | null
-  listen_port: number | null
-  created_at: number
-}
-
-export class PreviewTable {
-  readonly #db: Db
-
+export class PreviewTable extends Table<PreviewRecord> {
   constructor(db: Db) {
-    this.#db = db
+    const fields = { domain: 'plain', auth: 'json?', listenPort: 'plain', createdAt: 'plain' } as const
+    super(db, 'previews', { sandboxId: 'plain', port: 'plain', ...fields }, ['sandbox_id', 'port'])
   }
 
   all(): PreviewRecord[] {
-    return this.#db.all<Row>('SELECT * FROM previews ORDER BY sandbox_id, port').map(fromRow)
-  }
-
-  save(record: PreviewRecord): void {
-    this.#db.run(
-      `INSERT INTO previews (sandbox_id, port, domain, auth, listen_port, created_at) VALUES (?, ?, ?, ?, ?, ?)
-       ON CONFLICT (sandbox_id, port) DO UPDATE SET domain = excluded.domain, auth = excluded.auth, listen_port = excluded.listen_port`,
-      record.sandboxId,
-      record.port,
-      record.domain,
-      record.auth && JSON.stringify(record.auth),
-      record.listenPort,
-      record.createdAt,
-    )
+    return this.selectAll('ORDER BY sandbox_id, port')
   }
 
   remove(sandboxId: string, port: number): void {
-    this.#db.run('DELETE FROM previews WHERE sandbox_id = ? AND port = ?', sandboxId, port)
-  }
-}
-
-function fromRow(row: Row): PreviewRecord {
-  return {
-    sandboxId: row.sandbox_id,
-    port: row.port,
-    domain: row.domain,
-    auth: row.auth === null ? null : JSON.parse(row.auth),
-    listenPort: row.listen_port,
-    createdAt: row.created_at,
+    this.db.run('DELETE FROM previews WHERE sandbox_id = ? AND port = ?', sandboxId, port)
   }
 }

@@ -3,6 +3,7 @@ import type { PatchRunRecord } from './patches.ts'
 import type { SandboxRecord } from './sandboxes.ts'
 import type { ServiceRecord } from './services.ts'
 import { addValue } from './store.ts'
+import { Table } from './table.ts'
 
 /** What of a sandbox's record a new one takes over. */
 export type SavedSandbox = Pick<
@@ -45,58 +46,33 @@ export interface SavedRecord {
   createdAt: number
 }
 
-interface Row {
-  id: string
-  sandbox_id: string
-  status: SavedRecord['status']
-  state: string
-  services: string
-  patch_runs: string
-  memory: number
-  frozen_ms: number
-  size_bytes: number | null
-  created_at: number
-}
-
-export class SavedTable {
-  readonly #db: Db
-
+export class SavedTable extends Table<SavedRecord> {
   constructor(db: Db) {
-    this.#db = db
-  }
-
-  save(record: SavedRecord): void {
-    this.#db.run(
-      `INSERT INTO saved_states (id, sandbox_id, status, state, services, patch_runs, memory, frozen_ms, size_bytes, created_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET status = excluded.status, state = excluded.state, services = excluded.services,
-         patch_runs = excluded.patch_runs, memory = excluded.memory, frozen_ms = excluded.frozen_ms,
-         size_bytes = excluded.size_bytes`,
-      record.id,
-      record.sandboxId,
-      record.status,
-      JSON.stringify(record.state),
-      JSON.stringify(record.services),
-      JSON.stringify(record.patchRuns),
-      record.memory ? 1 : 0,
-      record.frozenMs,
-      record.sizeBytes,
-      record.createdAt,
-    )
+    super(db, 'saved_states', {
+      id: 'plain',
+      sandboxId: 'plain',
+      status: 'plain',
+      state: 'json',
+      services: 'json',
+      patchRuns: 'json',
+      memory: 'boolean',
+      frozenMs: 'plain',
+      sizeBytes: 'plain',
+      createdAt: 'plain',
+    })
   }
 
   setSize(id: string, sizeBytes: number): void {
-    this.#db.run('UPDATE saved_states SET size_bytes = ? WHERE id = ?', sizeBytes, id)
+    this.db.run('UPDATE saved_states SET size_bytes = ? WHERE id = ?', sizeBytes, id)
   }
 
   get(id: string): SavedRecord | undefined {
-    const row = this.#db.get<Row>('SELECT * FROM saved_states WHERE id = ?', id)
-    return row && fromRow(row)
+    return this.selectOne('WHERE id = ?', id)
   }
 
   /** What each stands on; the rest of them may be megabytes. */
   all(): (Pick<SavedRecord, 'id' | 'memory'> & { root: SavedSandbox['root'] })[] {
-    return this.#db
+    return this.db
       .all<{ id: string; memory: number; root: string }>(
         `SELECT id, memory, state -> '$.root' AS root FROM saved_states`,
       )
@@ -105,16 +81,14 @@ export class SavedTable {
 
   /** Those that no checkpoint and no snapshot names: half made, or of a fork that was cut off. */
   unnamed(): string[] {
-    return this.#db
-      .all<{ id: string }>(
-        `SELECT id FROM saved_states AS s WHERE status = 'making' OR NOT EXISTS (SELECT 1 FROM checkpoints WHERE saved_id = s.id)
-         AND NOT EXISTS (SELECT 1 FROM snapshots WHERE saved_id = s.id)`,
-      )
-      .map(({ id }) => id)
+    return this.db.column(
+      `SELECT id FROM saved_states AS s WHERE status = 'making' OR NOT EXISTS (SELECT 1 FROM checkpoints WHERE saved_id = s.id)
+       AND NOT EXISTS (SELECT 1 FROM snapshots WHERE saved_id = s.id)`,
+    )
   }
 
   isNamed(id: string): boolean {
-    const named = this.#db.get(
+    const named = this.db.get(
       `SELECT 1 FROM checkpoints WHERE saved_id = ? UNION ALL SELECT 1 FROM snapshots WHERE saved_id = ?`,
       id,
       id,
@@ -124,12 +98,12 @@ export class SavedTable {
 
   /** It is about to be removed: as if it had never been ready. */
   doom(id: string): void {
-    this.#db.run("UPDATE saved_states SET status = 'making' WHERE id = ?", id)
+    this.db.run("UPDATE saved_states SET status = 'making' WHERE id = ?", id)
   }
 
   /** Some of its keys; answers how many. */
   removeSome(id: string, limit: number): number {
-    return this.#db.run(
+    return this.db.run(
       'DELETE FROM saved_store WHERE rowid IN (SELECT rowid FROM saved_store WHERE saved_id = ? LIMIT ?)',
       id,
       limit,
@@ -137,23 +111,23 @@ export class SavedTable {
   }
 
   remove(id: string): void {
-    this.#db.run('DELETE FROM saved_states WHERE id = ?', id)
+    this.db.run('DELETE FROM saved_states WHERE id = ?', id)
   }
 
   images(): string[] {
-    return this.#db
-      .all<{ image: string | null }>(`SELECT DISTINCT state ->> '$.image' AS image FROM saved_states`)
-      .flatMap(({ image }) => image ?? [])
+    return this.db.column(
+      `SELECT DISTINCT state ->> '$.image' FROM saved_states WHERE state ->> '$.image' IS NOT NULL`,
+    )
   }
 
   /** Whether there is anything to copy. */
   hasStore(sandboxId: string): boolean {
-    return this.#db.get('SELECT 1 FROM store WHERE sandbox_id = ? LIMIT 1', sandboxId) !== undefined
+    return this.db.get('SELECT 1 FROM store WHERE sandbox_id = ? LIMIT 1', sandboxId) !== undefined
   }
 
   /** The keys of a sandbox that have not expired. */
   copyStoreFrom(id: string, sandboxId: string, now: number): void {
-    this.#db.run(
+    this.db.run(
       `INSERT INTO saved_store (saved_id, key, expires_at, bytes, value_id)
        SELECT ?, key, expires_at, bytes, value_id FROM store WHERE sandbox_id = ? AND (expires_at IS NULL OR expires_at > ?)`,
       id,
@@ -164,8 +138,8 @@ export class SavedTable {
 
   /** In place of what the sandbox has. What has expired since then stays so. */
   copyStoreTo(id: string, sandboxId: string, now: number): void {
-    this.#db.run('DELETE FROM store WHERE sandbox_id = ?', sandboxId)
-    this.#db.run(
+    this.db.run('DELETE FROM store WHERE sandbox_id = ?', sandboxId)
+    this.db.run(
       `INSERT INTO store (sandbox_id, key, expires_at, bytes, value_id)
        SELECT ?, key, expires_at, bytes, value_id FROM saved_store WHERE saved_id = ? AND (expires_at IS NULL OR expires_at > ?)`,
       sandboxId,
@@ -178,10 +152,10 @@ export class SavedTable {
   setStore(id: string, rows: Iterable<{ key: string; value: string; expiresAt: number | null }>): void {
     const insert =
       'INSERT INTO saved_store (saved_id, key, expires_at, bytes, value_id) VALUES (?, ?, ?, ?, ?)'
-    this.#db.transaction(() => {
+    this.db.transaction(() => {
       for (const { key, value, expiresAt } of rows) {
         const bytes = Buffer.byteLength(key) + Buffer.byteLength(value)
-        this.#db.run(insert, id, key, expiresAt, bytes, addValue(this.#db, value))
+        this.db.run(insert, id, key, expiresAt, bytes, addValue(this.db, value))
       }
     })
   }
@@ -192,27 +166,12 @@ export class SavedTable {
     after: string,
     limit: number,
   ): { key: string; value: string; expiresAt: number | null }[] {
-    return this.#db.all(
+    return this.db.all(
       `SELECT key, value, expires_at AS expiresAt FROM saved_store JOIN store_values ON store_values.id = value_id
        WHERE saved_id = ? AND key > ? ORDER BY key LIMIT ?`,
       id,
       after,
       limit,
     )
-  }
-}
-
-function fromRow(row: Row): SavedRecord {
-  return {
-    id: row.id,
-    sandboxId: row.sandbox_id,
-    status: row.status,
-    state: JSON.parse(row.state),
-    services: JSON.parse(row.services),
-    patchRuns: JSON.parse(row.patch_runs),
-    memory: row.memory === 1,
-    frozenMs: row.frozen_ms,
-    sizeBytes: row.size_bytes,
-    createdAt: row.created_at,
   }
 }

@@ -1,5 +1,6 @@
 import type { ServiceInfo, StartServiceParsed } from '@islet/contract'
 import type { Db } from './db.ts'
+import { Table } from './table.ts'
 
 export interface ServiceRecord {
   sandboxId: string
@@ -38,68 +39,30 @@ export interface ServiceState {
   notBefore: number
 }
 
-interface Row {
-  sandbox_id: string
-  name: string
-  spec: string
-  state: string
-  created_at: number
-  updated_at: number
-}
-
-export class ServiceTable {
-  readonly #db: Db
-
+export class ServiceTable extends Table<ServiceRecord> {
   constructor(db: Db) {
-    this.#db = db
-  }
-
-  /** Takes the place of one of that name. */
-  save(record: ServiceRecord): void {
-    this.#db.run(
-      `INSERT INTO services (sandbox_id, name, spec, state, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)
-       ON CONFLICT (sandbox_id, name) DO UPDATE SET spec = excluded.spec, state = excluded.state,
-         created_at = excluded.created_at, updated_at = excluded.updated_at`,
-      record.sandboxId,
-      record.name,
-      JSON.stringify(record.spec),
-      JSON.stringify(record.state),
-      record.createdAt,
-      record.updatedAt,
-    )
+    const times = { createdAt: 'plain', updatedAt: 'plain' } as const
+    const fields = { sandboxId: 'plain', name: 'plain', spec: 'json', state: 'json', ...times } as const
+    super(db, 'services', fields, ['sandbox_id', 'name'])
   }
 
   get(sandboxId: string, name: string): ServiceRecord | undefined {
-    const row = this.#db.get<Row>('SELECT * FROM services WHERE sandbox_id = ? AND name = ?', sandboxId, name)
-    return row && fromRow(row)
+    return this.selectOne('WHERE sandbox_id = ? AND name = ?', sandboxId, name)
   }
 
   /** Oldest first. */
   list(sandboxId: string): ServiceRecord[] {
-    return this.#db
-      .all<Row>('SELECT * FROM services WHERE sandbox_id = ? ORDER BY created_at, name', sandboxId)
-      .map(fromRow)
+    return this.selectAll('WHERE sandbox_id = ? ORDER BY created_at, name', sandboxId)
   }
 
   remove(sandboxId: string, name: string): void {
-    this.#db.run('DELETE FROM services WHERE sandbox_id = ? AND name = ?', sandboxId, name)
+    this.db.run('DELETE FROM services WHERE sandbox_id = ? AND name = ?', sandboxId, name)
   }
 
-  /** Those that a crash left of sandboxes that are gone. */
+  /** Removes what a crash left of stopped sandboxes. */
   sweep(): void {
-    this.#db.run(
+    this.db.run(
       `DELETE FROM services WHERE sandbox_id IN (SELECT id FROM sandboxes WHERE status = 'stopped')`,
     )
-  }
-}
-
-function fromRow(row: Row): ServiceRecord {
-  return {
-    sandboxId: row.sandbox_id,
-    name: row.name,
-    spec: JSON.parse(row.spec),
-    state: JSON.parse(row.state),
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
   }
 }

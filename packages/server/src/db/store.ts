@@ -1,4 +1,5 @@
 import type { Db } from './db.ts'
+import { Where } from './page.ts'
 
 export interface StoreRow {
   /** JSON. */
@@ -12,7 +13,7 @@ export interface StoreTotals {
   bytes: number
 }
 
-export interface StoredKey {
+interface StoredKey {
   sandboxId: string
   key: string
   bytes: number
@@ -20,7 +21,7 @@ export interface StoredKey {
 
 /** Puts a value where rows can name it, and answers with its id. In the transaction that adds the first such row. */
 export function addValue(db: Db, value: string): number {
-  return db.get<{ id: number }>('INSERT INTO store_values (value) VALUES (?) RETURNING id', value)!.id
+  return db.value('INSERT INTO store_values (value) VALUES (?) RETURNING id', value)!
 }
 
 /** Keys compare by their UTF-8 bytes, which is the order of code points. A key may hold NUL, so no text function touches one. */
@@ -76,25 +77,12 @@ export class StoreTable {
     range: { from: string; to: string | undefined; now: number; limit: number },
   ): string[] {
     const { from, to, now, limit } = range
-    const isAlive = '(expires_at IS NULL OR expires_at > ?) ORDER BY key LIMIT ?'
-    const rows =
-      to === undefined
-        ? this.#db.all<{ key: string }>(
-            `SELECT key FROM store WHERE sandbox_id = ? AND key >= ? AND ${isAlive}`,
-            sandboxId,
-            from,
-            now,
-            limit,
-          )
-        : this.#db.all<{ key: string }>(
-            `SELECT key FROM store WHERE sandbox_id = ? AND key >= ? AND key < ? AND ${isAlive}`,
-            sandboxId,
-            from,
-            to,
-            now,
-            limit,
-          )
-    return rows.map(({ key }) => key)
+    const where = new Where()
+      .and('sandbox_id = ?', sandboxId)
+      .and('key >= ?', from)
+      .and('key < ?', to)
+      .and('(expires_at IS NULL OR expires_at > ?)', now)
+    return this.#db.column(`SELECT key FROM store ${where.sql} ORDER BY key LIMIT ?`, ...where.values, limit)
   }
 
   totals(sandboxId: string): StoreTotals {
@@ -107,15 +95,9 @@ export class StoreTable {
   /** Of all sandboxes, or of one. */
   expired(options: { now: number; limit: number; sandboxId?: string }): StoredKey[] {
     const { now, limit, sandboxId } = options
-    const columns = 'sandbox_id AS sandboxId, key, bytes'
-    return sandboxId === undefined
-      ? this.#db.all(`SELECT ${columns} FROM store WHERE expires_at <= ? LIMIT ?`, now, limit)
-      : this.#db.all(
-          `SELECT ${columns} FROM store WHERE sandbox_id = ? AND expires_at <= ? LIMIT ?`,
-          sandboxId,
-          now,
-          limit,
-        )
+    const where = new Where().and('sandbox_id = ?', sandboxId).and('expires_at <= ?', now)
+    const select = 'SELECT sandbox_id AS sandboxId, key, bytes FROM store'
+    return this.#db.all(`${select} ${where.sql} LIMIT ?`, ...where.values, limit)
   }
 
   /** Removes some of a sandbox's keys; answers how many. */
@@ -130,10 +112,8 @@ export class StoreTable {
 
   /** Sandboxes that are gone and still have keys. */
   abandoned(): string[] {
-    return this.#db
-      .all<{ id: string }>(
-        `SELECT id FROM sandboxes WHERE status = 'stopped' AND EXISTS (SELECT 1 FROM store WHERE sandbox_id = id)`,
-      )
-      .map(({ id }) => id)
+    return this.#db.column(
+      `SELECT id FROM sandboxes WHERE status = 'stopped' AND EXISTS (SELECT 1 FROM store WHERE sandbox_id = id)`,
+    )
   }
 }

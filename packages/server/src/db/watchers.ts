@@ -1,5 +1,6 @@
 import type { WatcherInfo } from '@islet/contract'
 import type { Db } from './db.ts'
+import { Table } from './table.ts'
 
 export interface WatcherRecord {
   id: string
@@ -13,91 +14,55 @@ export interface WatcherRecord {
   createdAt: number
 }
 
-interface Row {
-  id: string
-  sandbox_id: string
-  path: string
-  include_content: number
-  ignored: string
-  encoding: WatcherInfo['encoding']
-  reason: string | null
-  created_at: number
-}
-
-export class WatcherTable {
-  readonly #db: Db
-
+export class WatcherTable extends Table<WatcherRecord> {
   constructor(db: Db) {
-    this.#db = db
-  }
-
-  insert(record: WatcherRecord): void {
-    this.#db.run(
-      `INSERT INTO watchers (id, sandbox_id, path, include_content, ignored, encoding, reason, created_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-      record.id,
-      record.sandboxId,
-      record.path,
-      record.includeContent ? 1 : 0,
-      JSON.stringify(record.ignored),
-      record.encoding,
-      record.reason,
-      record.createdAt,
-    )
+    super(db, 'watchers', {
+      id: 'plain',
+      sandboxId: 'plain',
+      path: 'plain',
+      includeContent: 'boolean',
+      ignored: 'json',
+      encoding: 'plain',
+      reason: 'plain',
+      createdAt: 'plain',
+    })
   }
 
   movePaths(sandboxId: string, moved: (path: string) => string): void {
     for (const { id, path } of this.list(sandboxId))
-      if (moved(path) !== path) this.#db.run('UPDATE watchers SET path = ? WHERE id = ?', moved(path), id)
+      if (moved(path) !== path) this.db.run('UPDATE watchers SET path = ? WHERE id = ?', moved(path), id)
   }
 
   stopped(id: string, reason: string): void {
-    this.#db.run('UPDATE watchers SET reason = ? WHERE id = ?', reason, id)
+    this.db.run('UPDATE watchers SET reason = ? WHERE id = ?', reason, id)
   }
 
   get(sandboxId: string, id: string): WatcherRecord | undefined {
-    const row = this.#db.get<Row>('SELECT * FROM watchers WHERE sandbox_id = ? AND id = ?', sandboxId, id)
-    return row && fromRow(row)
+    return this.selectOne('WHERE sandbox_id = ? AND id = ?', sandboxId, id)
   }
 
   /** Oldest first. */
   list(sandboxId: string): WatcherRecord[] {
-    return this.#db
-      .all<Row>('SELECT * FROM watchers WHERE sandbox_id = ? ORDER BY created_at, id', sandboxId)
-      .map(fromRow)
+    return this.selectAll('WHERE sandbox_id = ? ORDER BY created_at, id', sandboxId)
   }
 
   count(sandboxId: string): number {
-    return this.#db.get<{ n: number }>('SELECT count(*) AS n FROM watchers WHERE sandbox_id = ?', sandboxId)!
-      .n
+    return this.countWhere('WHERE sandbox_id = ?', sandboxId)
   }
 
   /** False: there was none. */
   remove(sandboxId: string, id: string): boolean {
-    return this.#db.run('DELETE FROM watchers WHERE sandbox_id = ? AND id = ?', sandboxId, id) > 0
+    return this.db.run('DELETE FROM watchers WHERE sandbox_id = ? AND id = ?', sandboxId, id) > 0
   }
 
   removeAll(sandboxId: string): void {
-    this.#db.run('DELETE FROM watchers WHERE sandbox_id = ?', sandboxId)
+    this.db.run('DELETE FROM watchers WHERE sandbox_id = ?', sandboxId)
   }
 
-  /** Those that a crash left of sandboxes that are gone. */
+  /** Removes what a crash left of stopped sandboxes. */
   sweep(): void {
-    this.#db.run(
+    this.db.run(
       `DELETE FROM watchers WHERE sandbox_id IN (SELECT id FROM sandboxes WHERE status = 'stopped')`,
     )
-  }
-}
-
-function fromRow(row: Row): WatcherRecord {
-  return {
-    id: row.id,
-    sandboxId: row.sandbox_id,
-    path: row.path,
-    includeContent: row.include_content === 1,
-    ignored: JSON.parse(row.ignored),
-    encoding: row.encoding,
-    reason: row.reason,
-    createdAt: row.created_at,
   }
 }

@@ -8,7 +8,7 @@ export interface ProcessIdentity {
   bootId: string
 }
 
-export interface ProcessStat {
+interface ProcessStat {
   parent: number
   session: number
   startTime: number

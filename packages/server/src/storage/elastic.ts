@@ -32,7 +32,7 @@ const READ_ONLY =
 /** Before a step that failed is tried again. */
 const RETRY_MS = 5000
 
-export interface ElasticOptions {
+interface ElasticOptions {
   image: string
   /** Where it is mounted. */
   dir: string

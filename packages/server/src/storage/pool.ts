@@ -19,7 +19,7 @@ import { freeBytes, reserveBytes } from './room.ts'
 
 export type PoolMethod = 'auto' | 'btrfs' | 'reflink' | 'copy'
 
-export interface PoolOptions {
+interface PoolOptions {
   dataDir: string
   /** The most the pool file can grow to; it starts small. */
   sizeBytes?: number

@@ -17,7 +17,7 @@ export interface LayerOptions {
   limitBytes?: number
 }
 
-export interface Clone {
+interface Clone {
   method: CloneMethod
   durationMs: number
   /** It survives a power cut; if not, `sync`. */

@@ -20,7 +20,7 @@ interface Sample {
   sizes: Map<string, number>
 }
 
-export interface DiskReliefOptions {
+interface DiskReliefOptions {
   fleet: Fleet
   disk: Disk
   suspension: Suspension

@@ -18,7 +18,7 @@ const ENOUGH_MS = 1000
 /** From here on it is looked at who takes the room. */
 const NEAR = 4
 
-export interface DiskOptions {
+interface DiskOptions {
   dataDir: string
   storage: Storage
   ballast: Ballast

@@ -20,7 +20,7 @@ import type { Sandboxes } from '../sandboxes.ts'
 import { restore } from './restore.ts'
 import type { SavedStates } from './saved-states.ts'
 
-export interface CheckpointsOptions {
+interface CheckpointsOptions {
   fleet: Fleet
   savedStates: SavedStates
   sandboxes: Sandboxes
@@ -57,7 +57,7 @@ export class Checkpoints {
         },
       })
       this.#savedStates.measure(saved)
-      return toInfo({ ...checkpoint, savedId: saved.id }, saved)
+      return toInfo({ ...saved, ...checkpoint })
     })
   }
 
@@ -65,32 +65,17 @@ export class Checkpoints {
   list(sandboxId: string): CheckpointInfo[] {
     const records = isId('sandbox', sandboxId) ? this.#table.list(sandboxId) : []
     if (records.length === 0) this.#fleet.record(sandboxId)
-    return records.map((record) => toInfo(record, record))
+    return records.map(toInfo)
   }
 
   /** Of all sandboxes, newest first. Also of those that are gone. */
   page(query: ListCheckpointsParsed): CheckpointPage {
-    const { records, total, cursor } = this.#table.page({ limit: 100, ...query })
-    return {
-      checkpoints: records.map((record) => toInfo(record, record)),
-      total,
-      ...(cursor && { cursor }),
-    }
-  }
-
-  /** See `CheckpointTable.unused`. */
-  unused(time: number): CheckpointInfo[] {
-    return this.#table.unused(time).map((record) => toInfo(record, record))
-  }
-
-  /** Sandboxes that have a checkpoint besides these. */
-  owners(besides: ReadonlySet<string>): Set<string> {
-    return this.#table.owners(besides)
+    const { records, total, cursor } = this.#table.page(query)
+    return { checkpoints: records.map(toInfo), total, ...(cursor && { cursor }) }
   }
 
   get(id: string): CheckpointInfo {
-    const record = this.record(id)
-    return toInfo(record, this.#savedOf(record))
+    return toInfo(this.record(id))
   }
 
   /** With `sandboxId`: only if it is of that sandbox. */
@@ -174,10 +159,7 @@ export function assertSavable({ id, status }: SandboxRecord): void {
   })
 }
 
-function toInfo(
-  { id, sandboxId, name, createdAt }: CheckpointRecord,
-  saved: Pick<SavedRecord, 'memory' | 'sizeBytes' | 'frozenMs'>,
-): CheckpointInfo {
-  const { memory, sizeBytes, frozenMs } = saved
+function toInfo(checkpoint: Omit<CheckpointRecord, 'savedId'>): CheckpointInfo {
+  const { id, sandboxId, name, memory, sizeBytes, frozenMs, createdAt } = checkpoint
   return { id, sandboxId, name, memory, sizeBytes, frozenMs, createdAt: new Date(createdAt).toISOString() }
 }

@@ -9,7 +9,7 @@ import { assertSavable, savable } from './checkpoints.ts'
 import { clonesLayers } from './roots.ts'
 import type { SavedStates } from './saved-states.ts'
 
-export interface ForksOptions {
+interface ForksOptions {
   fleet: Fleet
   savedStates: SavedStates
   sandboxes: Sandboxes

@@ -16,14 +16,14 @@ import type { CellClaim } from '../warm/cells.ts'
 import { makeLayer, movedPath, rootOver } from './roots.ts'
 import type { SavedStates } from './saved-states.ts'
 
-export interface RestoreOptions {
+interface RestoreOptions {
   sandboxId: string
   saved: SavedRecord
   /** Of the event. */
   data: SandboxEvent['data']
 }
 
-export interface Restored {
+interface Restored {
   record: SandboxRecord
   /** The observers have been told; wait for it when the turn is over, for it may take long. */
   begun: Promise<void>

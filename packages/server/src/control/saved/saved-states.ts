@@ -23,7 +23,7 @@ const MAX_STACK = 16
 /** Keys of a store that are removed without letting anything else run. */
 const REMOVE_KEYS = 500
 
-export interface SaveOptions {
+interface SaveOptions {
   name?: (saved: SavedRecord) => void
   /** A sandbox with this limit will take over its layer. */
   takenOver?: { limitBytes: number }

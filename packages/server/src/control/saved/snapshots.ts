@@ -21,7 +21,7 @@ import type { SavedStates } from './saved-states.ts'
 import { writeSnapshot } from './snapshot-file/export.ts'
 import { readSnapshot } from './snapshot-file/import.ts'
 
-export interface SnapshotsOptions {
+interface SnapshotsOptions {
   fleet: Fleet
   savedStates: SavedStates
   images: Images
@@ -97,7 +97,7 @@ export class Snapshots {
   }
 
   list(query: ListSnapshotsParsed): SnapshotPage {
-    const { records, total, cursor } = this.#table.list({ limit: 100, ...query })
+    const { records, total, cursor } = this.#table.list(query)
     return {
       snapshots: records.map((record) => toInfo(record, this.#savedOf(record))),
       total,

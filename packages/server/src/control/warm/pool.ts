@@ -43,7 +43,7 @@ export interface WarmPoolOptions {
   max: number
 }
 
-export interface WarmPoolInfo {
+interface WarmPoolInfo {
   ready: number
   target: number
   min: number

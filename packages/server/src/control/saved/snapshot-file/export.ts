@@ -31,7 +31,7 @@ import { zstdCompress } from './zstd.ts'
 const STORE_PAGE = 16
 const CHUNK_BYTES = 256 * 1024
 
-export interface ExportOptions {
+interface ExportOptions {
   snapshot: SnapshotInfo
   saved: SavedRecord
   /** Its layer holds all that differs from the image. */
