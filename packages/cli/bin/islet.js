@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Runs on any Node: hands over to a newer one when this one is too old. A clone runs TypeScript as it is, which takes Node 24, and has
-// it from the npm package `node`. The package is compiled, and has Node for old machines as an optional dependency.
+// Runs on any Node and starts a newer one if this one is too old. A clone runs TypeScript directly, which needs Node 24; the npm
+// package `node` provides it. The published package is compiled and has a newer Node as an optional dependency.
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import module from 'node:module'
@@ -12,11 +12,11 @@ const isPacked = existsSync(packed)
 const OLDEST = isPacked ? [22, 13] : [24, 0]
 const here = fileURLToPath(import.meta.url)
 
-/** Of the server: by default it lets 64 MB of young garbage and several times its size of old garbage lie around before it looks for some. */
+/** For the server. By default Node lets young garbage grow to 64 MB, and the heap to several times its live size. */
 const SMALL_HEAP = ['--max-semi-space-size=8', '--heap-growing-percent=40']
 
 if (isNewEnough(process.versions.node)) {
-  // Experimental parts of Node are our choice, not the user's worry.
+  // Users need no warnings about the experimental features of Node that we chose.
   const emit = process.emitWarning
   process.emitWarning = (warning, ...rest) => {
     const type = typeof rest[0] === 'object' ? rest[0]?.type : rest[0]
@@ -28,7 +28,7 @@ if (isNewEnough(process.versions.node)) {
   await import(isPacked ? packed.href : '../src/main.ts')
 } else handOver(findNode())
 
-/** Node reads it only as it starts, so it starts over, as the same process; one that is too old to do that goes on as it is. */
+/** Node reads these flags only at its start, so it restarts as the same process. A Node without execve runs on without them. */
 function withSmallHeap() {
   const { execPath, execArgv, argv, env } = process
   const given = [...execArgv, env.NODE_OPTIONS ?? ''].join(' ')
@@ -38,8 +38,8 @@ function withSmallHeap() {
 }
 
 /**
- * Compiled code makes every start more than twice as fast. It is kept with the installation, so that it goes with it, and only
- * where the installation is ours: it is run as us.
+ * The compile cache makes every start more than twice as fast. It is inside the installation, so that it is removed with it. It is
+ * used only if the installation belongs to this user: code from the cache runs with the rights of this user.
  */
 function cacheDirectory() {
   const modules = findUpwards('node_modules')
@@ -80,7 +80,7 @@ function handOver(node) {
     })
   }
   child.on('error', (error) => {
-    console.error(`islet: ${node} cannot be run: ${error.message}\nhint: npm install, once more`)
+    console.error(`islet: ${node} cannot be run: ${error.message}\nhint: Run npm install again.`)
     process.exit(1)
   })
   child.on('exit', (code, signal) => {
@@ -90,7 +90,7 @@ function handOver(node) {
   })
 }
 
-/** A terminal signals its whole foreground group, so the child has this one already. */
+/** A terminal signals its whole foreground group, so the child already has this signal. */
 function isFromTerminal(signal) {
   if (!['SIGINT', 'SIGQUIT', 'SIGWINCH'].includes(signal)) return false
   try {

@@ -1,60 +1,56 @@
-// Every command, once: the program, its help and the shell completions come from this table.
+// The table of all commands. The program, its help and the shell completions come from it.
 import { type Argument, Command } from 'commander'
 import { pathOf, walk } from './command.ts'
-import { completeCommand } from './commands/__complete.ts'
-import { checkpoint } from './commands/checkpoint.ts'
-import { code } from './commands/code.ts'
-import { completion } from './commands/completion.ts'
-import { cp } from './commands/cp.ts'
-import { create } from './commands/create.ts'
-import { doctor } from './commands/doctor.ts'
-import { env } from './commands/env.ts'
-import { events } from './commands/events.ts'
-import { exec } from './commands/exec.ts'
-import { fork } from './commands/fork.ts'
-import { hibernate } from './commands/hibernate.ts'
-import { image } from './commands/image.ts'
-import { info } from './commands/info.ts'
-import { kill } from './commands/kill.ts'
-import { logs } from './commands/logs.ts'
-import { ls } from './commands/ls.ts'
-import { network } from './commands/network.ts'
-import { overlay } from './commands/overlay.ts'
-import { pause } from './commands/pause.ts'
-import { ports } from './commands/ports.ts'
-import { preview } from './commands/preview.ts'
-import { prune } from './commands/prune.ts'
-import { ps } from './commands/ps.ts'
-import { restore } from './commands/restore.ts'
-import { resume } from './commands/resume.ts'
-import { rm } from './commands/rm.ts'
-import { run } from './commands/run.ts'
-import { runtimes } from './commands/runtimes.ts'
-import { serve } from './commands/serve.ts'
-import { service } from './commands/service.ts'
-import { setup } from './commands/setup.ts'
-import { sh } from './commands/sh.ts'
-import { signal } from './commands/signal.ts'
-import { signals } from './commands/signals.ts'
-import { snapshot } from './commands/snapshot.ts'
-import { store } from './commands/store.ts'
-import { timeout } from './commands/timeout.ts'
-import { token } from './commands/token.ts'
-import { update } from './commands/update.ts'
-import { url } from './commands/url.ts'
-import { version } from './commands/version.ts'
-import { wake } from './commands/wake.ts'
-import { watch } from './commands/watch.ts'
+import { cp } from './commands/files/cp.ts'
+import { env } from './commands/files/env.ts'
+import { overlay } from './commands/files/overlay.ts'
+import { url } from './commands/files/url.ts'
+import { watch } from './commands/files/watch.ts'
+import { code } from './commands/inside/code.ts'
+import { exec } from './commands/inside/exec.ts'
+import { kill } from './commands/inside/kill.ts'
+import { logs } from './commands/inside/logs.ts'
+import { ports } from './commands/inside/ports.ts'
+import { preview } from './commands/inside/preview.ts'
+import { ps } from './commands/inside/ps.ts'
+import { service } from './commands/inside/service.ts'
+import { sh } from './commands/inside/sh.ts'
+import { signal, signals } from './commands/inside/signals.ts'
+import { store } from './commands/inside/store.ts'
+import { create } from './commands/sandboxes/create.ts'
+import { events } from './commands/sandboxes/events.ts'
+import { info } from './commands/sandboxes/info.ts'
+import { ls } from './commands/sandboxes/ls.ts'
+import { network } from './commands/sandboxes/network.ts'
+import { rm } from './commands/sandboxes/rm.ts'
+import { run } from './commands/sandboxes/run.ts'
+import { hibernate, pause, resume, wake } from './commands/sandboxes/suspend.ts'
+import { timeout } from './commands/sandboxes/timeout.ts'
+import { token } from './commands/sandboxes/token.ts'
+import { update } from './commands/sandboxes/update.ts'
+import { checkpoint } from './commands/saved/checkpoint.ts'
+import { fork } from './commands/saved/fork.ts'
+import { restore } from './commands/saved/restore.ts'
+import { snapshot } from './commands/saved/snapshot.ts'
+import { completeCommand } from './commands/server/complete.ts'
+import { completion } from './commands/server/completion.ts'
+import { doctor } from './commands/server/doctor.ts'
+import { image } from './commands/server/image.ts'
+import { prune } from './commands/server/prune.ts'
+import { runtimes } from './commands/server/runtimes.ts'
+import { serve } from './commands/server/serve.ts'
+import { setup } from './commands/server/setup.ts'
+import { version } from './commands/server/version.ts'
 import { paint } from './output.ts'
 import { VERSION } from './version.ts'
 
-/** As the help shows them. */
+/** In the order of the help. */
 const GROUPS: Record<string, readonly (() => Command)[]> = {
   'Sandboxes:': [run, create, ls, info, update, network, rm],
   'Inside a sandbox:': [exec, code, sh, ps, kill, logs, service],
   'Files:': [cp, url, env, overlay, watch],
   'Ports, signals, store:': [ports, preview, signals, signal, store, token],
-  'Standing still and going on:': [pause, resume, hibernate, wake, timeout, events],
+  'Suspending and history:': [pause, resume, hibernate, wake, timeout, events],
   'Saved states:': [checkpoint, restore, fork, snapshot],
   'Images:': [image, runtimes],
   'The server and this machine:': [serve, setup, doctor, prune, completion, version],
@@ -62,15 +58,15 @@ const GROUPS: Record<string, readonly (() => Command)[]> = {
 
 const VARIABLES = `
 Environment:
-  ISLET_URL       where the server is; default: its socket in the data directory, else http://127.0.0.1:7400
-  ISLET_API_KEY   its key; default: the file key in the data directory, for a server on this machine
-  ISLET_DATA_DIR  the data directory; default /var/lib/islet for root, else ~/.local/share/islet
-  NO_COLOR        no colours
-  islet serve takes its settings from the environment too; islet serve --help names them.`
+  ISLET_URL       address of the server; default: its socket in the data directory, else http://127.0.0.1:7400
+  ISLET_API_KEY   key of the server; default: the file key in the data directory
+  ISLET_DATA_DIR  data directory; default: /var/lib/islet for root, else ~/.local/share/islet
+  NO_COLOR        disables colours
+  islet serve reads its settings from the environment too; islet serve --help names them.`
 
 /**
- * The first word after the sandbox begins the command, options and all; only those of a service may stand between its name
- * and a `--`. With `json`, what is wrong with the words is left to the caller to report.
+ * Words after the sandbox belong to the command that runs in it, with their options. Only `service start` takes its own
+ * options after the name, if a `--` separates them from the command. With `json`, the caller reports usage errors.
  */
 export function createProgram({ hasSeparator = false, json = false } = {}): Command {
   const program = new Command('islet')
@@ -99,12 +95,12 @@ function takesCommand(command: Command): boolean {
   return command.registeredArguments.some((argument) => argument.name() === 'command')
 }
 
-/** Usage errors begin with `islet:` and end with a hint, as all other errors do. */
+/** Usage errors start with `islet:`, like all other errors. */
 function asOurs(text: string): string {
   return text.replace(/^error:/, paint('red', 'islet:', process.stderr))
 }
 
-/** Every command has options; saying so for each only makes the table wider. */
+/** Without the `[options]` that commander adds to every command. */
 function subcommandTerm(command: Command): string {
   const names = [command.name(), ...command.aliases()].join('|')
   const words = command.registeredArguments.map((argument) => argumentTerm(argument))

@@ -1,16 +1,16 @@
-// What `islet serve` says when it is up. Every line works as it is printed, typed one after the other.
+// The lines that `islet serve` prints when it is up. The commands in them work when they are typed in this order.
 import { accessSync, constants, realpathSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { quote } from './args/words.ts'
+import { quote } from './format.ts'
 
 export interface BannerOptions {
   url: string
-  /** Where clients of this machine reach it, if it could be made. */
+  /** Undefined if the socket could not be created. */
   socketPath: string | undefined
   dataDir: string
-  /** The key is in ISLET_API_KEY, not in the file. */
+  /** The key comes from ISLET_API_KEY, not from the file. */
   isKeyGiven: boolean
-  /** A server that clients find without being told. */
+  /** Clients find this server without any settings. */
   isDefault: boolean
 }
 
@@ -37,12 +37,12 @@ export function bannerLines(options: BannerOptions): [name: string, text: string
   ]
 }
 
-/** Nobody calls the address that means all of this machine's. */
+/** Clients cannot call the address that means all addresses of this machine. */
 function reachable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }
 
-/** `islet` if that is this program wherever commands are typed, else its path. npm adds directories to PATH that a shell lacks. */
+/** `islet` if a shell finds this program under that name, else its path. npm adds directories to PATH that a shell lacks. */
 function ownName(): string {
   const self = realpathSync(process.argv[1]!)
   for (const directory of (process.env.PATH ?? '').split(delimiter)) {

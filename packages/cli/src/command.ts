@@ -4,12 +4,37 @@ export interface JsonFlag {
   json?: true
 }
 
-/** Every command has a sentence, an example and --json. */
+export const SANDBOX = 'id, id prefix, or name'
+const SANDBOXES = 'ids, id prefixes, or names'
+
+/** Every command has a summary, an example and --json. */
 export function command(name: string, summary: string, example: string): Command {
-  return new Command(name)
-    .description(summary)
-    .option('--json', 'machine-readable output; errors too, on stderr')
-    .addHelpText('after', `\nExample:\n  ${example.replaceAll('\n', '\n  ')}`)
+  return withExample(new Command(name).description(summary), example).option(
+    '--json',
+    'print JSON; errors too, on stderr',
+  )
+}
+
+/** A command about one sandbox, which is its first argument. */
+export function sandboxCommand(name: string, summary: string, example: string): Command {
+  return command(name, summary, example).argument('<sandbox>', SANDBOX)
+}
+
+/** A command about one or more sandboxes. */
+export function sandboxesCommand(name: string, summary: string, example: string): Command {
+  return command(name, summary, example).argument('<sandbox...>', SANDBOXES)
+}
+
+/** A noun and its verbs. */
+export function group(name: string, summary: string, example: string, verbs: readonly Command[]): Command {
+  return addVerbs(withExample(new Command(name).description(summary), example), verbs)
+}
+
+/** Options after a verb belong to the verb. */
+export function addVerbs(noun: Command, verbs: readonly Command[]): Command {
+  noun.enablePositionalOptions()
+  for (const verb of verbs) noun.addCommand(verb)
+  return noun
 }
 
 export function* walk(command: Command): Generator<Command> {
@@ -19,4 +44,8 @@ export function* walk(command: Command): Generator<Command> {
 
 export function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
+}
+
+function withExample(command: Command, example: string): Command {
+  return command.addHelpText('after', `\nExample:\n  ${example.replaceAll('\n', '\n  ')}`)
 }

@@ -1,4 +1,4 @@
-// What `islet doctor` looks at. The engine's own needs are the server's knowledge; the rest is here.
+// The checks of `islet doctor`. The needs of the engine are checked by the server's code, everything else here.
 import { readFile, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { dataDirectory, hasCode, resolveSettings } from '@islet/sdk'
@@ -11,21 +11,20 @@ import { readUnit } from './systemd/systemd.ts'
 import { settingsOf } from './systemd/unit.ts'
 
 const LEAST_DISK_BYTES = 2 * 1024 ** 3
-/** Each watcher takes one, and so does each program inside that watches files; a sandbox has at most 64 watchers. */
+/** Each watcher takes one, and so does each program in a sandbox that watches files; a sandbox has at most 64 watchers. */
 const LEAST_INOTIFY_INSTANCES = 128
 
 export async function checkClient(): Promise<Finding[]> {
   return [node(), await server(), await disk()]
 }
 
-/** Only where a server could run. */
 export async function checkServerSide(): Promise<Finding[]> {
   const { probeHoles, probeOci } = await import('@islet/server/probe')
   const programs = [await nativeProgram('guest'), await nativeProgram('warden')]
   return [...(await probeOci()), ...(await probeHoles()), ...programs, await inotify(), await exposure()]
 }
 
-/** Whether the network reaches a server with these settings: those of the service, if there is one, and of this environment. */
+/** Whether other machines reach a server with the settings of the service and of this environment. */
 async function exposure(): Promise<Finding> {
   const name = 'exposure'
   const { isLoopback, loadConfig } = await import('@islet/server')
@@ -34,14 +33,14 @@ async function exposure(): Promise<Finding> {
     const { host, tlsCert } = loadConfig({ env }) as Config & { tlsCert?: unknown }
     const hasTls = Boolean(ISLET_TLS_CERT && ISLET_TLS_KEY) || tlsCert !== undefined
     if (isLoopback(host))
-      return { name, ok: true, detail: `A server listens on ${host}: this machine alone reaches it.` }
-    if (hasTls) return { name, ok: true, detail: `A server listens on ${host}, with TLS.` }
+      return { name, ok: true, detail: `The server listens on ${host}: only this machine reaches it.` }
+    if (hasTls) return { name, ok: true, detail: `The server listens on ${host} with TLS.` }
     return {
       name,
       ok: false,
       optional: true,
-      detail: `A server listens on ${host} without TLS: whoever is on the way reads the key and all that is sent.`,
-      mend: 'Set ISLET_TLS_CERT and ISLET_TLS_KEY, or ISLET_HOST=127.0.0.1 and put a proxy with TLS in front.',
+      detail: `The server listens on ${host} without TLS: the network can read the key and all data.`,
+      mend: 'Set ISLET_TLS_CERT and ISLET_TLS_KEY, or set ISLET_HOST=127.0.0.1 and use a proxy with TLS.',
     }
   } catch (error) {
     return {
@@ -55,7 +54,7 @@ async function exposure(): Promise<Finding> {
 }
 
 function node(): Finding {
-  // bin/islet.js starts this on no older one than it runs on.
+  // bin/islet.js has already refused a Node that is too old.
   return { name: 'node', ok: true, detail: `This is ${process.version}.` }
 }
 
@@ -74,7 +73,7 @@ async function server(): Promise<Finding> {
       const { url, apiKey } = resolveSettings()
       const key = apiKey === undefined ? 'No key was found' : 'The key is wrong'
       const mend = hintFor('unauthorized', error.hint)
-      return { name, ok: false, detail: `${url} answers, but does not let us in. ${key}.`, mend }
+      return { name, ok: false, detail: `${url} answers, but refuses the key. ${key}.`, mend }
     }
     const optional = process.env.ISLET_URL ? undefined : true
     const mend = hasCode(error, 'invalid_url', 'untrusted_server') ? error.hint : 'islet serve'
@@ -85,18 +84,16 @@ async function server(): Promise<Finding> {
 async function disk(): Promise<Finding> {
   const directory = dataDirectory() ?? '/'
   const free = await freeBytes(directory)
-  const ok = free >= LEAST_DISK_BYTES
-  const detail = `${formatBytes(free)} free for ${directory}.`
   return {
     name: 'disk',
-    ok,
+    ok: free >= LEAST_DISK_BYTES,
     optional: true,
-    detail,
+    detail: `${formatBytes(free)} free for ${directory}.`,
     mend: 'Free some space, or set ISLET_DATA_DIR to a larger disk.',
   }
 }
 
-/** Of the nearest directory that exists. */
+/** Looks at the nearest parent directory that exists. */
 async function freeBytes(directory: string): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(directory)
@@ -114,7 +111,7 @@ async function inotify(): Promise<Finding> {
     name: 'inotify',
     ok: instances >= LEAST_INOTIFY_INSTANCES,
     optional: true,
-    detail: `${instances} watchers and ${watches} watched directories in each sandbox.`,
+    detail: `Each sandbox can have ${instances} watchers and ${watches} watched directories.`,
     mend: `sysctl fs.inotify.max_user_instances=${LEAST_INOTIFY_INSTANCES * 8}`,
   }
 }

@@ -1,4 +1,4 @@
-/** What was typed cannot be meant. Ends with exit code 2. */
+/** The words on the command line are wrong. Ends with exit code 2. */
 export class UsageError extends Error {
   override name = 'UsageError'
   readonly code = 'usage'
@@ -10,7 +10,7 @@ export class UsageError extends Error {
   }
 }
 
-/** Something of this machine or of the typed paths is in the way. Ends with exit code 1 (125 in run, exec, code and sh). */
+/** Something on this machine, or a given path, prevents the work. Ends with exit code 1 (125 in run, exec, code and sh). */
 export class CliError extends Error {
   override name = 'CliError'
   readonly code: string

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatAge, formatBytes, formatCommand, formatCpu, formatLeft, formatTimeout } from './format.ts'
-import { clean, formatTable } from './table.ts'
+import {
+  clean,
+  escapeControls,
+  formatAge,
+  formatBytes,
+  formatCommand,
+  formatCpu,
+  formatLeft,
+  formatTimeout,
+} from './format.ts'
+import { formatTable } from './table.ts'
 
 test('sizes, ages and cores are short', () => {
   assert.deepEqual([0, 1023, 1024, 1536, 200 * 1024 ** 2, 5 * 1024 ** 3].map(formatBytes), [
@@ -34,12 +43,12 @@ test('sizes, ages and cores are short', () => {
   ])
 })
 
-test('a command is shown as it could be typed', () => {
+test('a command is quoted for a shell', () => {
   assert.equal(formatCommand(['sh', '-c', "echo 'hi' there"]), `sh -c 'echo '\\''hi'\\'' there'`)
   assert.equal(formatCommand('a | b'), 'a | b')
 })
 
-test('columns are as wide as what is in them', () => {
+test('a column is as wide as its widest cell', () => {
   const rows = [
     { a: 'green', b: 'x' },
     { a: 'a', b: 'long' },
@@ -53,6 +62,7 @@ test('columns are as wide as what is in them', () => {
   )
 })
 
-test('text from others cannot steer the terminal', () => {
+test('control characters in foreign text do not reach the terminal', () => {
   assert.equal(clean('a\nb\tc\x1b[2Jd\x07\x9b'), 'a↵b·c·[2Jd··')
+  assert.equal(escapeControls('a\n\x1b[2J\x9b'), 'a\\x0a\\x1b[2J\\x9b')
 })

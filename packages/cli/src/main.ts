@@ -4,7 +4,7 @@ import { createProgram } from './app.ts'
 import { UsageError } from './errors.ts'
 import { flush, reportFailure } from './output.ts'
 
-// Like docker: what went wrong before or around the command itself.
+// These commands exit with the code of the command they run; 125 to 127 mean that it did not run, as in docker.
 const RUNNING_COMMANDS = ['run', 'exec', 'code', 'sh']
 const NEVER_RAN = 125
 const EXIT_CODES: Record<string, number> = {
@@ -21,7 +21,7 @@ const program = createProgram({ hasSeparator: argv.includes('--'), json })
 let current = ''
 program.hook('preAction', (_, action) => {
   current = action.name()
-  // A --json among the words of a command is the command's.
+  // A --json after the sandbox belongs to the command that runs in it.
   json = action.opts().json === true
 })
 
@@ -33,7 +33,7 @@ try {
   else if (json && process.exitCode !== 0) reportFailure(asUsage(error), { json })
 }
 await flush()
-// Open handles (a piped stdin that never ends) do not keep a finished command waiting.
+// Open handles, such as a stdin that never ends, must not keep a finished command running.
 process.exit()
 
 function exitCodeOf(error: unknown): number {
@@ -48,7 +48,7 @@ function asUsage(error: CommanderError): UsageError {
   return new UsageError(error.message.replace(/^error: /, ''), 'islet --help lists the commands.')
 }
 
-/** Only before `--`: what follows belongs to the command. */
+/** Words after `--` belong to the command that runs in the sandbox. */
 function wantsJson(words: string[]): boolean {
   const end = words.indexOf('--')
   return words.slice(0, end < 0 ? words.length : end).includes('--json')

@@ -1,21 +1,22 @@
-// stdout is data, stderr is talk. Colours only for a terminal that wants them.
+// stdout is for data, stderr for messages. Only a terminal gets colours.
 import { styleText } from 'node:util'
+import type { JsonFlag } from './command.ts'
 import { hintFor } from './hints.ts'
 
-// The reader went away (| head): there is nobody left to talk to.
-process.stdout.on('error', leaveOnBrokenPipe)
-process.stderr.on('error', leaveOnBrokenPipe)
+// The reader of the pipe has gone, as with `| head`.
+process.stdout.on('error', handleStreamError)
+process.stderr.on('error', handleStreamError)
 
 const BROKEN_PIPE = 141
 let whenBroken = (): void => process.exit(BROKEN_PIPE)
 
 let isStatusShown = false
 
-/** How far something is, in one line of the terminal. Whatever is printed next takes its place. Nothing in a pipe. */
+/** Shows progress in one line of the terminal; the next output replaces it. Prints nothing in a pipe. */
 export function showStatus(text: string): void {
   if (!process.stderr.isTTY) return
   const columns = process.stderr.columns || 80
-  // A line that wraps could not be cleared.
+  // A wrapped line cannot be cleared.
   const line = text.length < columns ? text : `${text.slice(0, columns - 2)}…`
   process.stderr.write(`\r\x1b[K${line}`)
   isStatusShown = true
@@ -26,7 +27,7 @@ export function clearStatus(): void {
   isStatusShown = false
 }
 
-/** Data: a line on stdout. */
+/** A line of data on stdout. */
 export function print(line: string): void {
   clearStatus()
   process.stdout.write(`${line}\n`)
@@ -36,18 +37,24 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2))
 }
 
-/** Talk: a line on stderr. */
+/** The whole result with --json, else one line of it. */
+export function printResult(result: unknown, line: string, { json }: JsonFlag): void {
+  if (json) printJson(result)
+  else print(line)
+}
+
+/** A message on stderr. */
 export function say(line: string): void {
   clearStatus()
   process.stderr.write(`${line}\n`)
 }
 
-/** Of the output of a process. */
+/** Says how much of the output of a process is lost. */
 export function sayDropped(bytes: number): void {
   if (bytes > 0) say(`islet: the first ${bytes} bytes of the output were dropped; they are not kept.`)
 }
 
-/** What to do about something, after all else. */
+/** The last line: what to do next. */
 export function sayHint(hint: string): void {
   say(`${paint('dim', 'hint:', process.stderr)} ${hint}`)
 }
@@ -78,7 +85,7 @@ function describe(error: unknown): { code: string; message: string; hint: string
   return { code, message, hint: hintFor(code, hint) }
 }
 
-/** Resolves when the stream has taken the bytes: the pace of a pipe's reader. */
+/** Resolves when the stream accepts more bytes, so a slow reader slows the sender. */
 export function writeAll(stream: NodeJS.WriteStream, bytes: Uint8Array): void | Promise<void> {
   if (stream.isTTY) clearStatus()
   if (stream.write(bytes)) return
@@ -99,12 +106,12 @@ export async function flush(): Promise<void> {
   }
 }
 
-/** What to do when the reader of our output has gone. Default: leave, as a program in a pipe does. */
+/** Called when the reader of our output has gone. Default: exit, as programs in a pipe do. */
 export function onBrokenPipe(handle: () => void): void {
   whenBroken = handle
 }
 
-function leaveOnBrokenPipe(error: NodeJS.ErrnoException): void {
+function handleStreamError(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error
   whenBroken()
 }

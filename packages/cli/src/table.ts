@@ -1,16 +1,39 @@
+// Lists and fields on stdout. Text is cleaned before colours are added.
 import { stripVTControlCharacters } from 'node:util'
-import { type Colour, paint, print } from './output.ts'
+import type { JsonFlag } from './command.ts'
+import { clean } from './format.ts'
+import { type Colour, paint, print, printJson, say } from './output.ts'
 
-/** The colour is added after the text was made harmless. */
 export type Column<Row> = [title: string, cell: (row: Row) => string, colour?: (row: Row) => Colour]
 
-/** Columns as wide as what is in them; the last one is not padded. */
+export interface ListFlags extends JsonFlag {
+  quiet?: true
+}
+
+interface ListOptions<Row> {
+  columns: readonly Column<Row>[]
+  /** Said on stderr when the list is empty. */
+  none: string
+  /** The line that --quiet prints. */
+  key?: (row: Row) => string
+}
+
+/** JSON with --json, keys with --quiet, else a table. */
+export function printList<Row>(rows: readonly Row[], flags: ListFlags, options: ListOptions<Row>): void {
+  const { columns, none, key } = options
+  if (flags.json) printJson(rows)
+  else if (flags.quiet && key) for (const line of new Set(rows.map(key))) print(line)
+  else if (rows.length === 0) say(none)
+  else printTable(rows, columns)
+}
+
 export function printTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void {
   const [titles = '', ...lines] = formatTable(rows, columns)
   print(paint('dim', titles))
   for (const line of lines) print(line)
 }
 
+/** Each column is as wide as its widest cell; the last one is not padded. */
 export function formatTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string[] {
   const cells = rows.map((row) =>
     columns.map(([, cell, colour]) => {
@@ -25,18 +48,11 @@ export function formatTable<Row>(rows: readonly Row[], columns: readonly Column<
   )
 }
 
-/** Names and commands come from sandboxes and from others: they must not steer the terminal. */
-export function clean(text: string): string {
-  return Array.from(text, (character) => (isControl(character) ? visible(character) : character)).join('')
-}
-
-function isControl(character: string): boolean {
-  const code = character.codePointAt(0)!
-  return code < 0x20 || (code >= 0x7f && code < 0xa0)
-}
-
-function visible(character: string): string {
-  return character === '\n' ? '↵' : '·'
+/** One line for each field that has a value. */
+export function printFields(fields: readonly [title: string, value: string | null | undefined][]): void {
+  const longest = Math.max(...fields.map(([title]) => title.length))
+  for (const [title, value] of fields)
+    if (value) print(`${paint('dim', title.padEnd(longest))} ${clean(value)}`)
 }
 
 function width(text: string): number {

@@ -33,7 +33,7 @@ test('a checkpoint is made, listed, gone back to by its name and removed', async
   assert.equal((await run('checkpoint', 'ls', 'dev', '--quiet')).stdout, `${id}\n`)
   const restored = await run('restore', 'dev', 'before upgrade')
   assert.deepEqual([restored.stdout, restored.exitCode], ['', 0])
-  assert.match(restored.stderr, /is as it was at before upgrade/)
+  assert.match(restored.stderr, /is restored to before upgrade/)
   assert.equal(await inside(sandbox.id, 'cat file'), 'one\n')
   assert.equal((await run('checkpoint', 'rm', 'dev', id.slice(0, 12))).stdout, `${id}\n`)
   const empty = await run('checkpoint', 'ls', 'dev')

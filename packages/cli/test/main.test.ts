@@ -136,7 +136,7 @@ test('an option of ours after the name of the sandbox is refused, and the right 
   for (const [words, right] of refused) {
     const { exitCode, stdout, stderr } = await islet(words, api)
     assert.deepEqual([exitCode, stdout], [2, ''], words.join(' '))
-    assert.ok(stderr.endsWith(`must stand before the name of the sandbox.\nhint: ${right}\n`), stderr)
+    assert.ok(stderr.endsWith(`must come before the name of the sandbox.\nhint: ${right}\n`), stderr)
   }
   // Those of the command are left alone, and so is a -- that is its own.
   const own = await islet(['exec', '-n', 'first', '--', 'printf', '%s,', '--user', '--', '-t'], api)

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import { type Command, InvalidArgumentError } from 'commander'
-import { CliError } from '../errors.ts'
+import type { Command } from 'commander'
+import { readTextFile } from '../stdio/input.ts'
+import { invalid, many } from './parse.ts'
 
 export interface EnvFlags {
   env?: Record<string, string>
@@ -9,51 +9,36 @@ export interface EnvFlags {
 }
 
 export function addEnvOptions(command: Command): Command {
-  command.option(
-    '-e, --env <name[=value]>',
-    'set a variable; without a value: as it is here (repeat)',
-    variable,
-  )
-  return addEnvFileOption(command)
+  return addEnvFileOption(addEnvOption(command))
+}
+
+export function addEnvOption(command: Command): Command {
+  const summary = 'set a variable; without a value: copy it from this environment (repeat)'
+  return command.option('-e, --env <name[=value]>', summary, variable)
 }
 
 export function addEnvFileOption(command: Command): Command {
-  const summary = 'set the variables of a file of NAME=value lines (repeat)'
-  return command.option('--env-file <path>', summary, addFile)
+  return command.option(
+    '--env-file <path>',
+    'set variables from a local file of NAME=value lines (repeat)',
+    many,
+  )
 }
 
-/** Files first, so that --env can override them. */
+/** --env overrides --env-file. */
 export function toEnv({ env, envFile = [] }: EnvFlags): Record<string, string> | undefined {
   const all: Record<string, string> = {}
-  for (const path of envFile) Object.assign(all, readEnvFile(path))
+  for (const path of envFile) Object.assign(all, parseEnv(readTextFile(path)))
   Object.assign(all, env)
   return Object.keys(all).length > 0 ? all : undefined
 }
 
-/** NAME=value, or NAME of a variable that is set here. */
+/** NAME=value, or the NAME of a variable of this environment. */
 export function variable(text: string, previous: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf('=')
   const name = at < 0 ? text : text.slice(0, at)
-  if (name === '')
-    throw new InvalidArgumentError('It must be NAME=value, or NAME of a variable that is set here.')
+  if (name === '') invalid('It must be NAME=value, or NAME of a variable that is set here.')
   const value = at < 0 ? process.env[name] : text.slice(at + 1)
-  if (value === undefined)
-    throw new InvalidArgumentError(`${name} is not set here; give it as ${name}=value.`)
+  if (value === undefined) invalid(`${name} is not set here; give it as ${name}=value.`)
   return { ...previous, [name]: value }
-}
-
-function addFile(path: string, previous: string[] = []): string[] {
-  return [...previous, path]
-}
-
-function readEnvFile(path: string): Record<string, string> {
-  try {
-    return parseEnv(readFileSync(path, 'utf8')) as Record<string, string>
-  } catch (cause) {
-    const reason = (cause as Error).message
-    throw new CliError('file_not_readable', `${path} cannot be read: ${reason}.`, {
-      hint: `ls -l ${path}`,
-      cause,
-    })
-  }
 }

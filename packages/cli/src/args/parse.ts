@@ -1,4 +1,4 @@
-// One parser per kind of value. What does not parse is a usage error, told before anything is asked of a server.
+// One parser per kind of value. A value that does not parse is a usage error, before the server is called.
 import { parseCpuMillis, parseDurationMs, parseSizeBytes } from '@islet/contract/client'
 import { InvalidArgumentError } from 'commander'
 
@@ -7,7 +7,7 @@ export function duration(text: string): number {
   return ms ?? invalid('It must be like 500ms, 30s, 10m or 2h; a plain number is milliseconds.')
 }
 
-/** For timeouts, of which there may be none. */
+/** A duration, or 0 for `never`. */
 export function lasting(text: string): number {
   return text === 'never' ? 0 : duration(text)
 }
@@ -24,7 +24,7 @@ export function integer(text: string): number {
   return /^\d+$/.test(text) ? Number(text) : invalid('It must be a whole number.')
 }
 
-/** KEY=VALUE, given once or more. */
+/** KEY=VALUE; the option can be repeated. */
 export function pair(text: string, previous: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf('=')
   if (at < 1) invalid('It must be KEY=VALUE.')
@@ -35,6 +35,6 @@ export function many(text: string, previous: string[] = []): string[] {
   return [...previous, text]
 }
 
-function invalid(message: string): never {
+export function invalid(message: string): never {
   throw new InvalidArgumentError(message)
 }

@@ -1,18 +1,16 @@
-// What a new sandbox may be given, the same for `create`, `run` and `fork`.
-
-import type { CreateOptions, ForkOptions } from '@islet/sdk'
+// The settings of a sandbox as options: the same for `create`, `run`, `fork`, `update` and `timeout`.
+import { IDLE_ACTIONS } from '@islet/contract/client'
+import type { CreateOptions, ForkOptions, Timeouts } from '@islet/sdk'
 import { type Command, Option } from 'commander'
 import { addEnvOptions, type EnvFlags, toEnv } from './env.ts'
-import { pair } from './parse.ts'
-import { addResourceOptions, type ResourceFlags, toResources } from './resources.ts'
-import { addSandboxTimeoutOptions, type SandboxTimeoutFlags, toSandboxTimeouts } from './timeouts.ts'
+import { cpu, integer, lasting, pair, size } from './parse.ts'
 
 export interface SandboxFlags extends CopyFlags {
   runtime?: string
   snapshot?: string
 }
 
-/** Of one that begins as another was: what is not given is as it was there. */
+/** For a sandbox made from another or from a checkpoint, which is the default for every setting. */
 export interface CopyFlags extends EnvFlags, ResourceFlags, SandboxTimeoutFlags {
   name?: string
   project?: string
@@ -23,27 +21,75 @@ export interface CopyFlags extends EnvFlags, ResourceFlags, SandboxTimeoutFlags 
   keepAwake?: boolean
 }
 
+export interface ResourceFlags {
+  memory?: string
+  cpu?: string
+  disk?: string
+  pids?: number
+}
+
+export interface TimeoutFlags {
+  idle?: number
+  execution?: number
+  paused?: number
+  onIdle?: Timeouts['onIdle']
+}
+
+interface SandboxTimeoutFlags {
+  idleTimeout?: number
+  executionTimeout?: number
+  pausedTimeout?: number
+  onIdle?: Timeouts['onIdle']
+}
+
 export function addSandboxOptions(command: Command): Command {
-  const from = 'begin as the snapshot of this id or tag; what is not given is as it was there'
-  return addCopyOptions(
-    command
-      .option('-r, --runtime <name>', 'what it runs on; islet runtimes lists the names')
-      .addOption(new Option('--snapshot <snapshot>', from).conflicts('runtime')),
-  )
+  command
+    .option('-r, --runtime <name>', 'what the sandbox runs on; islet runtimes lists the names')
+    .addOption(
+      new Option(
+        '--snapshot <snapshot>',
+        'start from the snapshot with this id or tag; it is the default for other settings',
+      ).conflicts('runtime'),
+    )
+  return addCopyOptions(command)
 }
 
 export function addCopyOptions(command: Command): Command {
-  addEnvOptions(
-    command
-      .option('--name <name>', 'a name to find it by')
-      .option('--project <name>', 'the project it belongs to')
-      .option('--metadata <key=value>', 'a label (repeat)', pair)
-      .option('--network', 'let it reach the network')
-      .option('--no-network', 'do not')
-      .option('-u, --user <name>', 'who commands run as')
-      .option('-w, --cwd <path>', 'where commands start; made if missing'),
-  )
-  return addSandboxTimeoutOptions(addResourceOptions(command))
+  command
+    .option('--name <name>', 'name of the sandbox')
+    .option('--project <name>', 'project of the sandbox')
+    .option('--metadata <key=value>', 'add a label (repeat)', pair)
+  addNetworkOptions(command)
+    .option('-u, --user <name>', 'user that runs commands')
+    .option('-w, --cwd <path>', 'directory that commands start in; created if missing')
+  return addTimeoutOptions(addResourceOptions(addEnvOptions(command)), '-timeout')
+}
+
+export function addNetworkOptions(command: Command): Command {
+  return command.option('--network', 'allow network access').option('--no-network', 'deny network access')
+}
+
+export function addKeepAwakeOptions(command: Command): Command {
+  return command
+    .option('--keep-awake', 'never count as idle')
+    .option('--no-keep-awake', 'hibernate when idle')
+}
+
+export function addResourceOptions(command: Command): Command {
+  return command
+    .option('--memory <size>', 'memory limit, like 512Mi', size)
+    .option('--cpu <cores>', 'CPU limit, like 0.5 or 500m', cpu)
+    .option('--disk <size>', 'disk limit, like 2Gi', size)
+    .option('--pids <count>', 'limit of processes and threads', integer)
+}
+
+/** The suffix keeps them apart from other timeouts of a command. */
+export function addTimeoutOptions(command: Command, suffix: '' | '-timeout' = ''): Command {
+  return command
+    .option(`--idle${suffix} <duration>`, 'act after this idle time, like 10m; 0 is never', lasting)
+    .option(`--execution${suffix} <duration>`, 'default timeout of commands, like 2m; 0 is none', lasting)
+    .option(`--paused${suffix} <duration>`, 'remove it after this time paused, like 24h; 0 is never', lasting)
+    .addOption(new Option('--on-idle <action>', 'what to do when it is idle').choices([...IDLE_ACTIONS]))
 }
 
 export function toCreateOptions(flags: SandboxFlags): CreateOptions {
@@ -51,6 +97,7 @@ export function toCreateOptions(flags: SandboxFlags): CreateOptions {
 }
 
 export function toCopyOptions(flags: CopyFlags): Omit<ForkOptions, 'signal'> {
+  const { idleTimeout: idle, executionTimeout: execution, pausedTimeout: paused, onIdle } = flags
   return {
     name: flags.name,
     project: flags.project,
@@ -60,7 +107,20 @@ export function toCopyOptions(flags: CopyFlags): Omit<ForkOptions, 'signal'> {
     network: flags.network === undefined ? undefined : { enabled: flags.network },
     user: flags.user,
     workdir: flags.cwd,
-    timeout: toSandboxTimeouts(flags),
+    timeout: toTimeouts({ idle, execution, paused, onIdle }),
     keepAwake: flags.keepAwake,
   }
+}
+
+export function toResources({ memory, cpu, disk, pids }: ResourceFlags) {
+  return orNone({ memory, cpu, disk, pids })
+}
+
+export function toTimeouts({ idle, execution, paused, onIdle }: TimeoutFlags): Timeouts | undefined {
+  return orNone({ idle, execution, paused, onIdle })
+}
+
+/** Undefined if none of the options was given. */
+function orNone<Options extends object>(options: Options): Options | undefined {
+  return Object.values(options).some((value) => value !== undefined) ? options : undefined
 }

@@ -1,6 +1,7 @@
-// What a command in a sandbox gets of our stdin and terminal, as options: the same for `exec` and `run`.
+// How a command in a sandbox runs and what it gets of our stdin and terminal, as options.
 import { type Command, Option } from 'commander'
-import { hasPipedStdin } from '../stdio/pipe.ts'
+import { hasPipedStdin } from '../stdio/input.ts'
+import { duration } from './parse.ts'
 
 export interface StdioFlags {
   interactive?: true
@@ -9,17 +10,23 @@ export interface StdioFlags {
 }
 
 export function addStdioOptions(command: Command, tty: string): Command {
+  const interactive = 'pass stdin on even if it is a terminal; a pipe is always passed on'
   return command
-    .addOption(
-      new Option(
-        '-i, --interactive',
-        'keep stdin open, also that of a terminal; a pipe is passed on anyway',
-      ).conflicts(['stdin', 'detach']),
-    )
+    .addOption(new Option('-i, --interactive', interactive).conflicts(['stdin', 'detach']))
     .addOption(new Option('-t, --tty', tty).conflicts(['stdin', 'detach', 'json']))
-    .option('-n, --no-stdin', 'do not pass on stdin')
+    .option('-n, --no-stdin', 'do not pass stdin on')
 }
 
 export function passesStdin({ interactive, stdin }: StdioFlags): boolean {
   return stdin !== false && (interactive === true || hasPipedStdin())
+}
+
+export function addUserOptions(command: Command): Command {
+  return command
+    .option('-w, --cwd <path>', 'directory to run in')
+    .option('-u, --user <name>', 'user to run as')
+}
+
+export function addTimeoutOption(command: Command): Command {
+  return command.option('--timeout <duration>', 'kill it after this time, like 30s (exit code 124)', duration)
 }

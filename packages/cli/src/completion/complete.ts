@@ -1,4 +1,4 @@
-// What could follow the words typed so far. One function for every shell; the scripts only hand the words over.
+// Suggests what can follow the typed words. The scripts of all shells pass their words to this one function.
 import type { Command } from 'commander'
 import { type ArgumentKind, type CompletionEntry, completionTable } from './table.ts'
 
@@ -11,17 +11,17 @@ export interface Names {
   sandboxes(): Promise<Suggestion[]>
   processes(sandbox: string): Promise<Suggestion[]>
   services(sandbox: string): Promise<Suggestion[]>
-  /** Without a sandbox: of all. */
+  /** Of all sandboxes if `sandbox` is undefined. */
   checkpoints(sandbox: string | undefined): Promise<Suggestion[]>
   snapshots(): Promise<Suggestion[]>
   runtimes(): Promise<Suggestion[]>
   projects(): Promise<Suggestion[]>
 }
 
-/** What a shell takes as one word and not as an option. Others may choose names, and a shell might run one that holds more than that. */
+/** A shell takes these as one plain word. Names come from other users, and a shell could run one with other characters. */
 const SAFE = /^[\w.:@/][\w.:@/-]*$/
 
-/** Undefined: files of this machine. */
+/** Undefined means: local files. */
 export async function complete(
   program: Command,
   words: readonly string[],
@@ -35,7 +35,7 @@ export async function complete(
     .map(({ text, summary }) => ({ text: split.prefix + text, summary }))
 }
 
-/** `--option=value` as two words, for the shells that keep it one; bash makes three of it, and completes the last. */
+/** Splits `--option=value` into two words. Most shells pass it as one word; bash passes three and completes the last. */
 function splitValue(words: readonly string[]): { words: readonly string[]; prefix: string } {
   const typed = words.at(-1) ?? ''
   const [, prefix, value] = /^(--[\w-]+=)(.*)$/.exec(typed) ?? []
@@ -77,7 +77,7 @@ function commandOf(
   return { entry: table[0]!, rest: words }
 }
 
-/** The words that are neither flags nor values of flags. */
+/** The words that are neither options nor values of options. */
 function operands({ options }: CompletionEntry, words: readonly string[]): string[] {
   return words.filter((word, at) => {
     const flag = options.find(({ flags }) => flags.includes(words[at - 1] ?? ''))

@@ -1,4 +1,4 @@
-// Where shells look for completions by themselves: of a user, and for root those of the whole machine.
+// The files in which shells look for completions: per user, or for root of the whole machine.
 import { homedir } from 'node:os'
 import { basename, isAbsolute, join } from 'node:path'
 import { UsageError } from '../errors.ts'
@@ -6,7 +6,7 @@ import { SCRIPTS, type Shell } from './scripts.ts'
 
 export interface Place {
   path: string
-  /** What the shell needs beside the file. */
+  /** What else the shell needs, as a sentence. */
   need?: string
 }
 
@@ -14,7 +14,7 @@ export function placeOf(shell: Shell): Place {
   return process.geteuid?.() === 0 ? ofTheMachine(shell) : ofTheUser(shell)
 }
 
-/** Every file that root may have installed. */
+/** Every file that root can have installed. */
 export function placesOfTheMachine(): string[] {
   return (Object.keys(SCRIPTS) as Shell[]).map((shell) => ofTheMachine(shell).path)
 }

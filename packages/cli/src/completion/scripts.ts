@@ -1,5 +1,5 @@
-// The three scripts hand the typed words to `islet __complete`, which prints one suggestion per line (a tab before its
-// summary), or the single line `:files` when the shell should offer files.
+// The scripts pass the typed words to `islet __complete`. It prints one suggestion per line, with a tab before the
+// summary, or the single line `:files` if the shell should offer files.
 
 const BASH = `# islet completion install bash
 _islet() {

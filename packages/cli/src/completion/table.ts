@@ -1,14 +1,14 @@
-// The command table as the shells need it: words, flags, and what each argument is.
+// The command table for completion: words, options, and the kind of each argument.
 import type { Command } from 'commander'
 import { pathOf, walk } from '../command.ts'
 
 export interface CompletionEntry {
-  /** Without the name of the program: '', 'ls', 'image pull'. */
+  /** Without the name of the program, like '', 'ls' or 'image pull'. */
   path: string
   summary: string
   commands: { name: string; summary: string }[]
   options: { flags: string[]; summary: string; takesValue: boolean; value: ArgumentKind }[]
-  /** What its arguments name, in order; the last goes on when there may be more. */
+  /** In order; the last one repeats if it is variadic. */
   arguments: ArgumentKind[]
 }
 
@@ -50,7 +50,7 @@ function entryOf(command: Command): CompletionEntry {
 }
 
 const NAMED = ['sandbox', 'process', 'service', 'checkpoint', 'snapshot', 'runtime'] as const
-/** Options whose values the server knows. For others the shell offers files. */
+/** The server knows the values of these options. For others the shell offers files. */
 const VALUED = ['runtime', 'snapshot', 'checkpoint', 'project'] as const
 
 function kindOf(name: string): ArgumentKind {

@@ -1,9 +1,9 @@
 import type { Sandbox } from '@islet/sdk'
+import { withProgress } from '../progress.ts'
 import { baseName } from './location.ts'
-import { Progress } from './progress.ts'
 import { targetIn } from './upload.ts'
 
-/** From one sandbox to another, or to another place in the same one, through this machine and not onto its disk. */
+/** Copies between sandboxes, or inside one. The bytes pass through this process, not through the local disk. */
 export async function copyBetween(
   from: Sandbox,
   source: string,
@@ -12,10 +12,13 @@ export async function copyBetween(
 ): Promise<string> {
   const { path, type, mode, sizeBytes } = await from.files.stat(source)
   const target = await targetIn(to, remote, baseName(path))
-  using progress = new Progress(source, type === 'directory' ? undefined : sizeBytes)
   if (type === 'directory') {
     await to.files.makeDir(target)
-    await to.files.writeArchive(target, progress.count(await from.files.readArchive(path, { gzip: false })))
-  } else await to.files.write(target, progress.count(await from.files.readStream(path)), { mode })
+    const archive = await from.files.readArchive(path, { gzip: false })
+    await to.files.writeArchive(target, withProgress(archive, source))
+  } else {
+    const content = await from.files.readStream(path)
+    await to.files.write(target, withProgress(content, source, sizeBytes), { mode })
+  }
   return target
 }

@@ -1,4 +1,4 @@
-// One side of a copy as people type it: SANDBOX:PATH, a path of this machine, or - for stdin and stdout.
+// One side of a copy: SANDBOX:PATH, a local path, or - for stdin and stdout.
 import { UsageError } from '../errors.ts'
 
 export type Location =
@@ -11,7 +11,7 @@ export function parseLocation(text: string): Location {
   if (text === '') throw new UsageError('A path is empty.', 'islet cp --help')
   const colon = text.indexOf(':')
   const slash = text.indexOf('/')
-  // ./a:b and /a:b are of this machine.
+  // ./a:b and /a:b are local paths.
   if (colon < 1 || (slash >= 0 && slash < colon)) return { kind: 'local', path: text }
   return { kind: 'remote', sandbox: text.slice(0, colon), path: text.slice(colon + 1) || '.' }
 }
@@ -25,7 +25,7 @@ export function parseFileFlag(text: string): { local: string; remote: string } {
   return { local, remote }
 }
 
-/** The last part of a path; of `.` and `/` there is none worth a name. */
+/** The last part of a path; empty for `.`, `..` and `/`. */
 export function baseName(path: string): string {
   const last = path.replace(/\/+$/, '').split('/').at(-1) ?? ''
   return last === '.' || last === '..' ? '' : last

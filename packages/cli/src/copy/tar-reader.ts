@@ -1,4 +1,4 @@
-// Reads ustar with the extensions that tars have in practice: pax (x) and GNU (L, K) for long names and large files.
+// Reads ustar with the common extensions for long names and large files: pax (x) and GNU (L, K).
 //
 //   header 512: name 100, mode 8, uid 8, gid 8, size 12, mtime 12, checksum 8, type 1, link 100, ... prefix 155 at 345
 //   content, padded to 512; the end is a block of zeros
@@ -27,7 +27,7 @@ const TYPES: Record<string, TarHeader['type']> = {
 export class TarReader {
   readonly #source: AsyncIterator<Uint8Array>
   #rest: Uint8Array = new Uint8Array()
-  /** Of the current entry: content and padding that were not read yet. */
+  /** Unread content and padding of the current entry. */
   #content = 0
   #padding = 0
 
@@ -35,7 +35,7 @@ export class TarReader {
     this.#source = source[Symbol.asyncIterator]()
   }
 
-  /** The next entry, or undefined at the end. What was not read of the one before is skipped. */
+  /** The next entry, or undefined at the end. Skips unread content of the entry before. */
   async next(): Promise<TarHeader | undefined> {
     const extended: Record<string, string> = {}
     for (;;) {
@@ -84,7 +84,7 @@ export class TarReader {
     }
   }
 
-  /** Reads on to the end of the stream, so that whoever sends is not cut off. */
+  /** Reads to the end of the stream, so that the sender can finish. */
   async #end(): Promise<undefined> {
     while (!(await this.#source.next()).done) {}
   }
@@ -96,7 +96,7 @@ export class TarReader {
     return new TextDecoder().decode(bytes)
   }
 
-  /** Exactly so many bytes; undefined when the stream ends right here. */
+  /** Exactly `size` bytes; undefined if the stream is at its end. */
   async #take(size: number): Promise<Uint8Array | undefined> {
     const taken = new Uint8Array(size)
     let at = 0
@@ -130,7 +130,7 @@ export class TarReader {
   }
 }
 
-/** Lines `LENGTH KEY=VALUE\n`, where LENGTH counts its own bytes too. */
+/** Lines `LENGTH KEY=VALUE\n`; LENGTH includes its own bytes. */
 function parsePax(text: string): Record<string, string> {
   const found: Record<string, string> = {}
   const bytes = new TextEncoder().encode(text)
@@ -153,7 +153,7 @@ function field(block: Uint8Array, at: number, length: number): string {
   return new TextDecoder().decode(end < 0 ? bytes : bytes.subarray(0, end))
 }
 
-/** Octal, or base 256 when the first bit is set. */
+/** Octal, or base 256 if the first bit is set. */
 function number(block: Uint8Array, at: number, length: number): number {
   if (block[at]! & 0x80) {
     const value = block

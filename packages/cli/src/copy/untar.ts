@@ -1,5 +1,5 @@
-// Unpacks a tar that a sandbox sent. It is hostile input: nothing lands outside the directory, links are made last so
-// that nothing is written through them, and devices, setuid bits and owners are left out.
+// Unpacks a tar from a sandbox, which is hostile input. Nothing is written outside the directory. Symbolic links are created
+// last, so that nothing is written through them. Devices, setuid bits and owners are dropped.
 import { chmod, link, lstat, mkdir, open, rm, symlink, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { CliError } from '../errors.ts'
@@ -40,7 +40,7 @@ export async function untar(
     await rm(path, { force: true })
     await symlink(header.target, path)
   }
-  // Deepest first, so that a directory we may not write to any more is finished.
+  // Deepest first: the mode of a directory may forbid changes below it.
   for (const header of directories.reverse()) {
     const path = inside(directory, header.path)
     await chmod(path, header.mode & 0o777)
@@ -49,12 +49,12 @@ export async function untar(
   return { count, skipped }
 }
 
-/** The place of an entry; throws for one that would land elsewhere. */
-export function inside(directory: string, path: string): string {
+/** The path of an entry; throws if it is outside the directory. */
+function inside(directory: string, path: string): string {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.')
   if (path.startsWith('/') || parts.includes('..') || path.includes('\0')) {
     throw new CliError('unsafe_archive', `The sandbox sent a file for ${JSON.stringify(path)}; stopped.`, {
-      hint: 'Something in the sandbox tampers with the transfer: do not trust its files.',
+      hint: 'A program in the sandbox tampers with the transfer: do not trust its files.',
     })
   }
   return join(directory, ...parts)
@@ -72,7 +72,7 @@ async function writeFile(path: string, header: TarHeader, reader: TarReader): Pr
   }
 }
 
-/** Every part of it below the directory is a real directory, not a link to one. */
+/** Makes every part below `directory` a real directory, not a link to one. */
 async function makeDirectory(directory: string, path: string, checked: Set<string>): Promise<void> {
   if (checked.has(path)) return
   await makeDirectory(directory, dirname(path), checked)

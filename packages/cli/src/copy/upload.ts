@@ -4,10 +4,10 @@ import { createReadStream, type Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { hasCode, type Sandbox } from '@islet/sdk'
 import { CliError } from '../errors.ts'
+import { withProgress } from '../progress.ts'
 import { baseName, joinPath } from './location.ts'
-import { Progress } from './progress.ts'
 
-/** A file or directory of this machine into a sandbox. Answers with where it is there. */
+/** Copies a local file or directory into a sandbox. Answers with its path there. */
 export async function copyIn(
   sandbox: Sandbox,
   local: string,
@@ -16,24 +16,23 @@ export async function copyIn(
 ): Promise<string> {
   const found = await statLocal(local)
   const target = await targetIn(sandbox, remote, baseName(local))
-  using progress = new Progress(local, found.isDirectory() ? undefined : found.size)
   if (found.isDirectory()) {
     await sandbox.files.makeDir(target, { signal })
-    await sandbox.files.writeArchive(target, progress.count(tarOf(local)), { signal })
+    await sandbox.files.writeArchive(target, withProgress(tarOf(local), local), { signal })
   } else {
     const mode = found.mode & 0o777
-    await sandbox.files.write(target, progress.count(createReadStream(local)), { mode, signal })
+    const content = withProgress(createReadStream(local), local, found.size)
+    await sandbox.files.write(target, content, { mode, signal })
   }
   return target
 }
 
 export async function copyStdinIn(sandbox: Sandbox, remote: string): Promise<string> {
-  using progress = new Progress('-')
-  await sandbox.files.write(remote, progress.count(process.stdin))
+  await sandbox.files.write(remote, withProgress(process.stdin, '-'))
   return remote
 }
 
-/** As cp: into a directory that exists (or is written with a slash), else to exactly that path. */
+/** Like cp: into the directory if it exists or is written with a slash, else to exactly that path. */
 export async function targetIn(sandbox: Sandbox, remote: string, name: string): Promise<string> {
   if (remote.endsWith('/')) return joinPath(remote, name)
   try {
@@ -56,10 +55,10 @@ export async function statLocal(path: string): Promise<Stats> {
   }
 }
 
-/** Owners are left to the sandbox. */
+/** The files belong to the user in the sandbox. */
 const OWNERLESS = ['--owner=0', '--group=0', '--numeric-owner']
 
-/** What is in a directory, as a tar. */
+/** The content of a directory as a tar. */
 export async function* tarOf(directory: string, options = OWNERLESS): AsyncGenerator<Uint8Array> {
   const argv = [...options, '-C', directory, '-cf', '-', '.']
   const child = spawn('tar', argv, { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -75,7 +74,7 @@ export async function* tarOf(directory: string, options = OWNERLESS): AsyncGener
     if (code !== 0) throw new Error(complaint.trim().split('\n').at(-1) || `tar ended with ${code}`)
   } catch (cause) {
     throw new CliError('tar_failed', `${directory} cannot be packed: ${(cause as Error).message}.`, {
-      hint: 'Check that tar is installed and that everything in it can be read.',
+      hint: 'Check that tar is installed and that you may read every file in the directory.',
       cause,
     })
   } finally {

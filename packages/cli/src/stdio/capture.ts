@@ -1,11 +1,12 @@
-// Captured output. It is asked for as base64, which carries any bytes, and given as text wherever it is text.
+// Captured output. It is requested as base64, which carries any bytes, and shown as text if it is text.
+import { writeAll } from '../output.ts'
 
 export const CAPTURE = { encoding: 'base64' } as const
 
 interface Captured {
   stdout: string
   stderr: string
-  /** Both together, in their order. */
+  /** Both streams, in the order they were written. */
   output?: string
   truncated: boolean
 }
@@ -14,8 +15,8 @@ type Encoding = 'utf8' | 'base64'
 type Encodings = { stdoutEncoding: Encoding; stderrEncoding: Encoding; outputEncoding?: Encoding }
 
 /**
- * For JSON: each stream is text if it is UTF-8, else it stays base64, and `stdoutEncoding` says which. `lost` is the end at which
- * output was cut if it is truncated: a character that was cut in two there does not make it bytes.
+ * For JSON: a stream becomes text if it is UTF-8, else it stays base64; `stdoutEncoding` and its like say which.
+ * Truncated output is cut at the end `lost`; a character that was cut in two there does not make it binary.
  */
 export function readable<Result extends Captured>(
   result: Result,
@@ -32,7 +33,7 @@ export function readable<Result extends Captured>(
   return { ...result, ...(read as unknown as Encodings) }
 }
 
-/** Undefined: it is not UTF-8. */
+/** Undefined if the bytes are not UTF-8. */
 function textOf(bytes: Buffer, lost: 'beginning' | 'end' | undefined): string | undefined {
   const isContinuation = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80
   let from = 0
@@ -43,4 +44,13 @@ function textOf(bytes: Buffer, lost: 'beginning' | 'end' | undefined): string | 
   } catch {
     return undefined
   }
+}
+
+/** Both streams to ours. */
+export async function writeCaptured(
+  { stdout, stderr }: Pick<Captured, 'stdout' | 'stderr'>,
+  encoding: Encoding = CAPTURE.encoding,
+): Promise<void> {
+  await writeAll(process.stdout, Buffer.from(stdout, encoding))
+  await writeAll(process.stderr, Buffer.from(stderr, encoding))
 }

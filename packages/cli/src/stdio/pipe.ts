@@ -1,32 +1,34 @@
 // A command in a sandbox with our stdin, stdout and stderr.
-import type { AttachOptions, ExecSession } from '@islet/sdk'
+import type { AttachOptions, ExecSession, Sandbox } from '@islet/sdk'
 import { onBrokenPipe, sayDropped, sayHint, writeAll } from '../output.ts'
 import type { Signals } from './signals.ts'
 
-export const hasPipedStdin = (): boolean => !process.stdin.isTTY
+const TO_OUR_STREAMS: AttachOptions = {
+  onStdout: (data) => writeAll(process.stdout, data),
+  onStderr: (data) => writeAll(process.stderr, data),
+}
+/** 128 + SIGPIPE. */
+const BROKEN_PIPE = 141
 
 /** Answers with the exit code of the command. */
 export async function followPiped(
   open: (handlers: AttachOptions) => Promise<ExecSession>,
   options: { stdin: boolean; signals: Signals },
 ): Promise<number> {
-  const session = await open({
-    onStdout: (data) => writeAll(process.stdout, data),
-    onStderr: (data) => writeAll(process.stderr, data),
-  })
+  const session = await open(TO_OUR_STREAMS)
   options.signals.passTo(session)
   sayDropped(session.droppedBytes)
-  // Nobody reads on: the command learns it the way it would in a pipe, and we do not wait for it.
+  // If nobody reads our output, the command gets SIGPIPE, as in a pipe. We do not wait for its end.
   const broken = new Promise<number>((resolve) => {
     onBrokenPipe(() => {
-      const leave = () => resolve(141)
+      const leave = () => resolve(BROKEN_PIPE)
       session.kill('SIGPIPE').then(leave, leave)
     })
   })
-  if (options.stdin) sendStdin(session).catch(() => {}) // the session's end says what happened
+  if (options.stdin) sendStdin(session).catch(() => {}) // session.done reports the failure
   try {
     const exitCode = await Promise.race([session.done, broken])
-    // One whose reader is gone is still running, or has nobody to tell.
+    // After a broken pipe the command may still run, and there is no result yet.
     const result = await Promise.race([session.result, undefined])
     if (result?.hint) sayHint(result.hint)
     return exitCode
@@ -36,14 +38,14 @@ export async function followPiped(
   }
 }
 
+/** Prints the output of a process that runs already, from what is kept of it to its end. */
+export async function followOutput(sandbox: Sandbox, processId: string): Promise<void> {
+  const session = await sandbox.exec.attach(processId, TO_OUR_STREAMS)
+  sayDropped(session.droppedBytes)
+  await session.done
+}
+
 async function sendStdin(session: ExecSession): Promise<void> {
   for await (const data of process.stdin) await session.sendStdin(data as Buffer)
   session.closeStdin()
-}
-
-/** All of stdin, for commands whose answer is one JSON value. */
-export async function readStdin(): Promise<Uint8Array> {
-  const parts: Buffer[] = []
-  for await (const data of process.stdin) parts.push(data as Buffer)
-  return Buffer.concat(parts)
 }

@@ -1,6 +1,6 @@
-// Ctrl-C and its kin, through the life of a command: before it runs they abort, while it runs they are passed on (the
-// second kills), and while things are put away they ask for patience. One more always leaves at once.
-import { say } from '../output.ts'
+// Ctrl-C and other signals during a command. Before the command runs, a signal aborts. While it runs, signals are passed on
+// and the second one kills it. During cleanup, the first signal only prints a message. One more signal always exits at once.
+import { onBrokenPipe, say } from '../output.ts'
 
 const PASSED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
 const NUMBERS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1, SIGQUIT: 3 } as const
@@ -13,14 +13,14 @@ export interface Killable {
 export class Signals implements Disposable {
   readonly #abort = new AbortController()
   #command: Killable | undefined
-  #isHeld = false
+  #isCleaningUp = false
   #count = 0
 
   constructor() {
     for (const signal of PASSED) process.on(signal, this.#handle)
   }
 
-  /** Aborted by a signal that came before there was a command. */
+  /** Aborted by a signal that arrives before `passTo`. */
   get aborted(): AbortSignal {
     return this.#abort.signal
   }
@@ -29,10 +29,17 @@ export class Signals implements Disposable {
     this.#command = command
   }
 
-  /** From here on things are put away. */
-  hold(): void {
+  /** For a command that prints until it is interrupted: a signal or a broken pipe resolves the promise. */
+  untilInterrupted(): PromiseWithResolvers<void> {
+    const ended = Promise.withResolvers<void>()
+    this.passTo({ kill: async () => ended.resolve() })
+    onBrokenPipe(ended.resolve)
+    return ended
+  }
+
+  startCleanup(): void {
     this.#command = undefined
-    this.#isHeld = true
+    this.#isCleaningUp = true
     this.#count = 0
   }
 
@@ -44,9 +51,9 @@ export class Signals implements Disposable {
     this.#count++
     if (this.#count > (this.#command ? 2 : 1)) process.exit(128 + NUMBERS[signal])
     if (this.#command) {
-      // It may have ended by itself meanwhile.
+      // The command may have ended already.
       this.#command.kill(this.#count === 1 ? signal : 'SIGKILL').catch(() => {})
-    } else if (this.#isHeld) say('islet: cleaning up; once more leaves at once.')
+    } else if (this.#isCleaningUp) say('islet: cleaning up; send the signal again to exit at once.')
     else this.#abort.abort()
   }
 }

@@ -1,4 +1,4 @@
-// This machine's systemd, group and the unit of the server.
+// Calls systemd and the group tools of this machine.
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readFile, rename, writeFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ export function isBooted(): boolean {
   return existsSync('/run/systemd/system')
 }
 
-/** 0 where there is none. */
+/** 0 if systemd is missing. */
 export async function systemdVersion(): Promise<number> {
   const { stdout } = await run('systemctl', ['--version']).catch(() => ({ stdout: '' }))
   return Number(/^systemd (\d+)/.exec(stdout)?.[1] ?? 0)
@@ -26,13 +26,13 @@ export async function systemctl(...words: string[]): Promise<string> {
   } catch (cause) {
     const text = (cause as { stderr?: string }).stderr?.trim() || (cause as Error).message
     throw new CliError('systemd_failed', `systemctl ${words.join(' ')} failed: ${text}`, {
-      hint: `systemctl status ${UNIT} and journalctl -u ${UNIT} say more.`,
+      hint: `systemctl status ${UNIT} and journalctl -u ${UNIT} show details.`,
       cause,
     })
   }
 }
 
-/** ActiveState, MainPID and their like. */
+/** Properties such as ActiveState. */
 export async function unitState(...names: string[]): Promise<Record<string, string>> {
   const text = await systemctl('show', UNIT, `--property=${names.join(',')}`)
   return Object.fromEntries(
@@ -47,7 +47,7 @@ export async function readUnit(): Promise<string> {
   return readFile(UNIT_PATH, 'utf8').catch(() => '')
 }
 
-/** Whole or not at all. */
+/** Replaces the unit atomically. */
 export async function writeUnit(text: string): Promise<void> {
   const temporary = `${UNIT_PATH}.new`
   await writeFile(temporary, text, { mode: 0o644 })
@@ -59,21 +59,25 @@ export async function lastLines(): Promise<string> {
   return (await run('journalctl', words).catch(() => ({ stdout: '' }))).stdout.trim()
 }
 
-/** Answers whether it was missing. */
+/** Answers whether the group was created. */
 export async function ensureGroup(name: string): Promise<boolean> {
   if (await run('getent', ['group', name]).catch(() => undefined)) return false
   try {
     await run('groupadd', ['--system', name])
     return true
   } catch (cause) {
-    throw new CliError('group_failed', `The group ${name} could not be made: ${(cause as Error).message}`, {
-      hint: 'Make it by the means of this machine, then run this again; ISLET_GROUP= does without.',
-      cause,
-    })
+    throw new CliError(
+      'group_failed',
+      `The group ${name} could not be created: ${(cause as Error).message}`,
+      {
+        hint: 'Create the group yourself and run this again; ISLET_GROUP= works without a group.',
+        cause,
+      },
+    )
   }
 }
 
-/** One that is somebody's own group stays. */
+/** groupdel keeps the primary group of a user. */
 export async function removeGroup(name: string): Promise<void> {
   await run('groupdel', [name]).catch(() => {})
 }

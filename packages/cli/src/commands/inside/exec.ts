@@ -1,0 +1,79 @@
+import type { Command } from 'commander'
+import { addEnvOptions, type EnvFlags, toEnv } from '../../args/env.ts'
+import { findSandbox } from '../../args/find.ts'
+import { size } from '../../args/parse.ts'
+import {
+  addStdioOptions,
+  addTimeoutOption,
+  addUserOptions,
+  passesStdin,
+  type StdioFlags,
+} from '../../args/stdio.ts'
+import { COMMAND, commandAfter, toCommand } from '../../args/words.ts'
+import { type JsonFlag, sandboxCommand } from '../../command.ts'
+import { connect } from '../../connect.ts'
+import { UsageError } from '../../errors.ts'
+import { printJson, printResult } from '../../output.ts'
+import { CAPTURE, readable } from '../../stdio/capture.ts'
+import { readStdin } from '../../stdio/input.ts'
+import { followPiped } from '../../stdio/pipe.ts'
+import { Signals } from '../../stdio/signals.ts'
+import { followTerminal, requireTerminal, terminalEnv } from '../../stdio/terminal.ts'
+
+interface ExecFlags extends EnvFlags, JsonFlag, StdioFlags {
+  cwd?: string
+  user?: string
+  timeout?: number
+  detach?: true
+  keepAwake?: false
+  keepOutput?: string
+}
+
+export function exec(): Command {
+  const made = sandboxCommand(
+    'exec',
+    "Run a command in a sandbox and exit with the command's exit code.",
+    "islet exec dev -- ls -la\necho hello | islet exec dev 'wc -c'\nislet exec -it dev -- python3",
+  ).argument('[command...]', COMMAND)
+  addTimeoutOption(addUserOptions(addEnvOptions(made)))
+    .option('-d, --detach', 'start it in the background and print its process id')
+    .option('--keep-output <size>', 'how much of its output to keep for islet logs, like 64Mi', size)
+    .option('--no-keep-awake', 'with --detach: let the sandbox hibernate while it runs')
+  return addStdioOptions(made, 'use this terminal').action(action)
+}
+
+async function action(text: string, words: string[], flags: ExecFlags, made: Command): Promise<void> {
+  const example = flags.tty ? `islet sh ${text} opens a shell.` : `islet exec ${text} -- ls -la`
+  const chosen = toCommand(commandAfter(text, words, made), example)
+  if (flags.tty) requireTerminal(`islet exec -i ${text} -- COMMAND`)
+  if (flags.keepAwake === false && !flags.detach)
+    throw new UsageError(
+      '--no-keep-awake needs --detach.',
+      'A command that you wait for keeps the sandbox awake.',
+    )
+  const sandbox = await findSandbox(connect(), text)
+  const { cwd, user, timeout, keepOutput } = flags
+  const options = { cwd, user, timeout, keepOutput, env: toEnv(flags) }
+  if (flags.detach) {
+    const started = await sandbox.exec.spawn(chosen, { ...options, keepAwake: flags.keepAwake })
+    return printResult(started, started.id, flags)
+  }
+  using signals = new Signals()
+  if (flags.tty) {
+    const env = { ...terminalEnv(), ...options.env }
+    const open = (terminal: object) => sandbox.pty.create({ ...options, ...terminal, env, command: chosen })
+    process.exitCode = await followTerminal(open, signals)
+    return
+  }
+  const stdin = passesStdin(flags)
+  if (flags.json) {
+    const input = stdin ? await readStdin() : undefined
+    const capture = { ...CAPTURE, stdin: input, signal: signals.aborted }
+    const result = await sandbox.exec.run(chosen, { ...options, ...capture })
+    printJson(readable(result))
+    process.exitCode = result.exitCode
+    return
+  }
+  const open = (handlers: object) => sandbox.exec.start(chosen, { ...options, ...handlers, stdin })
+  process.exitCode = await followPiped(open, { stdin, signals })
+}

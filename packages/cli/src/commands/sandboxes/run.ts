@@ -1,0 +1,80 @@
+import type { AttachOptions, PtyOptions, Sandbox } from '@islet/sdk'
+import type { Command } from 'commander'
+import { many } from '../../args/parse.ts'
+import { addSandboxOptions, type SandboxFlags, toCreateOptions } from '../../args/sandbox-options.ts'
+import { addStdioOptions, addTimeoutOption, passesStdin, type StdioFlags } from '../../args/stdio.ts'
+import { COMMAND, toCommand } from '../../args/words.ts'
+import { command, type JsonFlag } from '../../command.ts'
+import { connectOrEmbed } from '../../connect.ts'
+import { parseFileFlag } from '../../copy/location.ts'
+import { copyIn } from '../../copy/upload.ts'
+import { printJson } from '../../output.ts'
+import { CAPTURE, readable } from '../../stdio/capture.ts'
+import { readStdin } from '../../stdio/input.ts'
+import { followPiped } from '../../stdio/pipe.ts'
+import { Signals } from '../../stdio/signals.ts'
+import { followTerminal, requireTerminal, terminalEnv } from '../../stdio/terminal.ts'
+
+interface RunFlags extends SandboxFlags, JsonFlag, StdioFlags {
+  timeout?: number
+  file?: string[]
+}
+
+export function run(): Command {
+  const made = command(
+    'run',
+    'Run one command in a new sandbox and remove the sandbox; needs no server.',
+    "islet run 'python3 --version'\nislet run --memory 512Mi -- ls -la /\nislet run -it",
+  ).argument('[command...]', COMMAND)
+  addTimeoutOption(addSandboxOptions(made)).option(
+    '--file <local:remote>',
+    'first copy a file or directory into the sandbox (repeat)',
+    many,
+  )
+  return addStdioOptions(made, 'use this terminal; without a command: a shell').action(action)
+}
+
+async function action(words: string[], flags: RunFlags): Promise<void> {
+  if (flags.tty) requireTerminal('islet run -i -- COMMAND')
+  else toCommand(words, "islet run 'echo hello'")
+  const files = (flags.file ?? []).map(parseFileFlag)
+  const create = toCreateOptions(flags)
+  // If this program is killed, the idle timeout removes the sandbox.
+  const timeout = { ...create.timeout, onIdle: flags.onIdle ?? ('kill' as const) }
+  using signals = new Signals()
+  await using server = await connectOrEmbed()
+  await using sandbox = await server.islet.sandboxes.create({
+    ...create,
+    timeout,
+    keepAwake: false,
+    signal: signals.aborted,
+  })
+  try {
+    for (const { local, remote } of files) await copyIn(sandbox, local, remote, signals.aborted)
+    process.exitCode = await runIn(sandbox, words, flags, signals)
+  } finally {
+    signals.startCleanup()
+  }
+}
+
+async function runIn(sandbox: Sandbox, words: string[], flags: RunFlags, signals: Signals): Promise<number> {
+  const options = { timeout: flags.timeout, signal: signals.aborted }
+  if (flags.tty) {
+    const chosen = words.length > 0 ? { command: toCommand(words, '') } : {}
+    const open = (terminal: PtyOptions) =>
+      sandbox.pty.create({ ...terminal, ...chosen, ...options, env: terminalEnv() })
+    return followTerminal(open, signals)
+  }
+  const chosen = toCommand(words, '')
+  const stdin = passesStdin(flags)
+  if (!flags.json) {
+    // The attached session keeps the sandbox awake. If this program is killed, the command must not.
+    const open = (handlers: AttachOptions) =>
+      sandbox.exec.start(chosen, { ...handlers, ...options, stdin, keepAwake: false })
+    return followPiped(open, { stdin, signals })
+  }
+  const input = stdin ? await readStdin() : undefined
+  const result = await sandbox.exec.run(chosen, { ...CAPTURE, ...options, stdin: input })
+  printJson({ sandboxId: sandbox.id, ...readable(result) })
+  return result.exitCode
+}
