@@ -54,7 +54,7 @@ test("root's key is not sent to another address than the default one, unless its
     assert.match(error.stderr, /key or token is missing/)
     assert.match(
       error.stderr,
-      /ISLET_DATA_DIR.*\/var\/lib\/islet, whose key is sent only to http:\/\/127\.0\.0\.1:7400/,
+      /ISLET_DATA_DIR.*\/var\/lib\/islet, whose key is sent by default only to http:\/\/127\.0\.0\.1:7400/,
     )
     return true
   })

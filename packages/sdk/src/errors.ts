@@ -1,4 +1,4 @@
-// What a client meets before or after the server had its say. Everything else is the contract's table.
+// Errors that the client finds itself, before or after the server answers. All others are in the contract's table.
 import { type ErrorCode, type ErrorSpec, IsletError, isErrorCode } from '@islet/contract/client'
 
 export const CLIENT_ERRORS = {
@@ -6,32 +6,32 @@ export const CLIENT_ERRORS = {
     status: 0,
     retryable: true,
     message: 'The Islet server could not be reached.',
-    hint: 'islet serve starts one; ISLET_URL says where it is.',
+    hint: 'Start one with islet serve, or set ISLET_URL to the address of a running one.',
   },
   bad_response: {
     status: 0,
     retryable: false,
-    message: 'The answer is not one of an Islet server.',
+    message: 'The answer is not from an Islet server.',
     hint: 'Check ISLET_URL, and that client and server have the same version.',
   },
   untrusted_server: {
     status: 0,
     retryable: false,
-    message: 'The program at that address is not known to be your server, so the key was not sent.',
-    hint: 'islet serve starts a server, whose socket clients use when ISLET_URL is not set. A key in ISLET_API_KEY is sent to whoever listens.',
+    message: 'The program at that address may not be your server, so the key was not sent.',
+    hint: 'Unset ISLET_URL to use the socket of a server that islet serve started. A key in ISLET_API_KEY is sent without this check.',
   },
   invalid_url: {
     status: 0,
     retryable: false,
     message: 'The address of the server is not a URL.',
-    hint: 'It must be like http://127.0.0.1:7400 or https://islet.example.com.',
+    hint: 'Use a URL like http://127.0.0.1:7400 or https://islet.example.com.',
   },
 } as const satisfies Record<string, ErrorSpec>
 
 export type ClientErrorCode = keyof typeof CLIENT_ERRORS
 export type AnyErrorCode = ErrorCode | ClientErrorCode
 
-/** An IsletError with a code of this side. Caught like any other: by `code`. */
+/** An IsletError with a code of the client. Branch on `code`, as for any other. */
 export class ClientError extends IsletError {
   constructor(code: ClientErrorCode, message?: string, options: { hint?: string; cause?: unknown } = {}) {
     const spec: ErrorSpec = CLIENT_ERRORS[code]
@@ -55,7 +55,7 @@ export function hasCode(error: unknown, ...codes: AnyErrorCode[]): error is Isle
   return error instanceof IsletError && (codes as string[]).includes(error.code)
 }
 
-/** An error as the server sent it; a code that this client does not know yet becomes `internal`. */
+/** An error that the server sent. A code that this client does not know becomes `internal`. */
 export function errorFromBody(error: WireError): IsletError {
   const { code, message, hint, details } = error
   if (isErrorCode(code)) return new IsletError(code, message, { hint, details })

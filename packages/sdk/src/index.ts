@@ -56,13 +56,7 @@ export type { TokenSource } from './client/credential.ts'
 export { dataDirectory } from './client/local.ts'
 export { type ClientOptions, DEFAULT_URL, resolveSettings } from './client/settings.ts'
 export { type AnyErrorCode, CLIENT_ERRORS, type ClientErrorCode, hasCode } from './errors.ts'
-export type {
-  ForkOptions,
-  ForkResult,
-  ForkResults,
-  FromCheckpointOptions,
-  ListCheckpointsOptions,
-} from './islet/checkpoints.ts'
+export type { FromCheckpointOptions, ListCheckpointsOptions } from './islet/checkpoints.ts'
 export type { ImageStep, ImageWorkOptions } from './islet/images.ts'
 export { Islet, type OneShotOptions } from './islet/islet.ts'
 export type { CreateOptions, GetOrCreateOptions, ListOptions } from './islet/sandboxes.ts'
@@ -85,10 +79,9 @@ export type { RunCodeOptions } from './sandbox/code.ts'
 export type { Events, FollowEventsOptions, ListEventsOptions } from './sandbox/events.ts'
 export type { FileWatcher, WatcherEvents } from './sandbox/file-watcher.ts'
 export type { FileOperation, Files, ReadOptions, UrlOptions, WriteOptions } from './sandbox/files.ts'
-export type { WakeOptions } from './sandbox/life.ts'
+export type { ForkOptions, ForkResult, ForkResults } from './sandbox/fork.ts'
 export type { OverlayOptions, WaitOptions } from './sandbox/overlays.ts'
-export type { UrlOfPort } from './sandbox/previews.ts'
-export { type RunCommandOptions, Sandbox } from './sandbox/sandbox.ts'
+export { type RunCommandOptions, Sandbox, type UrlOfPort, type WakeOptions } from './sandbox/sandbox.ts'
 export type { ServiceStatus, Services, WaitForOptions } from './sandbox/services.ts'
 export type {
   CustomSignalEvent,

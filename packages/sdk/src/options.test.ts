@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { globSync } from 'node:fs'
 import { test } from 'node:test'
 import { hasCode, Islet, type IsletError, Sandbox, type SandboxInfo } from './index.ts'
 
-/** Classes that are not public, and what those that are use among themselves. */
-const INTERNAL = new Set(
-  'Client Session ProcessSession Channel Life Previews SandboxCheckpoints OutputCursor TerminalInstance.open'.split(
-    ' ',
-  ),
-)
+/** Classes and methods that are not public. */
+const INTERNAL = new Set(['Client', 'Connection', 'OutputCursor', 'Session', 'TerminalInstance.open'])
 /** As methods name their options. */
 const TAKES_OPTIONS = /^[^{]*\boptions\b/
 const MOST_PARAMETERS = 4
@@ -21,7 +17,7 @@ interface Member {
 async function publicMethods(): Promise<Member[]> {
   const found: Member[] = []
   const seen = new Set<unknown>()
-  const files = readdirSync(import.meta.dirname).filter((name) => /^[\w-]+\.ts$/.test(name))
+  const files = globSync('**/*.ts', { cwd: import.meta.dirname }).filter((name) => !name.endsWith('.test.ts'))
   for (const file of files) {
     const module = (await import(`./${file}`)) as Record<string, unknown>
     for (const [name, value] of Object.entries(module)) {
@@ -94,7 +90,7 @@ test('a client, the runtimes and a third argument of runCode are looked at too',
   assert.ok(await run('code', 'python', { onStdout() {} }))
   const client = new Sandbox({} as ConstructorParameters<typeof Sandbox>[0], { id: 'sbx' } as SandboxInfo)
   const twice = await refusal(client.runCode('code', { language: 'js' }, {}))
-  assert.match(twice?.message ?? '', /options once/)
+  assert.match(twice?.message ?? '', /options only once/)
 })
 
 test('an option that is undefined was not given, and options that are none are refused', async () => {

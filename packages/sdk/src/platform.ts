@@ -1,11 +1,11 @@
-// What runs this code: Node, Bun, Deno or a browser.
+// Which platform runs this code: Node, Bun, Deno or a browser.
 
-/** Node, Bun and Deno have it; a bundler's shim in a browser lacks getBuiltinModule. */
+/** Node, Bun and Deno have `process`; a bundler's shim for browsers lacks `getBuiltinModule`. */
 export function nodeProcess(): Partial<NodeJS.Process> | undefined {
   return (globalThis as { process?: Partial<NodeJS.Process> }).process
 }
 
-/** Bun and Deno look like Node, and have neither its HTTP client's speed nor a WebSocket that goes through a socket file. */
+/** Bun and Deno look like Node, but their HTTP client is not faster than fetch and their WebSocket cannot use a socket file. */
 export function isNode(): boolean {
   const { node, bun, deno } = (nodeProcess()?.versions ?? {}) as Record<string, string | undefined>
   return node !== undefined && bun === undefined && deno === undefined

@@ -53,6 +53,20 @@ test('a part of a file is read, from its beginning or its end', async () => {
   await assert.rejects(files.read('ten', { start: 10 }), (error) => hasCode(error, 'range_not_satisfiable'))
 })
 
+test('a range that would be ignored is refused, and the hint says how to write it', async () => {
+  const { files } = sandbox
+  await files.write('ten', '0123456789')
+  const combined = {
+    code: 'bad_request',
+    message: /negative start.*start -5 and end 8/,
+    hint: /leave end out/,
+  }
+  for (const read of ['read', 'readBytes', 'readStream'] as const)
+    await assert.rejects(files[read]('ten', { start: -5, end: 8 }), combined)
+  for (const range of [{ start: 5, end: 4 }, { end: -1 }, { start: 1.5 }, { start: Number.NaN }])
+    await assert.rejects(files.read('ten', range), { code: 'bad_request', hint: /whole numbers/ })
+})
+
 test('exists is false for what is missing, and throws only when nobody could be asked', async () => {
   const { files } = sandbox
   await files.write('file', '')

@@ -1,14 +1,14 @@
 import { mismatch, type Shape } from '@islet/contract/client'
 import { ClientError } from '../errors.ts'
 
-/** What the server sent, if it has the agreed shape. `what` begins the sentence that says that it has not. */
+/** Returns the value if it has the expected shape. `what` begins the error message. */
 export function checked<T>(shape: Shape, value: unknown, what: string): T {
   const problem = mismatch(shape, value)
   if (problem === undefined) return value as T
-  throw new ClientError('bad_response', `${what} is not as agreed: ${problem}.`)
+  throw new ClientError('bad_response', `${what} does not have the expected shape: ${problem}.`)
 }
 
-/** The same of a text frame. Undefined: a newer server says something of which this client knows nothing. */
+/** The same for a text frame. Undefined: a newer server sent a type of message that this client does not know. */
 export function checkedMessage<T>(shape: Shape, data: unknown): T | undefined {
   let value: unknown
   try {

@@ -1,4 +1,4 @@
-// One call of the native API: address, key, body, answer, error. The parts of Sandbox and Islet are thin over this.
+// One call of the HTTP API: URL, key, body, answer, error.
 import {
   type BodyOf,
   IsletError,
@@ -32,7 +32,7 @@ export interface CallOptions<Name extends RouteName = RouteName> {
   signal?: AbortSignal
 }
 
-/** A renewal that hangs must not hold every call. */
+/** A token renewal that hangs must not block all calls. */
 const RENEW_TIMEOUT_MS = 30_000
 
 export type Query = Record<string, string | number | boolean | readonly string[] | undefined>
@@ -43,7 +43,7 @@ export class Client {
   readonly #credential: Credential
   readonly #transport: Transport
   readonly #socketPath: string | undefined
-  /** Before a key from a file goes to an address of this machine. */
+  /** Checks who listens, before a key from a file is sent to an address of this machine. */
   readonly #assertOwner: (() => void) | undefined
   #WebSocket: SocketConstructor | undefined
   readonly #retries: number
@@ -64,7 +64,7 @@ export class Client {
     this.#retries = options.retries ?? DEFAULT_RETRIES
   }
 
-  /** A call with a JSON answer (or none), checked against the contract. */
+  /** A call whose answer is JSON, checked against the contract, or empty. */
   call<Name extends RouteName>(name: Name, options: CallOptions<Name> = {}): Promise<ResponseOf<Name>> {
     return this.#request(name, options, async (response) => {
       const text = await response.text()
@@ -88,26 +88,24 @@ export class Client {
     })
   }
 
-  /** The same; undefined when the answer is that there is none. */
+  /** The same; undefined if the answer is 204. */
   streamOrNothing<Name extends RouteName>(
     name: Name,
     options: CallOptions<Name> = {},
   ): Promise<ReadableStream<Uint8Array> | undefined> {
     return this.#request(name, options, async (answer) => {
-      if (answer.status === 204) {
-        await answer.text() // to its end, or the connection would not be free
-        return undefined
-      }
-      return relay(answer, (error) => this.#explain(error, options.signal))
+      if (answer.status !== 204) return relay(answer, (error) => this.#explain(error, options.signal))
+      await answer.text() // read to its end, so that the connection can be used again
+      return undefined
     })
   }
 
-  /** A call that answers with one JSON value per line. */
+  /** A call whose answer has one JSON value per line. */
   async *lines<Name extends RouteName>(name: Name, options: CallOptions<Name> = {}): AsyncGenerator<unknown> {
     for await (const line of readLines(await this.stream(name, options))) yield parseJson(line)
   }
 
-  /** To be awaited before `socket`: finds the platform's WebSocket, and renews a token that is about to expire. */
+  /** Must be awaited before `socket`: finds the platform's WebSocket and renews a token that is about to expire. */
   async ready(): Promise<void> {
     this.#WebSocket ??= await platformSocket(this.#socketPath)
     await this.#credential.fresh()
@@ -119,17 +117,14 @@ export class Client {
     return openSocket(this.#WebSocket!, base + pathOf(name, options), this.#credential.latest)
   }
 
-  /**
-   * A refused WebSocket does not say why; `call`, the same thing over HTTP, does. True: it was the token, and there is
-   * another one now.
-   */
+  /** A refused WebSocket does not say why; the same request over HTTP does. True: the token had expired and was renewed. */
   async renewedBy(call: () => Promise<unknown>): Promise<boolean> {
     const before = this.#credential.renewals
     await call()
     return this.#credential.renewals !== before
   }
 
-  /** The token that this client shows; undefined when it has a key. */
+  /** The token that this client sends; undefined if it sends a key. */
   async token(signal?: AbortSignal): Promise<SandboxToken | undefined> {
     if (!this.#credential.isToken) return undefined
     const token = await this.#credential.fresh(signal)
@@ -156,7 +151,7 @@ export class Client {
     return withRetries(attempt, { retries: isSafe ? this.#retries : 0, signal })
   }
 
-  /** A request that was refused for its token was not looked at further, so it may be sent again with a new one. */
+  /** A request refused because of its token had no effect, so it can be sent again with a new token. */
   async #sendFresh<Name extends RouteName>(name: Name, options: CallOptions<Name>): Promise<Answer> {
     const { signal, content } = options
     if (isOpen(name)) return this.#send(name, options, undefined)
@@ -192,7 +187,7 @@ export class Client {
     return this.#transport(pathOf(name, options), ask)
   }
 
-  /** A token that lives as long as the one before it was made to. */
+  /** A new token with the same lifetime as the old one. */
   async #renew({ sandboxId, issuedAtMs, expiresAtMs }: Claims, bearer: string): Promise<string> {
     const expiresIn = Math.min(Math.max(expiresAtMs - issuedAtMs, 1000), LIMITS.tokenMs)
     const options = {
@@ -206,7 +201,7 @@ export class Client {
     return checked<SandboxToken>(sandboxTokenShape, body, 'The new token').token
   }
 
-  /** The server cannot know why this side has no key, or the wrong one. */
+  /** The server does not know why the client has no key, or a wrong one: that hint is added here. */
   async #errorOf(response: Answer): Promise<Error> {
     const error = await errorOf(response)
     const isPlain = hasCode(error, 'unauthorized') && error.message === new IsletError('unauthorized').message
@@ -214,7 +209,7 @@ export class Client {
     return hint === undefined ? error : new IsletError('unauthorized', error.message, { hint })
   }
 
-  /** Aborted, a server's error, or a connection that failed: nothing else leaves a call. */
+  /** Every error of a call is an AbortError, an error of the server, or `connection_failed`. */
   #explain(error: unknown, signal: AbortSignal | undefined): unknown {
     if (signal?.aborted) return abortError(signal)
     if (!(error instanceof TypeError)) return error
@@ -224,7 +219,7 @@ export class Client {
   }
 }
 
-/** Needs no credential, so none is shown to whoever answers. */
+/** Open routes need no credential, so none is sent. */
 function isOpen(name: RouteName): boolean {
   return 'open' in ROUTES[name]
 }
@@ -245,7 +240,10 @@ async function errorOf(response: Answer): Promise<Error> {
   const body = parseJson(await response.text(), null) as { error?: WireError } | null
   if (typeof body?.error?.code === 'string') return errorFromBody(body.error)
   const code = response.status >= 502 && response.status <= 504 ? 'connection_failed' : 'bad_response'
-  return new ClientError(code, `The answer was ${response.status} ${response.statusText}, not one of Islet.`)
+  return new ClientError(
+    code,
+    `The answer ${response.status} ${response.statusText} is not from an Islet server.`,
+  )
 }
 
 function parseJson(text: string, otherwise?: unknown): unknown {

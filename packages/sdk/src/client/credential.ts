@@ -1,31 +1,31 @@
-// What a client shows the server: the API key, or the token of one sandbox, which is renewed before it expires.
+// What a client sends to authenticate: the API key, or the token of one sandbox, which is renewed before it expires.
 import { abortError } from '../errors.ts'
 
-/** A token, or a function that gets one from wherever they are given out; it is asked again before that one expires. */
+/** A token, or a function that fetches one; it is called again before the token expires. */
 export type TokenSource = string | (() => string | Promise<string>)
 
 export interface CredentialOptions {
   apiKey?: string | undefined
   token?: TokenSource | undefined
-  /** Asks the server for another token like that one. */
+  /** Asks the server for a new token for the same sandbox. */
   renew(claims: Claims, bearer: string): Promise<string>
 }
 
-/** What a token says about itself. The server checks the signature; here it only tells when to renew. */
+/** The content of a token. The client does not check the signature; it only needs to know when to renew. */
 export interface Claims {
   sandboxId: string
   issuedAtMs: number
   expiresAtMs: number
 }
 
-/** A token is renewed when this part of its life is left, or this long. */
+/** A token is renewed when less than this part of its lifetime is left, or less than this time. */
 const RENEW_PART = 0.2
 const RENEW_MS = 5 * 60_000
 
 export class Credential {
-  /** What was last found good enough to show. */
+  /** The key or token to send. */
   latest: string | undefined
-  /** How often a token was replaced. */
+  /** How many times the token was replaced. */
   renewals = 0
   readonly #options: CredentialOptions
   #renewing: Promise<void> | undefined
@@ -40,33 +40,30 @@ export class Credential {
     return this.#options.token !== undefined
   }
 
-  /** What to show now. A renewal that fails leaves the old token: the call that follows says what is wrong with it. */
+  /** The key or token to send now. If a renewal fails the old token is used, and the call says what is wrong with it. */
   async fresh(signal?: AbortSignal): Promise<string | undefined> {
     if (!this.isToken) return this.latest
     if (this.latest === undefined) await unlessAborted(this.#renew(), signal)
-    else if (isDue(this.latest) && this.#canRenew()) {
-      await unlessAborted(
-        this.#renew().catch(() => {}),
-        signal,
-      )
-    }
+    else if (isDue(this.latest) && this.#canRenew()) await this.#tryRenew(signal)
     return this.latest
   }
 
-  /** After the server refused `shown`: whether there is another one to show now. */
+  /** After the server refused `shown`: whether there is another token to send. */
   async replace(shown: string | undefined, signal?: AbortSignal): Promise<boolean> {
     if (!this.isToken) return false
     if (this.latest !== shown) return true
     const { apiKey, token } = this.#options
     if (apiKey === undefined && typeof token === 'string') return false
-    await unlessAborted(
-      this.#renew().catch(() => {}),
-      signal,
-    )
+    await this.#tryRenew(signal)
     return this.latest !== shown
   }
 
-  /** With nothing but the token itself, only while the server still takes it. */
+  #tryRenew(signal?: AbortSignal): Promise<void> {
+    const renewed = this.#renew().catch(() => {})
+    return unlessAborted(renewed, signal)
+  }
+
+  /** Without a key or a function, only a token that has not expired can be renewed. */
   #canRenew(): boolean {
     const { apiKey, token } = this.#options
     return (
@@ -74,7 +71,7 @@ export class Credential {
     )
   }
 
-  /** Once for all who wait. */
+  /** One renewal for all callers that wait. */
   #renew(): Promise<void> {
     this.#renewing ??= this.#replacement()
       .then((token) => {
@@ -95,7 +92,7 @@ export class Credential {
   }
 }
 
-/** Whether a token is about to expire. One that cannot be read is left to the server. */
+/** Whether a token is about to expire. False for a token that cannot be read: the server will refuse it. */
 export function isDue(token: string): boolean {
   const claims = claimsOf(token)
   if (!claims) return false

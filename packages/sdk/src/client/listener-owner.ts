@@ -1,17 +1,17 @@
-// Any user of a machine can listen on a port that no server has yet. Before a key from a file goes to an address of this machine, the
-// kernel is asked whose program listens there: it must be root's, our own, or that of whoever owns the key file.
+// Any user of a machine can listen on a free port. Before a key from a file is sent to an address of this machine, the kernel
+// is asked whose program listens there: it must belong to root, to us, or to the owner of the key file.
 //
 //   /proc/net/tcp, tcp6:   sl  local_address rem_address   st ... uid
 //                           0: 0100007F:1CE8 00000000:0000 0A ...   0     listening sockets (0A) come first
 import { ClientError } from '../errors.ts'
 import { nodeProcess } from '../platform.ts'
 
-/** What was found out is good for so long: a program that calls often asks the kernel rarely, and a port that changed hands is noticed. */
+/** How long a result is reused: short, so that a new listener is noticed, and long enough that frequent calls ask rarely. */
 const GOOD_FOR_MS = 1000
 const CHUNK_BYTES = 64 * 1024
 const LISTENING = '0A'
 
-/** Throws unless the program that listens at `url`, an address of this machine, is one that may see the key in the file `keyPath`. */
+/** The check throws unless the program that listens at `url`, on this machine, may see the key in the file `keyPath`. */
 export function ownerCheck(url: string, keyPath: string): () => void {
   let lastMs = Number.NEGATIVE_INFINITY
   return () => {
@@ -26,7 +26,7 @@ function assertOwner(url: string, keyPath: string): void {
   const owners = listeners(new URL(url))
   if (owners === undefined)
     throw refused(
-      `It cannot be told whose program listens at ${url}, so the key in ${keyPath} is not sent there.`,
+      `The owner of the program that listens at ${url} is not known, so the key in ${keyPath} is not sent there.`,
     )
   if (owners.length === 0)
     throw new ClientError('connection_failed', `No answer from ${url} (nothing listens there).`)
@@ -34,7 +34,7 @@ function assertOwner(url: string, keyPath: string): void {
   const stranger = owners.find((uid) => !trusted.includes(uid))
   if (stranger !== undefined)
     throw refused(
-      `The program that listens at ${url} belongs to uid ${stranger}, who is neither root nor the owner of the key: the key in ${keyPath} is not sent there.`,
+      `The program that listens at ${url} belongs to uid ${stranger}, not to root, you or the owner of the key: the key in ${keyPath} is not sent there.`,
     )
 }
 
@@ -42,7 +42,7 @@ function refused(message: string): ClientError {
   return new ClientError('untrusted_server', message)
 }
 
-/** The uids of all programs that may get a connection to `url`; undefined where the kernel does not say. */
+/** The uids of all programs that may get a connection to `url`; undefined if the kernel does not say. */
 function listeners({ hostname, port, protocol }: URL): number[] | undefined {
   const number = Number(port || (protocol === 'https:' ? 443 : 80))
   const suffix = `:${number.toString(16).toUpperCase().padStart(4, '0')}`
@@ -55,7 +55,7 @@ function listeners({ hostname, port, protocol }: URL): number[] | undefined {
     .map((row) => Number(row[7]))
 }
 
-/** As the kernel writes them: words of 32 bits, each with its last byte first. A socket for all addresses of the machine gets it too. */
+/** As the kernel prints them: words of 32 bits, last byte first. A socket that listens on all addresses counts too. */
 function addressesOf(hostname: string): string[] {
   const isName = hostname === 'localhost'
   const bytes = (isName ? '127.0.0.1' : hostname)
@@ -68,7 +68,7 @@ function addressesOf(hostname: string): string[] {
   return isName ? [...ofFour, ...ofSix] : hostname.startsWith('[') ? ofSix : ofFour
 }
 
-/** The fields of each row; undefined where there is no such file. What follows the listening sockets, every connection, is not read. */
+/** The fields of each listening row; undefined if there is no such file. Stops before the rows of connections, which come later. */
 function listeningRows(path: string): string[][] | undefined {
   const fs = nodeProcess()!.getBuiltinModule!('node:fs')
   let file: number

@@ -1,10 +1,10 @@
-// A server on the same machine: its socket, its key file, and who listens at an address of this machine. Nothing of it exists in a browser.
+// A server on the same machine: its data directory, socket and key file. Browsers have none of these.
 import { DEFAULTS } from '@islet/contract/client'
 import { environment, isNode, nodeProcess, ownUid } from '../platform.ts'
 
 export const ROOTS_DIRECTORY = '/var/lib/islet'
 
-/** ISLET_DATA_DIR, else /var/lib/islet as root, else the user's data directory. Undefined where there are no files. */
+/** ISLET_DATA_DIR, else /var/lib/islet for root, else the user's data directory. Undefined in browsers. */
 export function dataDirectory(): string | undefined {
   const env = environment()
   if (env.ISLET_DATA_DIR) return env.ISLET_DATA_DIR
@@ -13,7 +13,7 @@ export function dataDirectory(): string | undefined {
   return env.HOME ? `${env.HOME}/.local/share/islet` : undefined
 }
 
-/** Where a server of ours, or else root's, may have its data. Whoever names a data directory means that server and no other. */
+/** Where to look for a server's data: only in ISLET_DATA_DIR if it is set, else in our own directory, then in root's. */
 export function dataDirectories(): string[] {
   const named = environment().ISLET_DATA_DIR
   const all = named ? [named] : [dataDirectory(), ROOTS_DIRECTORY]
@@ -22,9 +22,9 @@ export function dataDirectories(): string[] {
 
 export interface FoundKey {
   key?: string
-  /** Where the key was. */
+  /** The file that holds the key. */
   path?: string
-  /** A file that is there, as far as can be told, and not ours to read. */
+  /** A key file that we may not read. */
   closed?: string
   tried: string[]
 }
@@ -43,7 +43,7 @@ export function findKey(directories: readonly string[]): FoundKey {
   return found
 }
 
-/** The first data directory with a socket that we may look at. */
+/** The first data directory that has a socket. */
 export function findSocket(): { directory: string; path: string } | undefined {
   const fs = isNode() ? nodeProcess()?.getBuiltinModule?.('node:fs') : undefined
   for (const directory of fs ? dataDirectories() : []) {
@@ -51,7 +51,7 @@ export function findSocket(): { directory: string; path: string } | undefined {
     try {
       if (fs!.statSync(path, { throwIfNoEntry: false })?.isSocket()) return { directory, path }
     } catch {
-      // not for us
+      // a directory that we may not enter
     }
   }
   return undefined

@@ -62,7 +62,7 @@ test('the socket of this machine is used unless an address, or a way to reach on
   assert.equal(resolveSettings({ apiKey: 'given' }).url, local.url)
   assert.equal(resolveSettings({ url: DEFAULT_URL }).url, DEFAULT_URL)
   assert.equal(resolveSettings({ fetch }).url, DEFAULT_URL)
-  assert.match(keyHint({})!, /key in .*\/key is another server's/)
+  assert.match(keyHint({})!, /key in .*\/key belongs to another server/)
   process.env.ISLET_URL = 'http://127.0.0.1:9'
   assert.equal(resolveSettings().socketPath, undefined)
   await new Promise((resolve) => server.close(resolve))
@@ -75,7 +75,7 @@ test('without any key there is none', () => {
 test('what to do about a refused key depends on where the key came from', () => {
   assert.match(keyHint({})!, /no key in \/.*\/key: set ISLET_API_KEY, or ISLET_DATA_DIR/)
   writeFileSync(join(directory, 'key'), 'local-key\n')
-  assert.match(keyHint({})!, /key in .*\/key is another server's: set ISLET_DATA_DIR/)
+  assert.match(keyHint({})!, /key in .*\/key belongs to another server: set ISLET_DATA_DIR/)
   assert.match(keyHint({ url: 'https://islet.example.com' })!, /Set ISLET_API_KEY to the key of https:/)
   process.env.ISLET_API_KEY = 'env-key'
   assert.match(keyHint({})!, /^ISLET_API_KEY is not the key/)

@@ -1,6 +1,6 @@
-// Where the server is and which key to show it: what the caller says, else ISLET_URL and ISLET_API_KEY, else the socket and the key
-// file that a server on this machine made: our own, or root's if we are in its group. Without a socket it is the default address.
-// Browsers have neither environment nor files: there the caller must say.
+// Where the server is, and which key to send: the caller's options, else ISLET_URL and ISLET_API_KEY, else the socket and key file
+// of a server on this machine (our own, or root's if we are in its group), else the default address. Browsers have no environment and
+// no files: there the options are needed.
 import { DEFAULTS } from '@islet/contract/client'
 import { ClientError } from '../errors.ts'
 import type { Names } from '../options.ts'
@@ -12,17 +12,17 @@ import { dataDirectories, dataDirectory, findKey, findSocket, ROOTS_DIRECTORY } 
 export interface ClientOptions {
   /** Default: ISLET_URL, else the socket of a server on this machine (Node only), else http://127.0.0.1:7400. */
   url?: string
-  /** Default: ISLET_API_KEY, else a key file of this machine (only for a loopback address; root's only for the default one). */
+  /** Default: ISLET_API_KEY, else a key file of this machine (only for a loopback URL; root's only for the default URL). */
   apiKey?: string
   /**
-   * A sandbox token instead of a key: reaches that sandbox alone, and is renewed before it expires. With an `apiKey` beside
-   * it, or as a function that gets one, it is renewed after it expired too.
+   * A sandbox token instead of a key: gives access to that sandbox only, and is renewed before it expires. With an `apiKey`
+   * too, or as a function, it is also renewed after it has expired.
    */
   token?: TokenSource
-  /** Whoever gives this or `WebSocket` reaches the server by address, not by its socket. */
+  /** With this or `WebSocket` the client uses the URL of the server, not its socket. */
   fetch?: typeof globalThis.fetch
   WebSocket?: SocketConstructor
-  /** How often a safe call is tried again. Default: 3. */
+  /** How many times a safe call is retried. Default: 3. */
   retries?: number
 }
 
@@ -38,11 +38,11 @@ export const CLIENT: Names<ClientOptions> = {
 type Given = Pick<ClientOptions, 'url' | 'apiKey' | 'token' | 'fetch' | 'WebSocket'>
 
 export interface Settings {
-  /** `unix:<path>` when it is a socket. */
+  /** `unix:<path>` for a socket. */
   url: string
   socketPath?: string
   apiKey: string | undefined
-  /** The file that the key is from. */
+  /** The file that the key was read from. */
   keyPath?: string
 }
 
@@ -50,7 +50,7 @@ export const DEFAULT_URL = `http://${DEFAULTS.host}:${DEFAULTS.port}`
 
 export function resolveSettings(options: Given = {}): Settings {
   const { directories, ...place } = placeOf(options)
-  // Whoever hands over a token wants that much reach and no more.
+  // A token was given to limit access: no other key is looked for.
   if (options.token !== undefined) return { ...place, apiKey: options.apiKey }
   const apiKey = options.apiKey ?? (environment().ISLET_API_KEY || undefined)
   if (apiKey !== undefined) return { ...place, apiKey }
@@ -61,7 +61,7 @@ export function resolveSettings(options: Given = {}): Settings {
 interface Place {
   url: string
   socketPath?: string
-  /** Whose key may go there: none but to this machine. */
+  /** The data directories whose key may be sent there; none if the URL is another machine. */
   directories: string[]
 }
 
@@ -79,18 +79,18 @@ function placeOf(options: Given): Place {
   return { url: checked, directories: isLoopback(checked) ? directoriesFor(checked) : [] }
 }
 
-/** Another port or loopback address than the default one may lead to another machine: root's key goes there only if its directory was named. */
+/** A loopback URL other than the default may be a tunnel to another machine: root's key is sent there only if ISLET_DATA_DIR names its directory. */
 function directoriesFor(url: string): string[] {
   if (new URL(url).origin === DEFAULT_URL) return dataDirectories()
   const own = dataDirectory()
   return own === undefined ? [] : [own]
 }
 
-/** Without the slash at its end. `name` is what the caller set, for the error. */
+/** Without trailing slashes. `name` is the option or variable that was set, for the error. */
 function checkedUrl(given: string, name: string): string {
   const url = String(given).replace(/\/+$/, '')
   if (/^https?:\/\//i.test(url) && URL.canParse(url)) return url
-  // It may hold a password.
+  // The URL may hold a password.
   const shown = url.replace(/[^/@]*@/, '…@').slice(0, 200)
   const schemeless = !/^[a-z][a-z0-9+.-]*:\/\//i.test(url) && URL.canParse(`http://${url}`)
   const meant = `${schemeless && !isLoopback(`http://${url}`) ? 'https' : 'http'}://${shown}`
@@ -103,7 +103,7 @@ function checkedUrl(given: string, name: string): string {
   )
 }
 
-/** What to do when the server does not take the key, or the lack of one, that `resolveSettings` gave. */
+/** What to do if the server refuses the key that `resolveSettings` found, or found none. */
 export function keyHint(options: Given): string | undefined {
   if (options.token !== undefined || options.apiKey !== undefined) return undefined
   const { url, directories } = placeOf(options)
@@ -112,18 +112,18 @@ export function keyHint(options: Given): string | undefined {
   if (env.ISLET_API_KEY) {
     const wrong = `ISLET_API_KEY is not the key of the server at ${url}.`
     if (directories.length === 0) return wrong
-    return `${wrong} Without it the key is read in ISLET_DATA_DIR, which members of the group islet may do too (${group}).`
+    return `${wrong} If you unset it, the key file in ISLET_DATA_DIR is used, which members of the group islet may read (${group}).`
   }
   if (directories.length === 0)
-    return `Set ISLET_API_KEY to the key of ${url}; the key of this machine is not sent there.`
+    return `Set ISLET_API_KEY to the key of ${url}; the key file of this machine is not used for it.`
   const { path, closed, tried } = findKey(directories)
   if (path)
-    return `The key in ${path} is another server's: set ISLET_DATA_DIR to the data directory of the one at ${url}, or ISLET_API_KEY.`
+    return `The key in ${path} belongs to another server: set ISLET_DATA_DIR to the data directory of the server at ${url}, or set ISLET_API_KEY.`
   if (closed)
-    return `You may not read ${closed}: become a member of its group (${group}), or set ISLET_API_KEY, or ISLET_DATA_DIR for another server.`
+    return `You may not read ${closed}: join its group (${group}), or set ISLET_API_KEY, or ISLET_DATA_DIR for another server.`
   const rest = tried.includes(`${ROOTS_DIRECTORY}/key`)
-    ? `its key may be for members of the group islet (${group}).`
-    : `for a server of root that is ${ROOTS_DIRECTORY}, whose key is sent only to ${DEFAULT_URL} by itself, and members of the group islet may read it (${group}).`
+    ? `members of the group islet may be able to read its key (${group}).`
+    : `for root's server that is ${ROOTS_DIRECTORY}, whose key is sent by default only to ${DEFAULT_URL}; members of the group islet may read it (${group}).`
   return `There is no key in ${tried.join(' or ')}: set ISLET_API_KEY, or ISLET_DATA_DIR to the data directory of the server; ${rest}`
 }
 

@@ -1,16 +1,15 @@
 import type { CopySandbox, CreatedSandbox } from '@islet/contract/client'
 import type { CallOptions, Client } from '../client/client.ts'
-import type { Names } from '../options.ts'
+import type { Abortable, Names } from '../options.ts'
 import type { CreateOptions, GetOrCreateOptions, ListOptions } from './sandboxes.ts'
 
-export interface OnceOptions {
-  /** The same key with the same options gives the same sandbox. Default: a new one for each call. */
+export interface OnceOptions extends Abortable {
+  /** The same key with the same options gives the same sandbox. Default: a new key for each call. */
   idempotencyKey?: string
-  signal?: AbortSignal
 }
 
 export const ONCE: Names<OnceOptions> = { idempotencyKey: 1, signal: 1 }
-/** What every way to make a sandbox takes. */
+/** The options of every way to create a sandbox. */
 export const COPY: Names<CopySandbox> = {
   name: 1,
   description: 1,
@@ -27,7 +26,7 @@ export const COPY: Names<CopySandbox> = {
   keepAwake: 1,
 }
 export const CREATE: Names<CreateOptions> = { runtime: 1, snapshot: 1, ...COPY, ...ONCE }
-/** Its name is given by itself. */
+/** `getOrCreate` takes the name as an argument. */
 const { name: _name, ...UNNAMED } = COPY
 export const REUSE: Names<GetOrCreateOptions> = { runtime: 1, snapshot: 1, ...UNNAMED, signal: 1 }
 export const LIST: Names<ListOptions> = {
@@ -42,7 +41,7 @@ export const LIST: Names<ListOptions> = {
 
 type CreateRoute = 'createSandbox' | 'createFromCheckpoint'
 
-/** One create: retried safely, and undone when it is aborted. */
+/** Creates a sandbox: retried safely, and undone if it is aborted. */
 export async function createOnce<Name extends CreateRoute>(
   client: Client,
   name: Name,
@@ -53,7 +52,7 @@ export async function createOnce<Name extends CreateRoute>(
   try {
     return await client.call(name as CreateRoute, { ...call, signal })
   } catch (error) {
-    // It may have been made, or be in the making, and nobody else has the key to find it by.
+    // The sandbox may exist or be on its way; nobody else has the key to find it.
     if (signal?.aborted && idempotencyKey === undefined) void undo(client, name, call)
     throw error
   }
@@ -64,11 +63,11 @@ async function undo(client: Client, name: CreateRoute, call: CallOptions<CreateR
     const { id } = await client.call(name, call)
     await client.call('deleteSandbox', { params: { id } })
   } catch {
-    // The caller has gone on long ago.
+    // The caller does not wait for this.
   }
 }
 
-/** Not crypto.randomUUID: a page that is not served over TLS does not have it. */
+/** Not crypto.randomUUID: a page served without TLS does not have it. */
 export function newKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')

@@ -5,14 +5,11 @@ import {
   type RouteName,
 } from '@islet/contract/client'
 import { checked } from '../client/checked.ts'
-import type { CallOptions, Client } from '../client/client.ts'
+import type { CallOptions } from '../client/client.ts'
+import { Part } from '../client/part.ts'
 import { ClientError, errorFromBody } from '../errors.ts'
-import { ABORTABLE, guard, type Names } from '../options.ts'
+import { ABORTABLE, type Abortable, guard, type Names } from '../options.ts'
 import type { Content } from '../transport/body.ts'
-
-interface Abortable {
-  signal?: AbortSignal
-}
 
 export type ImageStep = Extract<ImageProgress, { type: 'progress' }>
 
@@ -20,18 +17,12 @@ export interface ImageWorkOptions extends Abortable {
   onProgress?(step: ImageStep): void
 }
 
-export class Images {
-  readonly #client: Client
-
-  constructor(client: Client) {
-    this.#client = client
-  }
-
+export class Images extends Part {
   async list(options: Abortable = {}): Promise<ImageInfo[]> {
-    return (await this.#client.call('listImages', options)).images
+    return (await this.client.call('listImages', options)).images
   }
 
-  /** An image of a registry; its runtime name is the reference unless `name` says else. */
+  /** Pulls an image from a registry. Its runtime name is `name`, or the reference. */
   pull(
     reference: string,
     options: { name?: string; insecure?: boolean } & ImageWorkOptions = {},
@@ -44,12 +35,12 @@ export class Images {
     return this.#work('buildImage', { body: { runtime } }, options)
   }
 
-  /** A tar of a root filesystem: plain, gzip, xz or zstd. */
+  /** Makes an image from a tar of a root filesystem: plain, gzip, xz or zstd. */
   upload(name: string, tar: Content, options: ImageWorkOptions = {}): Promise<ImageInfo> {
     return this.#work('uploadImage', { query: { name }, content: tar }, options)
   }
 
-  /** A directory or tar on the server's machine, where its operator lets it be read. */
+  /** Makes an image from a directory or tar on the server's machine, if the server's settings allow that path. */
   import(
     source: { kind: 'directory' | 'tar'; path: string; name: string },
     options: ImageWorkOptions = {},
@@ -57,14 +48,14 @@ export class Images {
     return this.#work('importImage', { body: source }, options)
   }
 
-  /** Takes a runtime name away, and its image when nothing else names it. */
+  /** Removes a runtime name, and its image if no other name uses it. */
   async remove(name: string, options: Abortable = {}): Promise<void> {
-    await this.#client.call('removeImage', { params: { name }, signal: options.signal })
+    await this.client.call('removeImage', { params: { name }, signal: options.signal })
   }
 
-  /** Removes images that nothing names or uses. */
+  /** Removes images that have no name and are not in use. */
   collect(options: Abortable = {}): Promise<{ removed: string[]; freedBytes: number }> {
-    return this.#client.call('collectImages', options)
+    return this.client.call('collectImages', options)
   }
 
   async #work<Name extends RouteName>(
@@ -72,13 +63,13 @@ export class Images {
     ask: Pick<CallOptions<Name>, 'body' | 'query' | 'content'>,
     { onProgress, signal }: ImageWorkOptions,
   ): Promise<ImageInfo> {
-    for await (const line of this.#client.lines(name, { ...ask, signal } as CallOptions<Name>)) {
-      const step = checked<ImageProgress>(imageProgressShape, line, 'What the server reports')
+    for await (const line of this.client.lines(name, { ...ask, signal } as CallOptions<Name>)) {
+      const step = checked<ImageProgress>(imageProgressShape, line, 'A progress line')
       if (step.type === 'done') return step.image
       if (step.type === 'error') throw errorFromBody(step.error)
       onProgress?.(step)
     }
-    throw new ClientError('bad_response', 'The server stopped reporting before the image was done.')
+    throw new ClientError('bad_response', 'The answer ended before the image was done.')
   }
 }
 

@@ -1,23 +1,16 @@
 import type { Prune, Pruned, RunResult, RuntimeInfo, ServerInfo } from '@islet/contract/client'
-import { type CallOptions, Client } from '../client/client.ts'
+import { Client } from '../client/client.ts'
 import { CLIENT, type ClientOptions } from '../client/settings.ts'
-import { ABORTABLE, guard, type Names, refuseUnknown } from '../options.ts'
-import { type Command, RUN, type RunOptions } from '../process/exec.ts'
+import { ABORTABLE, type Abortable, guard, type Names, refuseUnknown } from '../options.ts'
+import { type Command, RUN, type RunOptions, stdinFields } from '../process/exec.ts'
 import { Events } from '../sandbox/events.ts'
-import { base64 } from '../transport/body.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { COPY } from './create-once.ts'
 import { Images } from './images.ts'
 import { type CreateOptions, Sandboxes } from './sandboxes.ts'
 import { Snapshots } from './snapshots.ts'
 
-export type { CreateOptions, GetOrCreateOptions, ListOptions } from './sandboxes.ts'
-
-interface Abortable {
-  signal?: AbortSignal
-}
-
-/** `timeout` is that of the command: its sandbox lives no longer. */
+/** `timeout` is the timeout of the command; the sandbox ends with the command. */
 export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | 'timeout' | 'keepAwake'> &
   Omit<RunOptions, 'keepOutput'>
 
@@ -28,7 +21,7 @@ export interface PruneOptions extends Prune, Abortable {}
 
 const PRUNE: Names<PruneOptions> = { dryRun: 1, checkpoints: 1, olderThan: 1, ...ABORTABLE }
 
-/** The server: all its sandboxes, runtimes and images. */
+/** The server: its sandboxes, checkpoints, snapshots, images and runtimes. */
 export class Islet {
   readonly url: string
   readonly sandboxes: Sandboxes
@@ -47,7 +40,7 @@ export class Islet {
     this.snapshots = new Snapshots(this.#client)
   }
 
-  /** The history of a sandbox, also of one that is gone. */
+  /** The history of a sandbox, also if the sandbox is gone. */
   events(sandboxId: string): Events {
     return new Events(this.#client, sandboxId)
   }
@@ -59,27 +52,25 @@ export class Islet {
     },
   }
 
-  /** Runs one command in a sandbox of its own, which is gone when this resolves. */
+  /** Runs one command in a new sandbox, which is removed before this resolves. */
   run(command: Command, options: OneShotOptions = {}): Promise<RunResult> {
     const { signal, stdin, ...rest } = options
-    const body = { command, ...rest } as NonNullable<CallOptions<'run'>['body']>
-    if (typeof stdin === 'string') body.stdin = stdin
-    else if (stdin) Object.assign(body, { stdin: base64(stdin), stdinEncoding: 'base64' })
+    const body = { command, ...rest, ...stdinFields(stdin) }
     return this.#client.call('run', { body, signal })
   }
 
-  /** Removes what nothing uses: images, records of sandboxes that are gone, and their checkpoints when asked. */
+  /** Removes unused images, records of stopped sandboxes and, with `checkpoints`, their checkpoints. */
   prune(options: PruneOptions = {}): Promise<Pruned> {
     const { signal, ...body } = options
     return this.#client.call('prune', { body, signal })
   }
 
-  /** Version, engine and what it can do. */
+  /** Version, engine, capabilities, and what the machine has. */
   info(options: Abortable = {}): Promise<ServerInfo> {
     return this.#client.call('serverInfo', options)
   }
 
-  /** Is the server up? Needs no key. */
+  /** Whether the server is up. Needs no key. */
   health(options: Abortable = {}): Promise<{ status: 'ok'; version: string }> {
     return this.#client.call('health', options)
   }

@@ -1,41 +1,42 @@
 import type { ExecResult, ProcessInfo, ProcessOutput, StartedProcess } from '@islet/contract/client'
-import type { Client } from '../client/client.ts'
-import { ABORTABLE, guard, type Names } from '../options.ts'
+import { SandboxPart } from '../client/part.ts'
+import { ABORTABLE, type Abortable, guard, type Names } from '../options.ts'
 import { base64 } from '../transport/body.ts'
-import { ProcessSession } from './process-session.ts'
 import { Session } from './session.ts'
 
 /** Text runs through `sh -c`; a list is a program and its arguments. */
 export type Command = string | string[]
 
-export interface CommandOptions {
+export interface CommandOptions extends Abortable {
   cwd?: string
   env?: Record<string, string>
   user?: string
-  /** Milliseconds or '30s'; the whole command is killed then, and its exit code is 124. Default: never. */
+  /** Milliseconds or '30s'; then the whole command is killed and its exit code is 124. Default: no timeout. */
   timeout?: number | string
   /**
-   * How much of its output is kept for `output` and `attach`: its end. Bytes or '64Mi', up to what the server allows.
-   * Default: what the server is set to, 16 MiB.
+   * How much of the end of the output is kept for `output` and `attach`. Bytes or '64Mi', up to the server's limit.
+   * Default: the server's setting, 16 MiB.
    */
   keepOutput?: number | string
-  signal?: AbortSignal
 }
 
-export interface RunOptions extends CommandOptions {
-  stdin?: string | Uint8Array
-  /** How stdout and stderr are given. Default: utf8. */
+export interface CaptureOptions {
+  /** The encoding of stdout and stderr in the result. Default: utf8. */
   encoding?: 'utf8' | 'base64'
-  /** Of stdout and stderr together; more is cut and `truncated` is true. Default: 4 MiB. */
+  /** Limit of stdout and stderr together; the rest is cut and `truncated` is true. Default: 4 MiB. */
   maxOutputBytes?: number
 }
 
-export interface AttachOptions {
+export interface RunOptions extends CommandOptions, CaptureOptions {
+  stdin?: string | Uint8Array
+}
+
+export interface AttachOptions extends Abortable {
   onStdout?(data: Uint8Array): void | Promise<void>
   onStderr?(data: Uint8Array): void | Promise<void>
   onExit?(exitCode: number): void
   onScrollbackEnd?(): void
-  /** Give what is kept of the output first. Default: true. */
+  /** Give the kept output first. Default: true. */
   replay?: boolean
   /** Aborting closes the session and leaves the process running. */
   signal?: AbortSignal
@@ -43,163 +44,116 @@ export interface AttachOptions {
 
 export interface SpawnOptions extends CommandOptions {
   /**
-   * Kill it, with all it started, this long after the last client that was attached has left, unless one comes back:
-   * milliseconds or '30s'. Default: it runs on.
+   * Kill the process, with everything it started, this long after the last attached client has left, unless one comes
+   * back: milliseconds or '30s'. Default: it keeps running.
    */
   maxRunAfterDisconnect?: number | string
-  /** The sandbox is not idle while it runs. Default: true; false in a terminal. */
+  /** The sandbox is not idle while the process runs. Default: true; false in a terminal. */
   keepAwake?: boolean
 }
 
 export interface StartOptions extends SpawnOptions, Omit<AttachOptions, 'replay' | 'signal'> {
-  /** Arguments; the command is a program then, not shell text. */
+  /** Arguments; with them the command is a program, not shell text. */
   args?: string[]
   /** Keep stdin open for sendStdin. Default: true. */
   stdin?: boolean
 }
 
-export class Exec {
-  readonly #client: Client
-  readonly #sandboxId: string
+export interface ListProcessesOptions extends Abortable {
+  status?: ProcessInfo['status']
+  limit?: number
+}
 
-  constructor(client: Client, sandboxId: string) {
-    this.#client = client
-    this.#sandboxId = sandboxId
-  }
+export interface OutputOptions extends Abortable {
+  encoding?: 'utf8' | 'base64'
+  /** Default: 4 MiB; at most 64 MiB. */
+  maxBytes?: number
+}
 
-  /** Runs a command to its end. A command that fails is a result; one that never ran is an error. */
+export class Exec extends SandboxPart {
+  /** Runs a command to its end. A command that fails is a result; one that could not be started is an error. */
   run(command: Command, options: RunOptions = {}): Promise<ExecResult> {
-    const { signal, ...rest } = options
-    const body = { command, ...rest, ...stdinFields(options.stdin) }
-    return this.#client.call('exec', { params: { id: this.#sandboxId }, body, signal })
+    const { signal, stdin, ...rest } = options
+    const body = { command, ...rest, ...stdinFields(stdin) }
+    return this.client.call('exec', { params: this.params, body, signal })
   }
 
-  /** Starts a command and follows it. */
+  /** Starts a command and attaches to it. */
   async start(command: Command, options: StartOptions = {}): Promise<ExecSession> {
-    const {
-      args,
-      cwd,
-      env,
-      user,
-      timeout,
-      maxRunAfterDisconnect,
-      keepAwake,
-      keepOutput,
-      stdin = true,
-      signal,
-      ...handlers
-    } = options
+    const { args, stdin = true, onStdout, onStderr, onExit, onScrollbackEnd, signal, ...rest } = options
     const argv = args ? [...(typeof command === 'string' ? [command] : command), ...args] : command
-    const process = await this.#client.call('startProcess', {
-      params: { id: this.#sandboxId },
-      body: {
-        command: argv,
-        cwd,
-        env,
-        user,
-        timeout,
-        keepOutput,
-        maxRunAfterDisconnect,
-        keepAwake,
-        stdin,
-        hold: true,
-      },
-      signal,
-    })
-    return this.attach(process.id, { ...handlers, signal })
+    const body = { command: argv, ...rest, stdin, hold: true }
+    const { id } = await this.client.call('startProcess', { params: this.params, body, signal })
+    return this.attach(id, { onStdout, onStderr, onExit, onScrollbackEnd, signal })
   }
 
-  /** Starts a command and leaves it alone; `attach` follows it later. */
+  /** Starts a command without attaching; `attach` follows it later. */
   spawn(command: Command, options: SpawnOptions = {}): Promise<StartedProcess> {
-    const { signal, ...body } = options
-    return this.#client.call('startProcess', {
-      params: { id: this.#sandboxId },
-      body: { command, ...body },
-      signal,
-    })
+    const { signal, ...rest } = options
+    return this.client.call('startProcess', { params: this.params, body: { command, ...rest }, signal })
   }
 
-  /** Follows a process that runs or ran: what is kept of its output, then what comes. */
+  /** Attaches to a process that runs or has ended: gives the kept output, then live output. */
   async attach(processId: string, options: AttachOptions = {}): Promise<ExecSession> {
     const { onStdout, onStderr, onExit, onScrollbackEnd, replay, signal } = options
-    const session = await Session.open(
-      this.#client,
-      this.#sandboxId,
-      processId,
-      {
-        onOutput: (channel, bytes) => (channel === 'stderr' ? onStderr?.(bytes) : onStdout?.(bytes)),
-        onReplayEnd: onScrollbackEnd,
-        onExit: (result) => onExit?.(result.exitCode),
-      },
-      { replay, signal },
-    )
-    return new ExecSession(session, (name) => this.kill(processId, name))
+    const handlers = {
+      onOutput: (channel: string, bytes: Uint8Array) =>
+        channel === 'stderr' ? onStderr?.(bytes) : onStdout?.(bytes),
+      onReplayEnd: onScrollbackEnd,
+      onExit: ({ exitCode }: { exitCode: number }) => onExit?.(exitCode),
+    }
+    return ExecSession.open(this.client, this.params.id, processId, handlers, { replay, signal })
   }
 
   /** Newest first. */
-  async list(
-    options: { status?: ProcessInfo['status']; limit?: number; signal?: AbortSignal } = {},
-  ): Promise<ProcessInfo[]> {
+  async list(options: ListProcessesOptions = {}): Promise<ProcessInfo[]> {
     const { signal, ...query } = options
-    const params = { id: this.#sandboxId }
-    return (await this.#client.call('listProcesses', { params, query, signal })).processes
+    return (await this.client.call('listProcesses', { params: this.params, query, signal })).processes
   }
 
-  get(processId: string, options: { signal?: AbortSignal } = {}): Promise<ProcessInfo> {
-    return this.#client.call('getProcess', { params: this.#params(processId), ...options })
+  get(processId: string, options: Abortable = {}): Promise<ProcessInfo> {
+    return this.client.call('getProcess', { params: this.#of(processId), ...options })
   }
 
-  /** What is kept of the output of a process: its end, at most `maxBytes` of it (default: 4 MiB, at most 64 MiB). */
-  output(
-    processId: string,
-    options: { encoding?: 'utf8' | 'base64'; maxBytes?: number; signal?: AbortSignal } = {},
-  ): Promise<ProcessOutput> {
+  /** The end of the kept output of a process, at most `maxBytes` of it. */
+  output(processId: string, options: OutputOptions = {}): Promise<ProcessOutput> {
     const { signal, ...query } = options
-    return this.#client.call('processOutput', { params: this.#params(processId), query, signal })
+    return this.client.call('processOutput', { params: this.#of(processId), query, signal })
   }
 
-  /** Signals a process and its whole session; SIGKILL, the default, ends all that it started. */
+  /** Signals a process and its whole session; SIGKILL, the default, ends everything that it started. */
   async kill(
     processId: string,
     signalName: string | number = 'SIGKILL',
-    options: { signal?: AbortSignal } = {},
+    options: Abortable = {},
   ): Promise<void> {
     const body = { signal: signalName }
-    await this.#client.call('signalProcess', { params: this.#params(processId), body, ...options })
+    await this.client.call('signalProcess', { params: this.#of(processId), body, ...options })
   }
 
-  #params(processId: string): { id: string; pid: string } {
-    return { id: this.#sandboxId, pid: processId }
+  #of(processId: string): { id: string; pid: string } {
+    return { ...this.params, pid: processId }
   }
 }
 
-export class ExecSession extends ProcessSession {
-  /** Some output was printed but could not be given. */
-  get truncated(): boolean {
-    return this.session.truncated
-  }
-
-  /** How much that was. */
-  get droppedBytes(): number {
-    return this.session.droppedBytes
-  }
-
+export class ExecSession extends Session {
   /** Resolves when there is room for more. Code `invalid_state` once the process has ended. */
   sendStdin(data: string | Uint8Array): Promise<void> {
-    return this.session.sendStdin(data)
+    return this.write(data)
   }
 
   closeStdin(): void {
-    this.session.closeStdin()
+    this.tell({ type: 'stdin-end' })
   }
 
   /** Leaves the process running. */
   close(): void {
-    this.session.close()
+    this.leave()
   }
 }
 
-function stdinFields(stdin: string | Uint8Array | undefined) {
+/** The body fields of a stdin that is text or bytes. */
+export function stdinFields(stdin: string | Uint8Array | undefined) {
   if (stdin === undefined || typeof stdin === 'string') return { stdin }
   return { stdin: base64(stdin), stdinEncoding: 'base64' as const }
 }
@@ -212,7 +166,8 @@ export const COMMAND: Names<CommandOptions> = {
   keepOutput: 1,
   signal: 1,
 }
-export const RUN: Names<RunOptions> = { ...COMMAND, stdin: 1, encoding: 1, maxOutputBytes: 1 }
+export const CAPTURE: Names<CaptureOptions> = { encoding: 1, maxOutputBytes: 1 }
+export const RUN: Names<RunOptions> = { ...COMMAND, ...CAPTURE, stdin: 1 }
 export const SPAWN: Names<SpawnOptions> = { ...COMMAND, maxRunAfterDisconnect: 1, keepAwake: 1 }
 const HANDLERS = { onStdout: 1, onStderr: 1, onExit: 1, onScrollbackEnd: 1 } as const
 

@@ -1,4 +1,4 @@
-// Gives every byte of a process's output once, across connections that each begin with a replay of its end.
+// Gives every byte of a process's output once, across connections that each begin with a replay of the kept output.
 //
 //   0 ............ replay begins ........ given so far ........ what the process had printed ... live
 //                  |<------ skipped ------->|<------------------- given ------------------------->|
@@ -6,19 +6,19 @@ export type Channel = 'stdout' | 'stderr'
 export type OutputHandler = (channel: Channel, bytes: Uint8Array) => void | Promise<void>
 
 export class OutputCursor {
-  /** Output that was printed and can not be given any more. */
+  /** Bytes that were printed but are not kept any more. */
   droppedBytes = 0
   readonly #give: OutputHandler
   /** Offset of the next byte to give. */
   #position = 0
-  /** Offset of the next byte to come. */
+  /** Offset of the next byte to arrive. */
   #coming = 0
 
   constructor(give: OutputHandler) {
     this.#give = give
   }
 
-  /** A connection whose output begins at this offset. Who only wants what is live is not told that the rest is missing. */
+  /** Begins a connection whose output starts at this offset. With `isLiveOnly`, earlier output does not count as dropped. */
   begin(offset: number, options: { isLiveOnly: boolean }): void {
     this.#coming = offset
     if (options.isLiveOnly) this.#position = offset

@@ -1,97 +1,71 @@
 import { LOGIN_SHELL } from '@islet/contract/client'
-import type { Client } from '../client/client.ts'
+import { SandboxPart } from '../client/part.ts'
 import { hasCode } from '../errors.ts'
-import { guard } from '../options.ts'
+import { type Abortable, guard } from '../options.ts'
 import { type Command, SPAWN, type SpawnOptions } from './exec.ts'
-import { ProcessSession } from './process-session.ts'
-import { Session } from './session.ts'
+import { checkedSize, Session } from './session.ts'
 
-export interface PtyOptions extends SpawnOptions {
-  /** Default: 80. */
-  cols?: number
-  /** Default: 24. */
-  rows?: number
-  /** Default: the user's login shell; bash where that is a plain sh. */
-  command?: Command
+interface PtyHandlers {
   onOutput?(data: Uint8Array): void | Promise<void>
   onExit?(exitCode: number): void
 }
 
-/** Terminals of one sandbox. */
-export class Pty {
-  readonly #client: Client
-  readonly #sandboxId: string
+export interface PtyOptions extends SpawnOptions, PtyHandlers {
+  /** Default: 80. */
+  cols?: number
+  /** Default: 24. */
+  rows?: number
+  /** Default: the user's login shell; bash if the login shell is a plain sh. */
+  command?: Command
+}
 
-  constructor(client: Client, sandboxId: string) {
-    this.#client = client
-    this.#sandboxId = sandboxId
-  }
-
+/** Processes in a terminal. */
+export class Pty extends SandboxPart {
   async create(options: PtyOptions = {}): Promise<PtySession> {
-    const { cols = 80, rows = 24, command = LOGIN_SHELL, cwd, env, user, timeout, signal } = options
-    const { maxRunAfterDisconnect, keepAwake, keepOutput } = options
-    const process = await this.#client.call('startProcess', {
-      params: { id: this.#sandboxId },
+    const { cols = 80, rows = 24, command = LOGIN_SHELL, env, onOutput, onExit, signal, ...rest } = options
+    const { id } = await this.client.call('startProcess', {
+      params: this.params,
       body: {
         command,
-        cwd,
+        ...rest,
         env: { TERM: 'xterm-256color', ...env },
-        user,
-        timeout,
-        maxRunAfterDisconnect,
-        keepAwake,
-        keepOutput,
         terminal: { cols, rows },
         hold: true,
       },
       signal,
     })
-    const { onOutput, onExit } = options
-    return this.attach(process.id, { onOutput, onExit, signal })
+    return this.attach(id, { onOutput, onExit, signal })
   }
 
-  /** Another client of a terminal that runs. */
-  async attach(
-    processId: string,
-    options: Pick<PtyOptions, 'onOutput' | 'onExit' | 'signal'> = {},
-  ): Promise<PtySession> {
+  /** Another client of a running terminal. */
+  async attach(processId: string, options: PtyHandlers & Abortable = {}): Promise<PtySession> {
     const { onOutput, onExit, signal } = options
-    const session = await Session.open(
-      this.#client,
-      this.#sandboxId,
-      processId,
-      {
-        onOutput: (_, bytes) => onOutput?.(bytes),
-        onExit: (result) => onExit?.(result.exitCode),
-      },
-      { signal },
-    )
-    const kill = async (name?: string | number): Promise<void> => {
-      const params = { id: this.#sandboxId, pid: processId }
-      await this.#client.call('signalProcess', { params, body: { signal: name } })
+    const handlers = {
+      onOutput: (_: string, bytes: Uint8Array) => onOutput?.(bytes),
+      onExit: ({ exitCode }: { exitCode: number }) => onExit?.(exitCode),
     }
-    return new PtySession(session, kill)
+    return PtySession.open(this.client, this.params.id, processId, handlers, { signal })
   }
 }
 
-export class PtySession extends ProcessSession {
+export class PtySession extends Session {
   /** Types into the terminal. Resolves when there is room for more. Code `invalid_state` once its shell has ended. */
   send(data: string | Uint8Array): Promise<void> {
-    return this.session.sendStdin(data)
+    return this.write(data)
   }
 
   resize(cols: number, rows: number): void {
-    this.session.resize(cols, rows)
+    this.tell({ type: 'resize', ...checkedSize(cols, rows) })
   }
 
   /** Leaves the terminal running. */
   detach(): void {
-    this.session.close()
+    this.leave()
   }
 
-  /** Ends the terminal, as closing a terminal window does. Of one that has ended: does nothing. */
+  /** Ends the terminal, as closing a terminal window does. Does nothing if it has ended. */
   async close(): Promise<void> {
-    this.session.close()
+    this.leave()
     try {
       await this.kill('SIGHUP')
     } catch (error) {

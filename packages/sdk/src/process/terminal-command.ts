@@ -1,29 +1,12 @@
 // The commands of a terminal without a pty.
-import { IsletError, type TerminalCommandInfo } from '@islet/contract/client'
+import { IsletError, type RunTerminalCommand, type TerminalCommandInfo } from '@islet/contract/client'
 import type { Client } from '../client/client.ts'
 import { hasCode } from '../errors.ts'
-import { ABORTABLE, guard } from '../options.ts'
+import { ABORTABLE, type Abortable, guard } from '../options.ts'
 import { backoffMs, sleep } from '../transport/retry.ts'
 
-export interface TerminalCommandOptions {
-  /** Answer at once and leave the command running. Default: false. */
-  background?: boolean
-  /** Relative to the working directory of the terminal. */
-  cwd?: string
-  /** Added to the environment of the terminal. */
-  env?: Record<string, string>
-  /**
-   * Milliseconds or '30s'; the whole command is killed then, and its exit code is 124. 0: never. Default: the execution
-   * timeout of the sandbox, also in the background.
-   */
-  timeout?: number | string
-  /** How much of its output is kept: bytes or '64Mi'. Default: what the server is set to, 16 MiB. */
-  keepOutput?: number | string
+export interface TerminalCommandOptions extends Omit<RunTerminalCommand, 'command'> {
   /** Aborting kills a command in the foreground. */
-  signal?: AbortSignal
-}
-
-interface Abortable {
   signal?: AbortSignal
 }
 
@@ -34,7 +17,7 @@ type TerminalParams = {
   tid: string
 }
 
-/** How long one request waits for the end of a command, and how long a lost server is waited for. */
+/** How long one request waits for a command to end, and how long to wait for a lost server. */
 const POLL_MS = 30_000
 const RECONNECT_MS = 30_000
 
@@ -47,12 +30,12 @@ export class TerminalCommands {
     this.#params = params
   }
 
-  /** Shell text. Resolves with its result, or with `background` as soon as it runs. */
+  /** Runs shell text. Resolves when the command has ended, or with `background` as soon as it runs. */
   async run(command: string, options: TerminalCommandOptions = {}): Promise<TerminalCommand> {
     const { background, signal, ...rest } = options
     const body = { command, ...rest, background: true }
     signal?.throwIfAborted()
-    // Not given up while it is being started: whoever aborts a command in the foreground wants it killed, by its id.
+    // Starting a foreground command is not aborted: its id is needed to kill it.
     const call = { params: this.#params, body, signal: background ? signal : undefined }
     const info = await this.#client.call('runTerminalCommand', call)
     const running = this.#toCommand(info)
@@ -66,12 +49,10 @@ export class TerminalCommands {
     }
   }
 
-  /** All that ran in this terminal, oldest first. Of very much output only the newest is given. */
+  /** All commands of this terminal, oldest first. If there is too much output, only the newest is given. */
   async list(options: Abortable = {}): Promise<TerminalCommand[]> {
-    const { commands } = await this.#client.call('listTerminalCommands', {
-      params: this.#params,
-      ...options,
-    })
+    const call = { params: this.#params, ...options }
+    const { commands } = await this.#client.call('listTerminalCommands', call)
     return commands.map((info) => this.#toCommand(info))
   }
 
@@ -86,7 +67,7 @@ export class TerminalCommands {
   }
 }
 
-/** One command as last heard; `refresh` and `wait` ask again. */
+/** One command as the server last reported it; `refresh` and `wait` ask again. */
 export class TerminalCommand {
   readonly id: string
   readonly terminalId: string
@@ -96,11 +77,11 @@ export class TerminalCommand {
   status!: 'running' | 'completed' | 'failed'
   stdout!: string
   stderr!: string
-  /** Only the end of the output is given. */
+  /** True if only the end of the output is given. */
   truncated!: boolean
-  /** How much was printed before it. */
+  /** How many bytes were printed before the given output. */
   droppedBytes!: number
-  /** Undefined while it runs. */
+  /** Undefined while the command runs. */
   exitCode: number | undefined
   durationMs: number | undefined
   finishedAt: string | undefined
@@ -118,7 +99,7 @@ export class TerminalCommand {
     this.#update(info)
   }
 
-  /** Until it ends, or code `timeout` after so many seconds, and the command goes on. Default: 0, no limit. */
+  /** Waits for the end. Code `timeout` after `timeoutSeconds` (default: 0, no limit); the command keeps running. */
   async wait(timeoutSeconds = 0, options: Abortable = {}): Promise<this> {
     const { signal } = options
     const deadline = timeoutSeconds > 0 ? performance.now() + timeoutSeconds * 1000 : Infinity
@@ -136,15 +117,14 @@ export class TerminalCommand {
     return this
   }
 
-  /** The sandbox outlives its server: one that is away is waited for. */
+  /** Retries while the server cannot be reached: the sandbox outlives its server. */
   async #ask({ waitMs, signal }: { waitMs: number; signal: AbortSignal | undefined }): Promise<void> {
     const deadline = performance.now() + RECONNECT_MS
     const query = { wait: waitMs }
     for (let tried = 0; ; tried++) {
       try {
-        return this.#update(
-          await this.#client.call('getTerminalCommand', { params: this.#params, query, signal }),
-        )
+        const call = { params: this.#params, query, signal }
+        return this.#update(await this.#client.call('getTerminalCommand', call))
       } catch (error) {
         if (!hasCode(error, 'connection_failed') || performance.now() > deadline) throw error
         await sleep(backoffMs(tried), signal)

@@ -1,21 +1,22 @@
 import { IsletError, type ResponseOf, type RouteName, type TerminalInfo } from '@islet/contract/client'
 import type { CallOptions, Client } from '../client/client.ts'
 import { hasCode } from '../errors.ts'
+import type { Abortable } from '../options.ts'
 import { Handlers } from '../sandbox/handlers.ts'
 import { base64 } from '../transport/body.ts'
-import { Session } from './session.ts'
+import { PtySession } from './pty.ts'
 import { TerminalCommands } from './terminal-command.ts'
 
 export type TerminalEvents = {
-  /** What the terminal printed, in the terminal's encoding. */
+  /** Output of the terminal, in the terminal's encoding. */
   output: string
   /** The connection is lost for good, or the sandbox has ended. */
   error: Error
-  /** The terminal was destroyed, by whomever, or its shell has ended. */
+  /** Any client destroyed the terminal, or its shell has ended. */
   destroyed: undefined
 }
 
-/** What is kept for the first handler of output. */
+/** How much output is held until the first `output` handler is registered. */
 const EARLY_CHARACTERS = 1024 * 1024
 
 /** A connected terminal. `await using` destroys it at the end of the block. */
@@ -33,22 +34,18 @@ export class TerminalInstance {
   readonly #commands: TerminalCommands
   readonly #decoder = new TextDecoder()
   #status: TerminalInfo['status']
-  #session: Session | undefined
+  #session: PtySession | undefined
   #early: string[] | undefined = []
   #earlyCharacters = 0
   #destroying: Promise<void> | undefined
 
-  /** For `sandbox.terminal`, which has destroyed it. A pty hears that from its own connection. */
+  /** For `sandbox.terminal`, after it destroyed this terminal. A pty learns it from its own connection. */
   wasDestroyed(): void {
     if (!this.pty) this.#end()
   }
 
   /** For `sandbox.terminal`. */
-  static async open(
-    client: Client,
-    info: TerminalInfo,
-    options: { signal?: AbortSignal },
-  ): Promise<TerminalInstance> {
+  static async open(client: Client, info: TerminalInfo, options: Abortable): Promise<TerminalInstance> {
     const terminal = new TerminalInstance(client, info)
     if (info.processId !== null) await terminal.#attach(info.processId, options)
     return terminal
@@ -66,12 +63,12 @@ export class TerminalInstance {
     this.processId = info.processId
   }
 
-  /** A pty is running until its shell ends; one for commands is ready until it is destroyed. */
+  /** A pty is `running` until its shell ends; a terminal for commands is `ready` until it is destroyed. */
   get status(): TerminalInfo['status'] {
     return this.#status
   }
 
-  /** One for commands that another client destroyed is known to be stopped after its next call. */
+  /** If another client destroyed a terminal for commands, this is true until the next call of a command fails. */
   isRunning(): boolean {
     return this.#status !== 'stopped'
   }
@@ -86,14 +83,14 @@ export class TerminalInstance {
 
   /** Types into the shell. Resolves when there is room for more. Code `invalid_state` once the shell has ended. */
   write(input: string | Uint8Array): Promise<void> {
-    return this.#shell().sendStdin(input)
+    return this.#shell().send(input)
   }
 
   resize(cols: number, rows: number): void {
     this.#shell().resize(cols, rows)
   }
 
-  /** The first handler of output is given what came before it, too. */
+  /** The first `output` handler also gets the output that came before it. */
   on<Name extends keyof TerminalEvents>(name: Name, handler: (event: TerminalEvents[Name]) => unknown): void {
     this.#handlers.on(name, handler)
     if (name !== 'output') return
@@ -109,12 +106,12 @@ export class TerminalInstance {
     this.#handlers.off(name, handler)
   }
 
-  /** Leaves the terminal as it is; `sandbox.terminal.connect` comes back to it. */
+  /** Leaves the terminal as it is; `sandbox.terminal.connect` connects again. */
   disconnect(): void {
-    this.#session?.close()
+    this.#session?.detach()
   }
 
-  /** Kills what runs in it. Twice is fine, and so is one that somebody else has destroyed. */
+  /** Kills what runs in the terminal. Does nothing if the terminal is destroyed already. */
   destroy(): Promise<void> {
     this.#destroying ??= this.#destroy()
     return this.#destroying
@@ -134,10 +131,10 @@ export class TerminalInstance {
       }
     }
     this.#end()
-    this.#session?.close()
+    this.#session?.detach()
   }
 
-  /** Whoever destroyed it, the next call of its commands tells. */
+  /** If another client destroyed the terminal, the next call of a command finds out. */
   async #call<Name extends RouteName>(name: Name, options?: CallOptions<Name>): Promise<ResponseOf<Name>> {
     try {
       return await this.#client.call(name, options)
@@ -147,16 +144,16 @@ export class TerminalInstance {
     }
   }
 
-  #shell(): Session {
+  #shell(): PtySession {
     if (this.#session) return this.#session
     throw new IsletError('invalid_state', `Terminal ${this.id} is not a pty: it takes commands, not input.`, {
       hint: 'Use command.run, or create a terminal with pty: true.',
     })
   }
 
-  async #attach(processId: string, options: { signal?: AbortSignal }): Promise<void> {
+  async #attach(processId: string, options: Abortable): Promise<void> {
     const onOutput = (_: unknown, bytes: Uint8Array) => this.#output(bytes)
-    this.#session = await Session.open(this.#client, this.#params.id, processId, { onOutput }, options)
+    this.#session = await PtySession.open(this.#client, this.#params.id, processId, { onOutput }, options)
     this.#session.result.then(
       () => this.#end(),
       (error) => {

@@ -1,21 +1,20 @@
 import { type EventPage, type EventType, type SandboxEvent, sandboxEventShape } from '@islet/contract/client'
 import { checked } from '../client/checked.ts'
-import type { Client } from '../client/client.ts'
+import { SandboxPart } from '../client/part.ts'
 import { ClientError, hasCode } from '../errors.ts'
-import { guard, type Names } from '../options.ts'
+import { type Abortable, guard, type Names } from '../options.ts'
 import { readLines } from '../transport/lines.ts'
 import { backoffMs, isTransient, sleep } from '../transport/retry.ts'
 
-/** How long a broken stream is tried to be opened again. */
+/** How long to try to reopen a broken stream. */
 const RECONNECT_MS = 60_000
-/** The server says something every 15 seconds; after so long without a word the connection is dead. */
+/** The server sends something every 15 seconds; after this long without anything the connection is dead. */
 const SILENCE_MS = 45_000
 
-export interface FollowEventsOptions {
-  /** After the event of this id, or from this time on. Default: from the beginning. */
+export interface FollowEventsOptions extends Abortable {
+  /** Only events after the event with this id, or from this time on. Default: all. */
   since?: string | Date
   types?: readonly EventType[]
-  signal?: AbortSignal
 }
 
 export interface ListEventsOptions extends FollowEventsOptions {
@@ -23,33 +22,25 @@ export interface ListEventsOptions extends FollowEventsOptions {
   limit?: number
   /** `asc` is oldest first. Default: `desc`. */
   direction?: 'asc' | 'desc'
-  /** Before the event of this id, or before this time. */
+  /** Only events before the event with this id, or before this time. */
   until?: string | Date
 }
 
-/** The history of one sandbox. Reading it wakes nothing, and is no activity. */
-export class Events {
-  readonly #client: Client
-  readonly #sandboxId: string
-
-  constructor(client: Client, sandboxId: string) {
-    this.#client = client
-    this.#sandboxId = sandboxId
-  }
-
-  /** `more`: there are others beyond the limit. */
+/** The history of one sandbox. Reading it does not wake the sandbox and does not count as activity. */
+export class Events extends SandboxPart {
+  /** One page; `more` is true if there are events beyond the limit. */
   list(options: ListEventsOptions = {}): Promise<EventPage> {
     const { signal, since, until, types, ...query } = options
-    return this.#client.call('listEvents', {
-      params: { id: this.#sandboxId },
+    return this.client.call('listEvents', {
+      params: this.params,
       query: { ...query, since: placeOf(since), until: placeOf(until), types: types?.join(',') },
       signal,
     })
   }
 
   /**
-   * What there is, oldest first, then what happens, until the sandbox is gone. A connection that breaks is made again, and
-   * goes on after the last event that came: none comes twice, and none is missed.
+   * All events so far, oldest first, then new events until the sandbox is gone. A broken connection is made again and
+   * continues after the last event: no event comes twice, none is missed.
    */
   async *follow(options: FollowEventsOptions = {}): AsyncGenerator<SandboxEvent, void, undefined> {
     const { signal, types } = options
@@ -69,7 +60,7 @@ export class Events {
         }
         return
       } catch (error) {
-        // A token ends with its sandbox.
+        // A token expires with its sandbox.
         if (isOpened && hasCode(error, 'sandbox_not_found', 'unauthorized')) return
         brokenAt ??= Date.now()
         if (!isOpened || !isTransient(error) || Date.now() - brokenAt > RECONNECT_MS) throw error
@@ -78,15 +69,15 @@ export class Events {
     }
   }
 
-  /** One connection. Ends when there is nothing more; any other end is an error. Undefined: it is open, or was silent. */
+  /** One connection. Ends when there are no more events; any other end is an error. Yields undefined for keep-alive lines. */
   async *#stream(
     query: Record<string, string | boolean | undefined>,
     last: string | undefined,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<SandboxEvent | undefined> {
     const silence = new AbortController()
-    const stream = await this.#client.streamOrNothing('listEvents', {
-      params: { id: this.#sandboxId },
+    const stream = await this.client.streamOrNothing('listEvents', {
+      params: this.params,
       query,
       headers: { Accept: 'text/event-stream', ...(last !== undefined && { 'Last-Event-ID': last }) },
       signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
@@ -98,11 +89,11 @@ export class Events {
     } catch (error) {
       if (!silence.signal.aborted || signal?.aborted) throw error
     }
-    throw new ClientError('connection_failed', 'The stream of events broke off.')
+    throw new ClientError('connection_failed', 'The stream of events broke.')
   }
 }
 
-/** The silence of the server, not that of a caller who takes its time. */
+/** Aborts when the server sends nothing for too long. The time that the caller takes does not count. */
 async function* untilSilence(
   lines: AsyncGenerator<string>,
   silence: AbortController,
@@ -119,13 +110,13 @@ async function* untilSilence(
   }
 }
 
-/** Half an event is what a stream that broke off leaves. */
+/** An event that is not whole JSON means that the stream broke. */
 function eventOf(text: string): SandboxEvent {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    throw new ClientError('connection_failed', 'The stream of events broke off.', { cause })
+    throw new ClientError('connection_failed', 'The stream of events broke.', { cause })
   }
   return checked(sandboxEventShape, value, 'An event')
 }

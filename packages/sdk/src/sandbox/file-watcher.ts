@@ -1,27 +1,27 @@
-// What a client has of one watcher: its handlers, and the channel its events come by.
 import {
   type FileChange,
   type WatcherInfo,
   type WatcherMessage,
   watcherMessageShape,
 } from '@islet/contract/client'
-import { Channel } from '../client/channel.ts'
+import { openChannel } from '../client/channel.ts'
 import type { Client } from '../client/client.ts'
+import type { Connection } from '../client/connection.ts'
 import { hasCode } from '../errors.ts'
-import { ABORTABLE, guard } from '../options.ts'
+import { ABORTABLE, type Abortable, guard } from '../options.ts'
 import { Handlers } from './handlers.ts'
 
-/** What is held until there is a handler for it. */
+/** How much is held until the first `change` handler is registered. */
 const HELD_EVENTS = 10_000
 const HELD_CHARACTERS = 8 * 1024 * 1024
 
 export type WatcherEvents = {
   change: FileChange
-  /** Events were lost, because something was too slow or the connection broke: look again. */
+  /** Events were lost, because a reader was too slow or the connection broke: look at the files again. */
   overflow: undefined
-  /** By `destroy`, by its id, by another client, or with the sandbox. */
+  /** Any client destroyed the watcher, or the sandbox ended. */
   destroyed: undefined
-  /** It stopped, or the connection to it is lost for good. */
+  /** The watcher failed, or the connection to it is lost for good. */
   error: unknown
 }
 
@@ -29,11 +29,10 @@ export class FileWatcher {
   readonly #client: Client
   readonly #handlers = new Handlers<WatcherEvents>()
   #info: WatcherInfo
-  #channel: Channel<WatcherMessage> | undefined
+  #channel: Connection | undefined
   #held: Held | undefined = new Held()
-  #isOver = false
 
-  /** Resolves when its events come. */
+  /** Resolves when the connection is open: every change from then on is reported. */
   static async open(client: Client, info: WatcherInfo): Promise<FileWatcher> {
     const watcher = new FileWatcher(client, info)
     await watcher.#open()
@@ -74,7 +73,7 @@ export class FileWatcher {
     return this.#info.status === 'active'
   }
 
-  /** What came before the first handler for `change` was there comes to it now. */
+  /** The first `change` handler also gets the events that came before it. */
   on<Name extends keyof WatcherEvents>(name: Name, handler: (event: WatcherEvents[Name]) => unknown): void {
     this.#handlers.on(name, handler)
     if (name !== 'change' || !this.#held) return
@@ -87,10 +86,10 @@ export class FileWatcher {
     this.#handlers.off(name, handler)
   }
 
-  /** Ends the watcher for every client. Of one that is destroyed: code `watcher_not_found`. */
-  async destroy(options: { signal?: AbortSignal } = {}): Promise<void> {
+  /** Ends the watcher for every client. Code `watcher_not_found` if it is destroyed already. */
+  async destroy(options: Abortable = {}): Promise<void> {
     await this.#client.call('deleteWatcher', { params: this.#params, ...options })
-    this.#channel?.close()
+    this.#channel?.end()
   }
 
   get #params(): { id: string; wid: string } {
@@ -98,7 +97,7 @@ export class FileWatcher {
   }
 
   async #open(): Promise<void> {
-    this.#channel = await Channel.open(this.#client, 'watcherEvents', {
+    this.#channel = await openChannel<WatcherMessage>(this.#client, 'watcherEvents', {
       params: this.#params,
       shape: watcherMessageShape,
       onMessage: (message) => this.#receive(message),
@@ -123,8 +122,6 @@ export class FileWatcher {
   }
 
   #end(error: unknown): void {
-    if (this.#isOver) return
-    this.#isOver = true
     this.#info = { ...this.#info, status: 'stopped' }
     if (error !== undefined && !hasCode(error, 'watcher_not_found')) this.#handlers.emit('error', error)
     else this.#handlers.emit('destroyed', undefined)

@@ -1,16 +1,13 @@
 import { type BatchResult, type FileEntry, IsletError, LIMITS } from '@islet/contract/client'
-import type { CallOptions, Client, Query } from '../client/client.ts'
+import type { CallOptions, Query } from '../client/client.ts'
+import { SandboxPart } from '../client/part.ts'
 import { hasCode } from '../errors.ts'
-import { ABORTABLE, guard, type Names } from '../options.ts'
+import { ABORTABLE, type Abortable, guard, type Names } from '../options.ts'
 import { base64, type Content } from '../transport/body.ts'
 import { Overlays } from './overlays.ts'
 
-interface Abortable {
-  signal?: AbortSignal
-}
-
 export interface ReadOptions extends Abortable {
-  /** First byte; a negative one counts from the end. */
+  /** First byte. A negative number reads the last bytes of the file; `end` is not allowed with it. */
   start?: number
   /** Last byte, inclusive. */
   end?: number
@@ -19,17 +16,17 @@ export interface ReadOptions extends Abortable {
 export interface WriteOptions extends Abortable {
   mode?: number | string
   owner?: string
-  /** Make missing directories. Default: true. */
+  /** Create missing directories. Default: true. */
   parents?: boolean
-  /** Fail with `file_exists` if there is something. */
+  /** Fail with `file_exists` if the path exists. Default: false. */
   exclusive?: boolean
 }
 
 export interface FileOperation {
   path: string
-  /** A delete takes directories with all that is in them. */
+  /** `delete` also removes directories, with everything in them. */
   operation: 'write' | 'delete'
-  /** Of a write. */
+  /** Needed for `write`. */
   content?: string | Uint8Array
   mode?: number | string
 }
@@ -39,7 +36,7 @@ export interface UrlOptions extends Abortable {
   expiresIn?: number | string
 }
 
-/** What is said of a path at which there is nothing to be seen, be it that the sandbox is gone. */
+/** The codes that mean: nothing can be seen at this path, or the sandbox is gone. */
 export const NOT_THERE = [
   'sandbox_not_found',
   'sandbox_lost',
@@ -51,47 +48,39 @@ export const NOT_THERE = [
   'bad_request',
 ] as const
 
-/** Files of one sandbox. Paths are absolute, or relative to its working directory. Content of any size streams. */
-export class Files {
-  readonly overlay: Overlays
-  readonly #client: Client
-  readonly #params: { id: string }
-
-  constructor(client: Client, sandboxId: string) {
-    this.overlay = new Overlays(client, sandboxId)
-    this.#client = client
-    this.#params = { id: sandboxId }
-  }
+/** Files of one sandbox. Paths are absolute, or relative to its working directory. Content may have any size. */
+export class Files extends SandboxPart {
+  readonly overlay = new Overlays(this.client, this.params.id)
 
   async read(path: string, options?: ReadOptions): Promise<string> {
     return new TextDecoder().decode(await this.readBytes(path, options))
   }
 
-  readBytes(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
-    return this.#client.bytes('readFile', this.#readCall(path, options))
+  async readBytes(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
+    return this.client.bytes('readFile', this.#readCall(path, options))
   }
 
-  readStream(path: string, options: ReadOptions = {}): Promise<ReadableStream<Uint8Array>> {
-    return this.#client.stream('readFile', this.#readCall(path, options))
+  async readStream(path: string, options: ReadOptions = {}): Promise<ReadableStream<Uint8Array>> {
+    return this.client.stream('readFile', this.#readCall(path, options))
   }
 
   write(path: string, content: Content, options: WriteOptions = {}): Promise<FileEntry> {
     const { signal, mode, ...rest } = options
     const query: Query = { path, mode: typeof mode === 'number' ? octal(mode) : mode, ...rest }
-    return this.#client.call('writeFile', { params: this.#params, query, content, signal })
+    return this.client.call('writeFile', { params: this.params, query, content, signal })
   }
 
-  /** Everything below a directory (default: the working directory), `depth` levels deep (default: 1). */
+  /** The entries below a directory (default: the working directory), `depth` levels deep (default: 1). */
   async list(
     path?: string,
     options: { depth?: number; limit?: number } & Abortable = {},
   ): Promise<FileEntry[]> {
     const { signal, depth, limit } = options
     const query = { path, depth, limit: limit ?? LIMITS.listEntries }
-    const found = await this.#client.call('listFiles', { params: this.#params, query, signal })
+    const found = await this.client.call('listFiles', { params: this.params, query, signal })
     if (found.truncated && limit === undefined) {
       throw new IsletError('limit_exceeded', `There are more than ${LIMITS.listEntries} entries.`, {
-        hint: 'Pass limit to get the first ones, or a smaller depth.',
+        hint: 'Pass limit to get only the first entries, or a smaller depth.',
       })
     }
     return found.entries
@@ -99,10 +88,10 @@ export class Files {
 
   stat(path: string, options: { follow?: boolean } & Abortable = {}): Promise<FileEntry> {
     const { signal, follow } = options
-    return this.#client.call('statFile', { params: this.#params, query: { path, follow }, signal })
+    return this.client.call('statFile', { params: this.params, query: { path, follow }, signal })
   }
 
-  /** False for whatever cannot be seen at the path, also one that cannot be a path. */
+  /** False if nothing can be seen at the path, also if the path is not valid. */
   async exists(path: string, options: Abortable = {}): Promise<boolean> {
     try {
       await this.stat(path, { ...options, follow: false })
@@ -113,40 +102,40 @@ export class Files {
     }
   }
 
-  /** With its parents; content if it is there already, unless `parents` is false. */
+  /** Creates missing parents and succeeds if the directory exists, unless `parents` is false. */
   makeDir(
     path: string,
     options: { parents?: boolean; mode?: number | string; owner?: string } & Abortable = {},
   ): Promise<FileEntry> {
     const { signal, ...rest } = options
-    return this.#client.call('makeDirectory', { params: this.#params, body: { path, ...rest }, signal })
+    return this.client.call('makeDirectory', { params: this.params, body: { path, ...rest }, signal })
   }
 
   move(from: string, to: string, options: { overwrite?: boolean } & Abortable = {}): Promise<FileEntry> {
     const { signal, overwrite } = options
-    return this.#client.call('movePath', { params: this.#params, body: { from, to, overwrite }, signal })
+    return this.client.call('movePath', { params: this.params, body: { from, to, overwrite }, signal })
   }
 
-  /** Files and whole directories. */
+  /** Copies a file, or a directory with everything in it. */
   copy(from: string, to: string, options: { overwrite?: boolean } & Abortable = {}): Promise<FileEntry> {
     const { signal, overwrite } = options
     const body = { from, to, overwrite, recursive: true }
-    return this.#client.call('copyPath', { params: this.#params, body, signal })
+    return this.client.call('copyPath', { params: this.params, body, signal })
   }
 
-  /** A file, or a directory with all that is in it unless `recursive` is false. */
+  /** Removes a file, or a directory; with everything in it, unless `recursive` is false. */
   async remove(path: string, options: { recursive?: boolean } & Abortable = {}): Promise<void> {
     const { signal, recursive = true } = options
-    await this.#client.call('removeFile', { params: this.#params, query: { path, recursive }, signal })
+    await this.client.call('removeFile', { params: this.params, query: { path, recursive }, signal })
   }
 
-  /** What is in a directory, as a tar: gzipped unless `gzip` is false. */
+  /** The content of a directory as a tar, compressed with gzip unless `gzip` is false. */
   readArchive(
     path: string,
     options: { gzip?: boolean } & Abortable = {},
   ): Promise<ReadableStream<Uint8Array>> {
     const { signal, gzip } = options
-    return this.#client.stream('readArchive', { params: this.#params, query: { path, gzip }, signal })
+    return this.client.stream('readArchive', { params: this.params, query: { path, gzip }, signal })
   }
 
   /** Unpacks a tar, plain or gzip, into a directory. */
@@ -157,36 +146,36 @@ export class Files {
   ): Promise<{ count: number }> {
     const { signal, owner } = options
     const query = { path, owner }
-    return this.#client.call('writeArchive', { params: this.#params, query, content: archive, signal })
+    return this.client.call('writeArchive', { params: this.params, query, content: archive, signal })
   }
 
   /**
-   * Writes and deletes many files, in the order of their paths; of two operations on a path the last one counts. Each has
-   * its own result, and one that fails does not stop the others.
+   * Writes and deletes many files, sorted by path; the last operation on a path wins. Each operation has its own result;
+   * a failure does not stop the others.
    */
   async batchWrite(files: readonly FileOperation[], options: Abortable = {}): Promise<BatchResult[]> {
     const body = { files: files.map(toOperation) }
-    return (await this.#client.call('batchFiles', { params: this.#params, body, ...options })).results
+    return (await this.client.call('batchFiles', { params: this.params, body, ...options })).results
   }
 
-  /** A URL that downloads the file with GET, without a key, for a while. */
+  /** A URL that downloads the file with GET and needs no key, until it expires. */
   downloadUrl(path: string, options: UrlOptions = {}): Promise<string> {
     return this.#sign('GET', path, options)
   }
 
-  /** A URL that uploads the file with PUT, without a key, for a while. */
+  /** A URL that uploads the file with PUT and needs no key, until it expires. */
   uploadUrl(path: string, options: UrlOptions = {}): Promise<string> {
     return this.#sign('PUT', path, options)
   }
 
   async #sign(method: 'GET' | 'PUT', path: string, { signal, expiresIn }: UrlOptions): Promise<string> {
     const body = { path, method, expiresIn }
-    return (await this.#client.call('signFile', { params: this.#params, body, signal })).url
+    return (await this.client.call('signFile', { params: this.params, body, signal })).url
   }
 
   #readCall(path: string, options: ReadOptions): CallOptions<'readFile'> {
     const { signal } = options
-    return { params: this.#params, query: { path }, headers: rangeHeader(options), signal }
+    return { params: this.params, query: { path }, headers: rangeHeader(options), signal }
   }
 }
 
@@ -195,10 +184,19 @@ function toOperation({ content, ...rest }: FileOperation) {
   return { ...rest, content: base64(content), encoding: 'base64' as const }
 }
 
-function rangeHeader({ start, end }: ReadOptions): Record<string, string> {
-  if (start === undefined && end === undefined) return {}
-  if (start !== undefined && start < 0) return { Range: `bytes=${start}` }
-  return { Range: `bytes=${start ?? 0}-${end ?? ''}` }
+/** The server ignores a range that is not valid and sends the whole file, so the range is checked here. */
+function rangeHeader({ start = 0, end }: ReadOptions): Record<string, string> {
+  if (start === 0 && end === undefined) return {}
+  const given = `start ${start}${end === undefined ? '' : ` and end ${end}`}`
+  if (start < 0 && end !== undefined)
+    throw new IsletError('bad_request', `A negative start cannot be combined with end; given: ${given}.`, {
+      hint: 'A negative start reads up to the end of the file: leave end out, or count start from the beginning.',
+    })
+  if (!Number.isSafeInteger(start) || (end !== undefined && !(Number.isSafeInteger(end) && end >= start)))
+    throw new IsletError('bad_request', `This is not a range of bytes: ${given}.`, {
+      hint: 'start and end are whole numbers, and end, the last byte, is not before start.',
+    })
+  return { Range: start < 0 ? `bytes=${start}` : `bytes=${start}-${end ?? ''}` }
 }
 
 function octal(mode: number): string {

@@ -1,5 +1,4 @@
-// Handlers by event name, as `on` and `off` keep them.
-
+/** The handlers of `on` and `off`, by event name. */
 export class Handlers<Events extends Record<string, unknown>> {
   readonly #handlers = new Map<keyof Events, Set<(event: never) => unknown>>()
 
@@ -12,12 +11,11 @@ export class Handlers<Events extends Record<string, unknown>> {
     set.add(handler)
   }
 
-  /** Of one that was not registered: does nothing. */
   off<Name extends keyof Events>(name: Name, handler: (event: Events[Name]) => unknown): void {
     this.#handlers.get(name)?.delete(handler)
   }
 
-  /** Calls all of them. One that throws, or rejects, is told to the console and does not stop the others. */
+  /** Calls all handlers of the event. An error in one is printed to the console and does not stop the others. */
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
     for (const handler of [...(this.#handlers.get(name) ?? [])]) {
       try {

@@ -1,13 +1,9 @@
 import { type CreateOverlay, IsletError, type OverlayInfo } from '@islet/contract/client'
-import type { Client } from '../client/client.ts'
-import { ABORTABLE, guard } from '../options.ts'
+import { SandboxPart } from '../client/part.ts'
+import { ABORTABLE, type Abortable, guard } from '../options.ts'
 import { sleep } from '../transport/retry.ts'
 
-interface Abortable {
-  signal?: AbortSignal
-}
-
-/** How often and how long to ask whether an overlay is complete. */
+/** How often, and for how long, to ask whether an overlay is complete. */
 export interface WaitOptions extends Abortable {
   /** Default: 60. */
   maxRetries?: number
@@ -15,42 +11,34 @@ export interface WaitOptions extends Abortable {
   initialDelayMs?: number
   /** Default: 5000. */
   maxDelayMs?: number
-  /** How much longer each delay is than the one before. Default: 1.5. */
+  /** Each delay is this many times the one before. Default: 1.5. */
   backoffFactor?: number
 }
 
 export interface OverlayOptions extends CreateOverlay, Abortable {
-  /** Answer when the copying has ended, and not at once. */
+  /** Resolve when the copying has ended. Default: false. */
   waitForCompletion?: boolean | WaitOptions
 }
 
-/** Template directories of one sandbox that are copied in the background. */
-export class Overlays {
-  readonly #client: Client
-  readonly #params: { id: string }
-
-  constructor(client: Client, sandboxId: string) {
-    this.#client = client
-    this.#params = { id: sandboxId }
-  }
-
+/** Template directories that are copied in the background. */
+export class Overlays extends SandboxPart {
   async create(options: OverlayOptions): Promise<OverlayInfo> {
     const { waitForCompletion, signal, ...body } = options
-    const overlay = await this.#client.call('createOverlay', { params: this.#params, body, signal })
+    const overlay = await this.client.call('createOverlay', { params: this.params, body, signal })
     if (!waitForCompletion) return overlay
     const wait = waitForCompletion === true ? {} : waitForCompletion
     return this.waitForCompletion(overlay.id, { signal, ...wait })
   }
 
   async list(options: Abortable = {}): Promise<OverlayInfo[]> {
-    return (await this.#client.call('listOverlays', { params: this.#params, ...options })).overlays
+    return (await this.client.call('listOverlays', { params: this.params, ...options })).overlays
   }
 
   retrieve(id: string, options: Abortable = {}): Promise<OverlayInfo> {
-    return this.#client.call('getOverlay', { params: { ...this.#params, oid: id }, ...options })
+    return this.client.call('getOverlay', { params: { ...this.params, oid: id }, ...options })
   }
 
-  /** Answers with `copyStatus` complete or failed. Code `timeout` when it is neither after all retries. */
+  /** Resolves when `copyStatus` is complete or failed. Code `timeout` if it is neither after all retries. */
   async waitForCompletion(id: string, options: WaitOptions = {}): Promise<OverlayInfo> {
     const { maxRetries = 60, initialDelayMs = 500, maxDelayMs = 5000, backoffFactor = 1.5, signal } = options
     let delayMs = initialDelayMs
@@ -58,23 +46,18 @@ export class Overlays {
       const overlay = await this.retrieve(id, { signal })
       if (overlay.copyStatus === 'complete' || overlay.copyStatus === 'failed') return overlay
       if (retry >= maxRetries) {
-        throw new IsletError(
-          'timeout',
-          `Overlay ${id} is ${overlay.copyStatus} after ${maxRetries} retries.`,
-          {
-            hint: 'The copying goes on: wait again, or with more retries.',
-            details: { overlay },
-          },
-        )
+        const message = `Overlay ${id} is still ${overlay.copyStatus} after ${maxRetries} retries.`
+        const hint = 'The copying continues: wait again, or with more retries.'
+        throw new IsletError('timeout', message, { hint, details: { overlay } })
       }
       await sleep(Math.min(delayMs, maxDelayMs), signal)
       delayMs *= backoffFactor
     }
   }
 
-  /** Stops the copying and removes what it put there. */
+  /** Stops the copying and removes what was copied. */
   async destroy(id: string, options: Abortable = {}): Promise<void> {
-    await this.#client.call('deleteOverlay', { params: { ...this.#params, oid: id }, ...options })
+    await this.client.call('deleteOverlay', { params: { ...this.params, oid: id }, ...options })
   }
 }
 

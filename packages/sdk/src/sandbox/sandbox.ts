@@ -1,41 +1,39 @@
-import type {
-  CheckpointInfo,
-  CodeResult,
-  CreatePatch,
-  CreatePreview,
-  ExecResult,
-  LanguageName,
-  ListeningPort,
-  PatchInfo,
-  PatchRun,
-  Preview,
-  RestoredSandbox,
-  SandboxDetail,
-  Sandbox as SandboxInfo,
-  SandboxPage,
-  SandboxStatus,
-  SandboxToken,
-  SandboxUsage,
-  SnapshotInfo,
-  Timeouts,
-  UpdateSandbox,
-  WokenSandbox,
+import {
+  type CheckpointInfo,
+  type CodeResult,
+  type CreatePatch,
+  type CreatePreview,
+  type ExecResult,
+  IsletError,
+  type LanguageName,
+  type ListeningPort,
+  type PatchInfo,
+  type PatchRun,
+  type Preview,
+  type ResponseOf,
+  type RestoredSandbox,
+  type RouteName,
+  type SandboxDetail,
+  type Sandbox as SandboxInfo,
+  type SandboxPage,
+  type SandboxStatus,
+  type SandboxToken,
+  type SandboxUsage,
+  type SnapshotInfo,
+  type Timeouts,
+  type UpdateSandbox,
+  type WokenSandbox,
 } from '@islet/contract/client'
-import type { Client } from '../client/client.ts'
+import type { CallOptions, Client } from '../client/client.ts'
 import { isDue } from '../client/credential.ts'
 import type { ClientOptions } from '../client/settings.ts'
 import { hasCode } from '../errors.ts'
-import {
-  type ForkOptions,
-  type ForkResults,
-  type FromCheckpointOptions,
-  fork,
-  SandboxCheckpoints,
-} from '../islet/checkpoints.ts'
-import { type CreateOptions, type GetOrCreateOptions, Islet, type ListOptions } from '../islet/islet.ts'
-import { listPatches } from '../islet/patches.ts'
+import type { FromCheckpointOptions } from '../islet/checkpoints.ts'
+import { Islet } from '../islet/islet.ts'
+import { checkedCheckpoint } from '../islet/refs.ts'
+import type { CreateOptions, GetOrCreateOptions, ListOptions } from '../islet/sandboxes.ts'
 import { type SnapshotOptions, Snapshots } from '../islet/snapshots.ts'
-import { guard } from '../options.ts'
+import { type Abortable, guard } from '../options.ts'
 import { type CommandOptions, Exec } from '../process/exec.ts'
 import { Pty } from '../process/pty.ts'
 import { Terminals } from '../process/terminals.ts'
@@ -44,29 +42,38 @@ import { type RunCodeOptions, runCode } from './code.ts'
 import { EnvFiles } from './env-files.ts'
 import { Events } from './events.ts'
 import { Files } from './files.ts'
-import { Life, type WakeOptions } from './life.ts'
-import { Previews, type UrlOfPort } from './previews.ts'
+import { type ForkOptions, type ForkResults, fork } from './fork.ts'
 import { Services } from './services.ts'
 import { Signals } from './signals.ts'
 import { Store } from './store.ts'
 import { Watchers } from './watchers.ts'
 
-interface Abortable {
-  signal?: AbortSignal
+export interface WakeOptions extends Abortable {
+  /** A new idle timeout: milliseconds or '10m'; 0: never. Default: unchanged. */
+  timeout?: number | string
 }
 
-/** What a create answers with beside the sandbox. */
+export interface UrlOfPort {
+  port: number
+  /** Fail with `not_supported` if the URL has another protocol; this does not choose it. Default: any. */
+  protocol?: 'http' | 'https'
+}
+
+/** Part of the answer to a create. */
 interface NewToken {
   token: string
   tokenExpiresAt: string
 }
 
 export interface RunCommandOptions extends CommandOptions {
-  /** Answer at once with exit code 0 and leave the command running. */
+  /** Resolve at once with exit code 0 and leave the command running. */
   background?: boolean
 }
 
-/** One isolated Linux computer. `await using sandbox = await Sandbox.create()` removes it at the end of the block. */
+/**
+ * One isolated Linux computer. `await using sandbox = await Sandbox.create()` removes it at the end of the block. What is done
+ * to the sandbox as a whole is a method here; what happens inside is in groups, like `files` and `exec`.
+ */
 export class Sandbox {
   readonly id: string
   readonly exec: Exec
@@ -79,11 +86,8 @@ export class Sandbox {
   readonly signals: Signals
   readonly store: Store
   readonly events: Events
-  readonly #life: Life
-  readonly #previews: Previews
-  readonly #checkpoints: SandboxCheckpoints
   readonly #client: Client
-  #info: SandboxInfo
+  #status: SandboxStatus
   #token: SandboxToken | undefined
 
   static create(options: CreateOptions & ClientOptions = {}): Promise<Sandbox> {
@@ -91,19 +95,19 @@ export class Sandbox {
     return islet.sandboxes.create(rest)
   }
 
-  /** The sandbox that has this name, as it is, or a new one with these options: the same for all who ask at once. */
+  /** The sandbox with this name as it is, or a new one. Callers that ask at the same time get the same sandbox. */
   static getOrCreate(name: string, options: GetOrCreateOptions & ClientOptions = {}): Promise<Sandbox> {
     const [islet, rest] = serverOf(options)
     return islet.sandboxes.getOrCreate(name, rest)
   }
 
-  /** A sandbox that exists, by its id or name. Code `sandbox_not_found` if it does not. */
+  /** A handle for an existing sandbox, by its id or name. Code `sandbox_not_found` if there is none. */
   static connect(id: string, options: ClientOptions & Abortable = {}): Promise<Sandbox> {
     const [islet, rest] = serverOf(options)
     return islet.sandboxes.connect(id, rest)
   }
 
-  /** What is known about a sandbox, by its id or name; by its id also of one that is gone. */
+  /** The record of a sandbox, by its id or name; by its id also if the sandbox is gone. */
   static get(id: string, options: ClientOptions & Abortable = {}): Promise<SandboxDetail> {
     const [islet, rest] = serverOf(options)
     return islet.sandboxes.get(id, rest)
@@ -114,7 +118,7 @@ export class Sandbox {
     return islet.sandboxes.list(rest)
   }
 
-  /** A new sandbox that begins as a checkpoint, whatever became of the one it was made of. */
+  /** A new sandbox that starts from a checkpoint, also if the checkpoint's own sandbox is gone. */
   static createFromCheckpoint(
     id: string,
     options: FromCheckpointOptions & ClientOptions = {},
@@ -123,7 +127,7 @@ export class Sandbox {
     return islet.checkpoints.createSandbox(id, rest)
   }
 
-  /** Adds a script that is run once in every sandbox made from the checkpoint. */
+  /** Adds a script that runs once in every sandbox made from the checkpoint. */
   static createCheckpointPatch(
     checkpointId: string,
     options: CreatePatch & ClientOptions & Abortable,
@@ -132,7 +136,7 @@ export class Sandbox {
     return islet.checkpoints.patches.create(checkpointId, patch, { signal })
   }
 
-  /** In the order they are applied. */
+  /** In the order in which they are applied. */
   static listCheckpointPatches(
     checkpointId: string,
     options: ClientOptions & Abortable = {},
@@ -151,10 +155,10 @@ export class Sandbox {
     return islet.checkpoints.patches.delete(checkpointId, patchId, rest)
   }
 
-  /** For `Islet`; others use the statics. */
+  /** For the SDK itself; callers use `Sandbox.create` and `Sandbox.connect`. */
   constructor(client: Client, { token, tokenExpiresAt, ...info }: SandboxInfo & Partial<NewToken>) {
     this.#client = client
-    this.#info = info
+    this.#status = info.status
     if (token && tokenExpiresAt) this.#token = { token, expiresAt: tokenExpiresAt }
     this.id = info.id
     this.exec = new Exec(client, info.id)
@@ -167,28 +171,24 @@ export class Sandbox {
     this.signals = new Signals(client, info.id)
     this.store = new Store(client, info.id)
     this.events = new Events(client, info.id)
-    this.#life = new Life(client, info.id)
-    this.#previews = new Previews(client, info.id)
-    this.#checkpoints = new SandboxCheckpoints(client, info.id)
   }
 
+  /** The same as `id`. */
   get sandboxId(): string {
     return this.id
   }
 
-  /** As last heard; `getInfo` asks. */
+  /** The status in the last answer of the server; `getInfo` asks again. */
   get status(): SandboxStatus {
-    return this.#info.status
+    return this.#status
   }
 
-  /** Asks the server. It wakes nothing, and is no activity. `awake` says why it is awake, or when it will sleep. */
+  /** Asks the server. Does not wake the sandbox or count as activity. `awake` says why it is awake, or when it will sleep. */
   async getInfo(options: Abortable = {}): Promise<SandboxDetail> {
-    const detail = await this.#client.call('getSandbox', { params: { id: this.id }, ...options })
-    this.#info = detail
-    return detail
+    return this.#heard(await this.#call('getSandbox', options))
   }
 
-  /** False also for one that does not exist. It wakes nothing, and is no activity. */
+  /** Does not wake the sandbox or count as activity. False also if the sandbox does not exist. */
   async isRunning(options: Abortable = {}): Promise<boolean> {
     try {
       return (await this.getInfo(options)).status === 'running'
@@ -198,135 +198,128 @@ export class Sandbox {
     }
   }
 
-  /** Everything inside stands still, and keeps its memory. `terminatesAt` says until when, if there is a timeout for that. */
+  /** Freezes everything inside; memory is kept. `terminatesAt` says when the `paused` timeout, if set, stops the sandbox. */
   async pause(options: Abortable = {}): Promise<SandboxInfo> {
-    this.#info = await this.#life.pause(options)
-    return this.#info
+    return this.#heard(await this.#call('pauseSandbox', options))
   }
 
-  /** One that is paused goes on. Whatever is asked of it does that too. */
+  /** Lets a paused sandbox continue. So does any call that needs it to run. */
   async resume(options: Abortable = {}): Promise<WokenSandbox> {
-    return this.#woken(await this.#life.resume(options))
+    return this.#heard(await this.#call('resumeSandbox', options))
   }
 
-  /** No CPU, and memory given back where the engine can; its files stay, also when the machine is started anew. */
+  /** Uses no CPU and, if the engine can, no memory. The files survive a reboot of the machine. */
   async hibernate(options: Abortable = {}): Promise<SandboxInfo> {
-    this.#info = await this.#life.hibernate(options)
-    return this.#info
+    return this.#heard(await this.#call('hibernateSandbox', options))
   }
 
-  /** One that is hibernated goes on. Whatever is asked of it does that too. */
-  async wake(options: WakeOptions = {}): Promise<WokenSandbox> {
-    return this.#woken(await this.#life.wake(options))
+  /** Lets a hibernated sandbox continue. So does any call that needs it to run. */
+  async wake({ timeout, signal }: WakeOptions = {}): Promise<WokenSandbox> {
+    return this.#heard(await this.#call('wakeSandbox', { body: { timeout }, signal }))
   }
 
-  /** How long it may be idle: milliseconds or like '10m'; 0 is never. Or all that it does by itself; what is left out stays. */
+  /** The idle timeout (milliseconds or '10m'; 0: never), or all timeouts; those that are left out stay. */
   async setTimeout(timeout: number | string | Timeouts, options: Abortable = {}): Promise<SandboxInfo> {
-    this.#info = await this.#life.setTimeout(timeout, options)
-    return this.#info
-  }
-
-  #woken(woken: WokenSandbox): WokenSandbox {
-    const { patches: _patches, ...info } = woken
-    this.#info = info
-    return woken
+    const body = typeof timeout === 'object' ? timeout : { idle: timeout }
+    return this.#heard(await this.#call('setTimeout', { body, ...options }))
   }
 
   async update(patch: UpdateSandbox, options: Abortable = {}): Promise<SandboxInfo> {
-    const params = { id: this.id }
-    this.#info = await this.#client.call('updateSandbox', { params, body: patch, ...options })
-    return this.#info
+    return this.#heard(await this.#call('updateSandbox', { body: patch, ...options }))
   }
 
-  /** What it uses now. */
+  /** What the sandbox uses now: memory, CPU, processes, disk. */
   usage(options: Abortable = {}): Promise<SandboxUsage> {
-    return this.#client.call('sandboxUsage', { params: { id: this.id }, ...options })
+    return this.#call('sandboxUsage', options)
   }
 
-  /** What listens inside now. */
+  /** The ports on which programs inside listen now. */
   async ports(options: Abortable = {}): Promise<ListeningPort[]> {
-    return (await this.#client.call('listPorts', { params: { id: this.id }, ...options })).ports
+    return (await this.#call('listPorts', options)).ports
   }
 
-  /** The URL of a port, made if there is none. Something must listen there before it shows anything. */
-  getUrl(port: UrlOfPort, options: Abortable = {}): Promise<string> {
-    return this.#previews.urlOf(port, options)
+  /** The preview URL of a port; created if there is none. A program must listen on the port before the URL works. */
+  async getUrl({ port, protocol }: UrlOfPort, options: Abortable = {}): Promise<string> {
+    const { url } = await this.createPreviewURL({ port, keep: true }, options)
+    if (protocol === undefined || url.startsWith(`${protocol}:`)) return url
+    throw new IsletError('not_supported', `This server does not serve previews over ${protocol}.`, {
+      hint:
+        protocol === 'https'
+          ? 'Give the server a certificate (ISLET_TLS_CERT), or set ISLET_PREVIEW_DOMAIN to a domain that a TLS proxy serves.'
+          : 'Leave protocol out: with ISLET_TLS_CERT or ISLET_PREVIEW_DOMAIN previews are https.',
+    })
   }
 
-  /** Makes the URL of a port, or changes it: its domain, and whether a token is asked for. */
+  /** Creates the preview URL of a port, or changes its domain and whether it asks for a token. */
   createPreviewURL(preview: CreatePreview, options: Abortable = {}): Promise<Preview> {
-    return this.#previews.create(preview, options)
+    return this.#call('createPreview', { body: preview, ...options })
   }
 
-  listPreviewURLs(options: Abortable = {}): Promise<Preview[]> {
-    return this.#previews.list(options)
+  async listPreviewURLs(options: Abortable = {}): Promise<Preview[]> {
+    return (await this.#call('listPreviews', options)).previews
   }
 
   /** Code `preview_not_found` if the port has none. */
-  deletePreviewURL(port: number, options: Abortable = {}): Promise<void> {
-    return this.#previews.remove(port, options)
+  async deletePreviewURL(port: number, options: Abortable = {}): Promise<void> {
+    await this.#call('deletePreview', { params: { port: String(port) }, ...options })
   }
 
   /**
-   * A token that reaches this sandbox alone and is good for a while yet, for a browser or another program. With
-   * `expiresIn` (milliseconds or like '30m'), a new one that lives so long.
+   * A token that gives access to this sandbox only, for a browser or another program; valid for some time yet. With
+   * `expiresIn` (milliseconds or '30m'), a new token that is valid that long.
    */
   async getToken(options: { expiresIn?: number | string } & Abortable = {}): Promise<SandboxToken> {
     const { signal, expiresIn } = options
-    const params = { id: this.id }
-    if (expiresIn !== undefined)
-      return this.#client.call('createToken', { params, body: { expiresIn }, signal })
+    if (expiresIn !== undefined) return this.#call('createToken', { body: { expiresIn }, signal })
     const known = (await this.#client.token(signal)) ?? this.#token
     if (known && !isDue(known.token)) return known
-    this.#token = await this.#client.call('createToken', { params, body: {}, signal })
+    this.#token = await this.#call('createToken', { body: {}, signal })
     return this.#token
   }
 
-  /** Stops everything in it and removes all it holds. Of one that is gone: does nothing. */
+  /** Stops the sandbox and removes everything in it. Does nothing if the sandbox is gone. */
   async kill(options: Abortable = {}): Promise<void> {
     try {
-      this.#info = await this.#client.call('deleteSandbox', { params: { id: this.id }, ...options })
+      this.#heard(await this.#call('deleteSandbox', options))
     } catch (error) {
       if (!hasCode(error, 'sandbox_not_found')) throw error
     }
   }
 
-  /** Saves it as it is now: files, env, store and services. Code `conflict` when the name is taken. */
+  /** Saves files, env, store and services as they are now. Code `conflict` if the name is taken. */
   createCheckpoint(checkpoint: string | { name: string }, options: Abortable = {}): Promise<CheckpointInfo> {
     const body = typeof checkpoint === 'string' ? { name: checkpoint } : checkpoint
-    return this.#checkpoints.create(body, options)
+    return this.#call('createCheckpoint', { body, ...options })
   }
 
   /** Oldest first. */
-  listCheckpoints(options: Abortable = {}): Promise<CheckpointInfo[]> {
-    return this.#checkpoints.list(options)
+  async listCheckpoints(options: Abortable = {}): Promise<CheckpointInfo[]> {
+    return (await this.#call('listCheckpoints', options)).checkpoints
   }
 
-  /** The same sandbox as it was then. What runs in it is ended; its services are started again, and the answer says how that went. */
+  /** Takes this sandbox back to a checkpoint. Running processes end; services are started again, and the answer says which. */
   async restoreCheckpoint(id: string, options: Abortable = {}): Promise<RestoredSandbox> {
-    const restored = await this.#checkpoints.restore(id, options)
-    this.#info = restored.sandbox
+    const params = { cid: checkedCheckpoint(id) }
+    const restored = await this.#call('restoreCheckpoint', { params, ...options })
+    this.#heard(restored.sandbox)
     return restored
   }
 
-  deleteCheckpoint(id: string, options: Abortable = {}): Promise<void> {
-    return this.#checkpoints.delete(id, options)
+  async deleteCheckpoint(id: string, options: Abortable = {}): Promise<void> {
+    await this.#call('deleteCheckpoint', { params: { cid: checkedCheckpoint(id) }, ...options })
   }
 
-  /** What became of the patches of the checkpoint that it was made from, in their order. */
-  listPatches(options: Abortable = {}): Promise<PatchRun[]> {
-    return listPatches(this.#client, this.id, options)
+  /** The results of the patches of the checkpoint from which the sandbox was made, in their order. */
+  async listPatches(options: Abortable = {}): Promise<PatchRun[]> {
+    return (await this.#call('listSandboxPatches', options)).patches
   }
 
-  /** Publishes it as it is now as a base for new sandboxes, which outlives it: `create({ snapshot })`. */
+  /** Publishes the sandbox as it is now as a base for new sandboxes: `create({ snapshot })`. It outlives the sandbox. */
   createSnapshot(options: SnapshotOptions = {}): Promise<SnapshotInfo> {
     return new Snapshots(this.#client).create({ sandbox: this.id }, options)
   }
 
-  /**
-   * A copy of it as it is now, with a token of its own. With `count`, so many of the same instant, and what became of
-   * each of them.
-   */
+  /** A copy of the sandbox as it is now. With `count`, that many copies of the same instant, each with its own result. */
   fork(options?: ForkOptions & { count?: undefined }): Promise<Sandbox>
   fork(options: ForkOptions & { count: number }): Promise<ForkResults>
   async fork(options: ForkOptions & { count?: number } = {}): Promise<Sandbox | ForkResults> {
@@ -338,7 +331,7 @@ export class Sandbox {
     throw only?.error
   }
 
-  /** Shell text; a failing command is a result with its exit code. */
+  /** Runs shell text to its end. A command that fails is a result with its exit code. */
   async runCommand(command: string, options: RunCommandOptions = {}): Promise<ExecResult> {
     const { background, ...rest } = options
     if (!background) return this.exec.run(command, rest)
@@ -346,10 +339,7 @@ export class Sandbox {
     return { ...STARTED, processId: id, autoResumed }
   }
 
-  /**
-   * Python, JavaScript, TypeScript or shell, found out from the code where no language is given. Code that
-   * fails is a result with its exit code.
-   */
+  /** Runs Python, JavaScript, TypeScript or shell; the language is detected if none is given. Code that fails is a result. */
   runCode(
     code: string,
     language?: LanguageName | RunCodeOptions,
@@ -360,6 +350,15 @@ export class Sandbox {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill()
+  }
+
+  #call<Name extends RouteName>(name: Name, options: CallOptions<Name>): Promise<ResponseOf<Name>> {
+    return this.#client.call(name, { ...options, params: { id: this.id, ...options.params } })
+  }
+
+  #heard<Info extends SandboxInfo>(info: Info): Info {
+    this.#status = info.status
+    return info
   }
 }
 
@@ -375,7 +374,7 @@ const STARTED = {
   droppedBytes: 0,
 }
 
-/** The options of a static method are those of the client and its own. */
+/** Splits the options of a static method into a client and the rest. */
 function serverOf<Options extends ClientOptions>(
   options: Options,
 ): [Islet, Omit<Options, keyof ClientOptions>] {

@@ -6,71 +6,58 @@ import {
   type ServiceLogs,
   type StartService,
 } from '@islet/contract/client'
-import type { Client } from '../client/client.ts'
-import { ABORTABLE, guard, type Names } from '../options.ts'
+import { SandboxPart } from '../client/part.ts'
+import { ABORTABLE, type Abortable, guard, type Names } from '../options.ts'
 
 export type ServiceStatus = ServiceInfo['status']
 
-export interface WaitForOptions {
-  /** Milliseconds or '30s'; `timeout` is thrown then. Default: a minute. */
+export interface WaitForOptions extends Abortable {
+  /** Milliseconds or '30s'; then `waitFor` fails with code `timeout`. Default: one minute. */
   timeout?: number | string
-  signal?: AbortSignal
-}
-
-interface Abortable {
-  signal?: AbortSignal
 }
 
 const WAIT_MS = 60_000
-/** Of one request; the server allows a minute. */
+/** How long one request waits; the server allows a minute. */
 const POLL_MS = 20_000
 
-/** Long-running programs of one sandbox that are kept running. */
-export class Services {
-  readonly #client: Client
-  readonly #sandboxId: string
-
-  constructor(client: Client, sandboxId: string) {
-    this.#client = client
-    this.#sandboxId = sandboxId
-  }
-
-  /** Answers at once, `installing` or `starting`; `waitFor` tells when it is ready. */
+/** Long-running programs that the server keeps running. */
+export class Services extends SandboxPart {
+  /** Resolves at once, while the service is `installing` or `starting`; `waitFor` waits until it is ready. */
   start(options: StartService & Abortable): Promise<ServiceInfo> {
     const { signal, ...body } = options
-    return this.#client.call('startService', { params: { id: this.#sandboxId }, body, signal })
+    return this.client.call('startService', { params: this.params, body, signal })
   }
 
   async list(options: Abortable = {}): Promise<ServiceInfo[]> {
-    return (await this.#client.call('listServices', { params: { id: this.#sandboxId }, ...options })).services
+    return (await this.client.call('listServices', { params: this.params, ...options })).services
   }
 
   async retrieve(name: string, options: Abortable = {}): Promise<ServiceInfo> {
-    return this.#client.call('getService', { params: this.#params(name), ...options })
+    return this.client.call('getService', { params: this.#of(name), ...options })
   }
 
-  /** SIGTERM, its stop timeout, SIGKILL; answers once it has stopped. Of a stopped one: answers. */
+  /** Sends SIGTERM and, after its stop timeout, SIGKILL. Resolves when the service has stopped. */
   async stop(name: string, options: Abortable = {}): Promise<ServiceInfo> {
-    return this.#client.call('stopService', { params: this.#params(name), ...options })
+    return this.client.call('stopService', { params: this.#of(name), ...options })
   }
 
-  /** Stops it if it runs, and starts it: answers with its new pid. Its install command runs again only if it never succeeded. */
+  /** Stops the service if it runs, and starts it. The install command runs again only if it never succeeded. */
   async restart(name: string, options: Abortable = {}): Promise<ServiceInfo> {
-    return this.#client.call('restartService', { params: this.#params(name), ...options })
+    return this.client.call('restartService', { params: this.#of(name), ...options })
   }
 
-  /** Stops it and forgets it. */
+  /** Stops the service and removes it. */
   async delete(name: string, options: Abortable = {}): Promise<void> {
-    return this.#client.call('deleteService', { params: this.#params(name), ...options })
+    return this.client.call('deleteService', { params: this.#of(name), ...options })
   }
 
-  /** What is kept of the output of its command, or with `install` of its install command. */
+  /** The kept output of its command, or with `install` of its install command. */
   async logs(name: string, options: { install?: boolean } & Abortable = {}): Promise<ServiceLogs> {
     const { signal, ...query } = options
-    return this.#client.call('serviceLogs', { params: this.#params(name), query, signal })
+    return this.client.call('serviceLogs', { params: this.#of(name), query, signal })
   }
 
-  /** Code `invalid_state` when it has failed or stopped instead, `timeout` when it takes too long. */
+  /** Code `invalid_state` if the service has failed or stopped instead, `timeout` if it takes too long. */
   async waitFor(
     name: string,
     status: ServiceStatus = 'ready',
@@ -79,23 +66,20 @@ export class Services {
     const { signal, timeout = WAIT_MS } = options
     const timeoutMs = parseDurationMs(timeout)
     if (timeoutMs === undefined)
-      throw new IsletError('bad_request', "A timeout is milliseconds, or like '30s'.")
+      throw new IsletError('bad_request', "A timeout is a number of milliseconds, or text like '30s'.")
     const deadline = performance.now() + timeoutMs
     for (;;) {
       const wait = Math.ceil(Math.min(Math.max(deadline - performance.now(), 0), POLL_MS))
       const query = { status, wait }
-      const service = await this.#client.call('getService', { params: this.#params(name), query, signal })
+      const service = await this.client.call('getService', { params: this.#of(name), query, signal })
       if (service.status === status || (status === 'running' && service.status === 'ready')) return service
       if (service.status === 'failed' || service.status === 'stopped') {
         const { reason } = service
-        throw new IsletError(
-          'invalid_state',
-          `Service ${name} is ${service.status}, not ${status}. ${reason ?? ''}`.trim(),
-          {
-            hint: `islet service logs ${this.#sandboxId} ${name} shows what it printed.`,
-            details: { status: service.status, wanted: status, ...(reason && { reason }) },
-          },
-        )
+        const message = `Service ${name} is ${service.status}, not ${status}. ${reason ?? ''}`
+        throw new IsletError('invalid_state', message.trim(), {
+          hint: `islet service logs ${this.params.id} ${name} shows what it printed.`,
+          details: { status: service.status, wanted: status, ...(reason && { reason }) },
+        })
       }
       if (performance.now() >= deadline)
         throw new IsletError(
@@ -105,11 +89,11 @@ export class Services {
     }
   }
 
-  /** A name like .. would lead to another address. A missing one is refused where the path is made. */
-  #params(name: string): { id: string; name: string } {
+  /** A name like .. would lead to another URL. A missing name is refused by `routePath`. */
+  #of(name: string): { id: string; name: string } {
     if (name && !SERVICE_NAME.test(name))
       throw new IsletError('service_not_found', `There is no service ${JSON.stringify(name)}.`)
-    return { id: this.#sandboxId, name }
+    return { ...this.params, name }
   }
 }
 

@@ -1,18 +1,19 @@
 // What a client has of started signals: its handlers, and the channel the signals come by.
 import { type SignalMessage, type SignalStatus, signalMessageShape } from '@islet/contract/client'
-import { Channel } from '../client/channel.ts'
+import { openChannel } from '../client/channel.ts'
 import type { Client } from '../client/client.ts'
-import { ABORTABLE, guard } from '../options.ts'
+import type { Connection } from '../client/connection.ts'
+import { ABORTABLE, type Abortable, guard } from '../options.ts'
 import { Handlers } from './handlers.ts'
 
-/** What is held until there is a handler. */
+/** How many messages are held until the first handler is registered. */
 const HELD_MESSAGES = 1000
 
 export interface PortSignalEvent {
   signal: 'port' | 'server-ready'
   port: number
   url: string
-  /** Of `port`. */
+  /** Only of the signal `port`. */
   type?: 'open' | 'close'
 }
 
@@ -21,7 +22,7 @@ export interface ErrorSignalEvent {
   message: string
 }
 
-/** One of your own. What others have is never there, so that it may be asked for without knowing which it is. */
+/** A custom signal. The fields of the other kinds are typed as undefined, so that they can be read on any SignalEvent. */
 export interface CustomSignalEvent {
   signal: string
   data?: unknown
@@ -34,14 +35,14 @@ export interface CustomSignalEvent {
 export type SignalEvent = PortSignalEvent | ErrorSignalEvent | CustomSignalEvent
 
 export type SignalEvents = {
-  /** A port that opened or closed, and a server that is ready. */
+  /** A port opened or closed, or a server is ready. */
   port: PortSignalEvent
   error: ErrorSignalEvent
-  /** Every signal, those of your own too. */
+  /** Every signal, also custom ones. */
   signal: SignalEvent
   /** Signals were lost, because this client was too slow or the connection broke. */
   overflow: undefined
-  /** It is over: by `stop`, whoever called it, or with the error that ended it. */
+  /** Signals ended: any client called `stop` (undefined), or an error ended them. */
   stopped: unknown
 }
 
@@ -50,7 +51,7 @@ export class SignalService {
   readonly #params: { id: string }
   readonly #handlers = new Handlers<SignalEvents>()
   #info: SignalStatus
-  #channel: Channel<SignalMessage> | undefined
+  #channel: Connection | undefined
   #held: SignalMessage[] | undefined = []
 
   /** For `Signals`. */
@@ -79,30 +80,30 @@ export class SignalService {
     return this.#info.status === 'active'
   }
 
-  /** What came before there was any handler comes to those that are registered together with the first. */
+  /** The handlers that are registered first, in one go, also get the signals that came before them. */
   on<Name extends keyof SignalEvents>(name: Name, handler: (event: SignalEvents[Name]) => unknown): void {
     this.#handlers.on(name, handler)
     queueMicrotask(() => this.#release())
   }
 
-  /** Of one that was not registered: does nothing. */
+  /** Does nothing if the handler is not registered. */
   off<Name extends keyof SignalEvents>(name: Name, handler: (event: SignalEvents[Name]) => unknown): void {
     this.#handlers.off(name, handler)
   }
 
-  /** For everybody who listens to the sandbox. Twice is fine. */
-  async stop(options: { signal?: AbortSignal } = {}): Promise<void> {
+  /** Stops signals of the sandbox for all clients. Calling it again does nothing. */
+  async stop(options: Abortable = {}): Promise<void> {
     await this.#client.call('stopSignals', { params: this.#params, ...options })
-    this.#channel?.close()
+    this.#channel?.end()
   }
 
-  /** This client hears no more; others do. Twice is fine. */
+  /** Stops signals for this client only. Calling it again does nothing. */
   close(): void {
-    this.#channel?.close()
+    this.#channel?.end()
   }
 
   async #open(): Promise<void> {
-    this.#channel = await Channel.open(this.#client, 'signals', {
+    this.#channel = await openChannel<SignalMessage>(this.#client, 'signals', {
       params: this.#params,
       shape: signalMessageShape,
       onMessage: (message) => this.#receive(message),
@@ -141,7 +142,7 @@ export class SignalService {
   }
 }
 
-// The names of signals of one's own are any text but these.
+// Custom signals have any other name, so TypeScript cannot tell the kinds apart by `signal`.
 function isPort(event: SignalEvent): event is PortSignalEvent {
   return event.signal === 'port' || event.signal === 'server-ready'
 }

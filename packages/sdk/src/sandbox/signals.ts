@@ -1,43 +1,31 @@
 import type { SignalEvent, SignalStatus } from '@islet/contract/client'
-import type { Client } from '../client/client.ts'
-import { ABORTABLE, guard } from '../options.ts'
+import { SandboxPart } from '../client/part.ts'
+import { ABORTABLE, type Abortable, guard } from '../options.ts'
 import { SignalService } from './signal-service.ts'
 
-interface Abortable {
-  signal?: AbortSignal
-}
-
 /** Live messages about one sandbox. */
-export class Signals {
-  readonly #client: Client
-  readonly #params: { id: string }
-
-  constructor(client: Client, sandboxId: string) {
-    this.#client = client
-    this.#params = { id: sandboxId }
-  }
-
-  /** Resolves when signals come: whatever happens from then on is heard. */
+export class Signals extends SandboxPart {
+  /** Resolves when the connection is open: every signal from then on is received. */
   async start(options: Abortable = {}): Promise<SignalService> {
-    const info = await this.#client.call('startSignals', { params: this.#params, ...options })
+    const info = await this.client.call('startSignals', { params: this.params, ...options })
     options.signal?.throwIfAborted()
-    return SignalService.open(this.#client, this.#params.id, info)
+    return SignalService.open(this.client, this.params.id, info)
   }
 
   status(options: Abortable = {}): Promise<SignalStatus> {
-    return this.#client.call('signalStatus', { params: this.#params, ...options })
+    return this.client.call('signalStatus', { params: this.params, ...options })
   }
 
-  /** For everybody who listens. Of what is stopped: does nothing. */
+  /** Stops signals for all clients. Does nothing if they are stopped. */
   async stop(options: Abortable = {}): Promise<void> {
-    await this.#client.call('stopSignals', { params: this.#params, ...options })
+    await this.client.call('stopSignals', { params: this.params, ...options })
   }
 
   emitPort(port: number, type: 'open' | 'close', url: string, options: Abortable = {}): Promise<void> {
     return this.#emit({ signal: 'port', port, type, url }, options)
   }
 
-  /** That a server takes connections, which it may do some time after its port is open. */
+  /** Says that a server accepts connections, which may be some time after its port opened. */
   emitServerReady(port: number, url: string, options: Abortable = {}): Promise<void> {
     return this.#emit({ signal: 'server-ready', port, url }, options)
   }
@@ -46,7 +34,7 @@ export class Signals {
     return this.#emit({ signal: 'error', message }, options)
   }
 
-  /** One of your own: a name of lower-case letters, digits and . _ : - with any JSON. */
+  /** A custom signal: a name of lower-case letters, digits and . _ : - with any JSON. */
   emit(
     name: string,
     data?: Extract<SignalEvent, { data?: unknown }>['data'],
@@ -56,7 +44,7 @@ export class Signals {
   }
 
   async #emit(body: SignalEvent, options: Abortable): Promise<void> {
-    await this.#client.call('emitSignal', { params: this.#params, body, ...options })
+    await this.client.call('emitSignal', { params: this.params, body, ...options })
   }
 }
 

@@ -1,51 +1,42 @@
 import type { CreateWatcher, WatcherInfo } from '@islet/contract/client'
-import type { Client } from '../client/client.ts'
-import { ABORTABLE, guard } from '../options.ts'
+import { SandboxPart } from '../client/part.ts'
+import { ABORTABLE, type Abortable, guard } from '../options.ts'
 import { FileWatcher } from './file-watcher.ts'
 
-export type WatchOptions = Omit<CreateWatcher, 'path'> & { signal?: AbortSignal }
+export type WatchOptions = Omit<CreateWatcher, 'path'> & Abortable
 
-/** File watchers of one sandbox. */
-export class Watchers {
-  readonly #client: Client
-  readonly #params: { id: string }
-
-  constructor(client: Client, sandboxId: string) {
-    this.#client = client
-    this.#params = { id: sandboxId }
-  }
-
-  /** Watches a file, or a directory and all below it. What happens after this has resolved is seen. */
+export class Watchers extends SandboxPart {
+  /** Watches a file, or a directory and everything below it. Every change after this resolves is reported. */
   async create(path: string, options: WatchOptions = {}): Promise<FileWatcher> {
     const { signal, ...rest } = options
     const body = { path, ...rest }
-    const info = await this.#client.call('createWatcher', { params: this.#params, body, signal })
+    const info = await this.client.call('createWatcher', { params: this.params, body, signal })
     try {
       signal?.throwIfAborted()
-      return await FileWatcher.open(this.#client, info)
+      return await FileWatcher.open(this.client, info)
     } catch (error) {
-      // Nobody would know its id.
+      // The caller never learned its id.
       await this.destroy(info.id).catch(() => {})
       throw error
     }
   }
 
-  /** Follows one that exists, beside its other clients. */
-  async connect(id: string, options: { signal?: AbortSignal } = {}): Promise<FileWatcher> {
-    return FileWatcher.open(this.#client, await this.retrieve(id, options))
+  /** Another client of an existing watcher. */
+  async connect(id: string, options: Abortable = {}): Promise<FileWatcher> {
+    return FileWatcher.open(this.client, await this.retrieve(id, options))
   }
 
-  async list(options: { signal?: AbortSignal } = {}): Promise<WatcherInfo[]> {
-    return (await this.#client.call('listWatchers', { params: this.#params, ...options })).watchers
+  async list(options: Abortable = {}): Promise<WatcherInfo[]> {
+    return (await this.client.call('listWatchers', { params: this.params, ...options })).watchers
   }
 
-  retrieve(id: string, options: { signal?: AbortSignal } = {}): Promise<WatcherInfo> {
-    return this.#client.call('getWatcher', { params: { ...this.#params, wid: id }, ...options })
+  retrieve(id: string, options: Abortable = {}): Promise<WatcherInfo> {
+    return this.client.call('getWatcher', { params: { ...this.params, wid: id }, ...options })
   }
 
-  /** Ends it for every client. Of one that is destroyed: code `watcher_not_found`. */
-  async destroy(id: string, options: { signal?: AbortSignal } = {}): Promise<void> {
-    await this.#client.call('deleteWatcher', { params: { ...this.#params, wid: id }, ...options })
+  /** Ends the watcher for every client. Code `watcher_not_found` if it is destroyed already. */
+  async destroy(id: string, options: Abortable = {}): Promise<void> {
+    await this.client.call('deleteWatcher', { params: { ...this.params, wid: id }, ...options })
   }
 }
 

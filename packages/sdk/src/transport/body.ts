@@ -1,5 +1,5 @@
-// What callers may send as content, and the form fetch wants it in. Streams are passed on, never collected, except in
-// browsers, which cannot stream a request over HTTP/1.1.
+// The content that callers may send, and how it becomes the body of a request. Streams are not buffered, except in browsers, which
+// cannot stream a request over HTTP/1.1.
 import type { Answer, Explain } from './transport.ts'
 
 export type Content =
@@ -38,11 +38,7 @@ export function base64(bytes: Uint8Array): string {
   return btoa(text)
 }
 
-export function fromBase64(text: string): Uint8Array {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
-}
-
-/** The body of an answer; what breaks it is explained. */
+/** The body of an answer. Errors go through `explain`. */
 export function relay(answer: Answer, explain: Explain): ReadableStream<Uint8Array> {
   if (answer.stream) return answer.stream(explain)
   const reader = answer.body?.getReader()

@@ -5,6 +5,6 @@ export function fetchTransport(
   url: string,
   fetch: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, init),
 ): Transport {
-  // Bun gives up on an answer that takes minutes to begin, unless told so; a command may take longer.
+  // Bun's default timeout is some minutes; a command may take longer.
   return (path, ask) => fetch(url + path, { ...ask, timeout: false } as RequestInit)
 }

@@ -3,10 +3,10 @@ import type { Socket } from './socket.ts'
 const HIGH_BYTES = 4 * 1024 * 1024
 const LOW_BYTES = 1024 * 1024
 
-/** Messages of a socket, handled one after the other; when handling is slow, the socket is paused where it can be. */
+/** Handles the messages of a socket one after the other. Pauses the socket, if it can be paused, while too many wait. */
 export class Inbox {
+  /** What the handler threw. The socket is closed then, and later messages are dropped. */
   failure: unknown
-  isEmpty = true
   readonly #socket: Socket
   readonly #handle: (data: unknown) => void | Promise<void>
   #waiting: unknown[] = []
@@ -21,7 +21,6 @@ export class Inbox {
 
   push(data: unknown): void {
     if (this.failure !== undefined) return
-    this.isEmpty = false
     this.#waiting.push(data)
     this.#waitingBytes += sizeOf(data)
     if (this.#waitingBytes > HIGH_BYTES) this.#pause(true)
@@ -30,6 +29,7 @@ export class Inbox {
     })
   }
 
+  /** Resolves when no message waits. */
   async drained(): Promise<void> {
     while (this.#running) await this.#running
   }

@@ -1,4 +1,4 @@
-/** The lines of a body as they come, without the empty ones. */
+/** The lines of a body as they arrive, without empty lines. */
 export async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
@@ -13,6 +13,6 @@ export async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerat
     }
     if (rest !== '') yield rest
   } finally {
-    await reader.cancel().catch(() => {}) // left early: let the server know
+    await reader.cancel().catch(() => {}) // if the caller stops early, tell the server
   }
 }

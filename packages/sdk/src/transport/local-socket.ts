@@ -3,15 +3,14 @@ import type { Socket as Connection } from 'node:net'
 import { LIMITS } from '@islet/contract/client'
 import { nodeProcess } from '../platform.ts'
 
-/** With an error there is no connection. */
 type Done = (error: Error | null, connection: Connection) => void
 
-/** Looks a name up in a directory that need not be readable. */
+/** Opens a directory without the right to read it. */
 const O_PATH = 0o10000000
 const RETRY_MS = 20
 const GIVE_UP_MS = 10_000
 
-/** A server that has too many connections waiting refuses more, where over TCP they would wait: so they wait here. */
+/** If too many connections wait, a unix socket refuses more with EAGAIN, where TCP would let them wait: retry. */
 export function connectLocally(path: string, options: { timeout?: number }, done: Done): undefined {
   const deadline = Date.now() + GIVE_UP_MS
   attempt()
@@ -31,7 +30,7 @@ export function connectLocally(path: string, options: { timeout?: number }, done
   }
 }
 
-/** The kernel takes no path that is longer; through a descriptor of its directory every path is short. */
+/** The kernel limits the length of the path. A longer path is reached through a descriptor of its directory. */
 function connect(path: string, options: { timeout?: number }): Connection {
   const { connect } = nodeProcess()!.getBuiltinModule!('node:net')
   if (new TextEncoder().encode(path).length <= LIMITS.socketPathBytes) return connect({ ...options, path })

@@ -1,5 +1,5 @@
-// Node's own HTTP client: a small call costs it a fifth of what it costs fetch, it waits for an answer as long as that takes, and
-// all clients of the program share its connections.
+// Node's own HTTP client. A small call costs a fifth of what it costs with fetch, there is no timeout for an answer, and all clients of
+// the program share connections.
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import { isNode, nodeProcess } from '../platform.ts'
 import { connectLocally } from './local-socket.ts'
@@ -8,12 +8,12 @@ import type { Answer, Ask, Explain, Transport } from './transport.ts'
 type Http = typeof import('node:http')
 
 const agents = new Map<string, Agent>()
-/** Of 64 KiB each, so that stopping and starting a connection is rare. */
+/** Chunks of 64 KiB to read ahead, so that the connection is rarely paused and resumed. */
 const CHUNKS_AHEAD = 8
-/** After that a connection without a call is closed: less than servers and proxies wait before they do, so that no call meets its end. */
+/** When an unused connection is closed. Servers and proxies wait longer, so no call is sent on a connection that they close. */
 const IDLE_MS = 30_000
 
-/** Undefined where there is no Node, and for what is no address: fetch has the words for that. With a `socketPath` the address is only a name. */
+/** Undefined without Node, and for a URL that is not valid: fetch explains that. With a `socketPath` the URL is not used. */
 export function nodeTransport(url: string, socketPath?: string): Transport | undefined {
   if (!URL.canParse(url)) return undefined
   const { protocol, hostname, port, pathname } = new URL(socketPath === undefined ? url : 'http://localhost')
@@ -29,7 +29,7 @@ export function nodeTransport(url: string, socketPath?: string): Transport | und
   }
 }
 
-/** Not imported: a browser has no such modules, and a bundler must not look for them. Bun and Deno have their own fetch for it. */
+/** Not an import: browsers do not have these modules, and bundlers must not look for them. Bun and Deno use their fetch. */
 function moduleFor(protocol: string): Http | undefined {
   const name = protocol === 'https:' ? 'node:https' : 'node:http'
   return isNode() ? (nodeProcess()?.getBuiltinModule?.(name) as Http | undefined) : undefined
@@ -53,12 +53,12 @@ function answerTo(request: ClientRequest, { body, signal }: Ask): Promise<Answer
   return new Promise((resolve, reject) => {
     const abort = () => request.destroy()
     signal?.addEventListener('abort', abort, { once: true })
-    // `error` may come more than once, and must never be nobody's.
+    // `error` may be emitted more than once, and always needs a listener.
     request.on('error', (error) => reject(failed(error)))
     let isAnswered = false
     request.once('response', (incoming) => {
       isAnswered = true
-      // Nobody reads what is sent after the answer.
+      // The server does not read what is sent after its answer.
       incoming.once('end', () => request.writableEnded || request.destroy())
       resolve(new NodeAnswer(incoming))
     })
@@ -79,7 +79,7 @@ function answerTo(request: ClientRequest, { body, signal }: Ask): Promise<Answer
   })
 }
 
-/** At the pace of the connection. When there is nobody to send to any more the source is told, and the answer says why. */
+/** Sends with backpressure. If the connection closes, the source is cancelled; the answer says why. */
 async function send(stream: ReadableStream<Uint8Array>, request: ClientRequest): Promise<void> {
   const reader = stream.getReader()
   request.once('close', () => reader.cancel().catch(() => {}))
@@ -112,7 +112,7 @@ class NodeAnswer implements Answer {
     this.#incoming = incoming
     this.status = incoming.statusCode ?? 0
     this.statusText = incoming.statusMessage ?? ''
-    incoming.on('error', () => {}) // whoever reads hears of it
+    incoming.on('error', () => {}) // the reader gets the error
   }
 
   get ok(): boolean {
@@ -159,7 +159,7 @@ class NodeAnswer implements Answer {
   }
 }
 
-/** What has come waits for its reader, and while it does the connection is not read. */
+/** Pauses the connection while enough chunks wait for the reader. */
 function streamOf(incoming: IncomingMessage, explain: Explain): ReadableStream<Uint8Array<ArrayBuffer>> {
   let isOver = false
   return new ReadableStream(
@@ -191,14 +191,14 @@ function streamOf(incoming: IncomingMessage, explain: Explain): ReadableStream<U
   )
 }
 
-/** In array elements, of which each is 8 bytes: a larger one would be made elsewhere. */
+/** In array elements of 8 bytes. V8 allocates a larger array outside the young generation. */
 const MAX_WEIGHT = 8192
 const weight: { last?: unknown[] } = {}
 
 /**
- * Makes as many bytes of garbage as a chunk has. Behind each 16 MB of buffers V8 marks the whole heap of the program, which costs more
- * than all the reading. To collect only what is young takes half a millisecond and frees what was read and dropped as well, but it is
- * done when enough *objects* were made, and a chunk is hardly one.
+ * Allocates as much garbage on the heap as the chunk has bytes. After every 16 MB of buffers V8 marks the whole heap, which costs more
+ * than all the reading. A collection of the young generation takes half a millisecond and frees dropped chunks too, but it is triggered
+ * by the size of *objects*, and a chunk is a small one.
  */
 function weigh(chunkBytes: number): void {
   weight.last = new Array(Math.min(chunkBytes >> 3, MAX_WEIGHT))

@@ -5,7 +5,7 @@ export const DEFAULT_RETRIES = 3
 const FIRST_DELAY_MS = 100
 const MAX_DELAY_MS = 2000
 
-/** Tries again after a lost connection, or when the server says that it is busy or going away. */
+/** Retries transient errors. */
 export async function withRetries<T>(
   attempt: () => Promise<T>,
   options: { retries: number; signal?: AbortSignal | undefined },
@@ -20,13 +20,13 @@ export async function withRetries<T>(
   }
 }
 
-/** Worth to try again: nothing was answered, or that somebody is busy or going away. */
+/** The connection was lost, the same request is still running, or the server is busy or shutting down. */
 export function isTransient(error: unknown): boolean {
   if (hasCode(error, 'connection_failed', 'idempotency_running')) return true
   return error instanceof IsletError && error.retryable && (error.status === 502 || error.status === 503)
 }
 
-/** Doubles, and is spread so that many clients do not come back at the same instant. */
+/** Doubles each time, with jitter so that many clients do not return at the same instant. */
 export function backoffMs(tried: number): number {
   return Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** tried) * (0.5 + Math.random() / 2)
 }

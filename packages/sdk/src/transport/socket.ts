@@ -1,5 +1,5 @@
-// The WebSocket that the platform or the caller gives. The key travels as a subprotocol: browsers can set no header,
-// and an address ends up in logs.
+// The WebSocket of the platform or the caller. The key is sent as a subprotocol: browsers cannot set headers, and URLs end up in
+// logs.
 import { ClientError } from '../errors.ts'
 import { isNode } from '../platform.ts'
 import { connectLocally } from './local-socket.ts'
@@ -13,7 +13,7 @@ export interface Socket {
   onclose: ((event: { code: number; reason: string }) => void) | null
   send(data: string | Uint8Array<ArrayBuffer>): void
   close(code?: number, reason?: string): void
-  /** Where the implementation can (`ws`), a slow receiver stops the sender. */
+  /** Backpressure, if the implementation has it (`ws`). */
   pause?(): void
   resume?(): void
 }
@@ -23,8 +23,8 @@ export type SocketConstructor = new (url: string, protocols: string[]) => Socket
 const PROTOCOL = 'islet'
 
 /**
- * In Node it is `ws`, which bundles for browsers leave out: it can be paused, and go through the socket file of a server on this machine.
- * Elsewhere, and where `ws` is missing and not needed, it is the platform's own.
+ * In Node `ws`, which bundles for browsers leave out: it can be paused, and it can use the socket file of a server on this machine.
+ * Elsewhere, and if `ws` is missing but not needed, the platform's own.
  */
 export async function platformSocket(socketPath: string | undefined): Promise<SocketConstructor> {
   const own = globalThis.WebSocket as unknown as SocketConstructor | undefined
@@ -59,9 +59,9 @@ export function openSocket(
     socket.binaryType = 'arraybuffer'
     return socket
   } catch {
-    // Its message would name the protocols, and with them the key.
+    // The message of the cause would contain the protocols, and so the key.
     throw new ClientError('connection_failed', 'A WebSocket to the server could not be opened.', {
-      hint: 'An API key for WebSockets has only letters, digits and -_.~+ in it; check ISLET_URL too.',
+      hint: 'Check ISLET_URL, and that the API key has only letters, digits and -_.~+, as WebSockets need.',
     })
   }
 }

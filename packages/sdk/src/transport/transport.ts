@@ -1,10 +1,10 @@
-// How a call travels: by Node's own HTTP client where there is one, else by fetch.
+// How a call is sent: with Node's own HTTP client if there is one, else with fetch.
 import { fetchTransport } from './fetch.ts'
 import { nodeTransport } from './node-http.ts'
 
-/** What a call needs of an answer; the platform's Response is one. */
+/** The part of a Response that a call needs. */
 export type Answer = Pick<Response, 'ok' | 'status' | 'statusText' | 'body' | 'text' | 'arrayBuffer'> & {
-  /** The body, and what breaks it is explained. Without it, `relay` does that around the body, at some cost. */
+  /** The body, with errors passed through `explain`. Without this method `relay` wraps `body`, which is slower. */
   stream?(explain: Explain): ReadableStream<Uint8Array>
 }
 
@@ -18,7 +18,7 @@ export interface Ask {
   signal?: AbortSignal
 }
 
-/** `path` begins after the server's address. A TypeError, as fetch has it, says that there was no answer, or no end of it. */
+/** `path` is relative to the server's URL. Rejects with a TypeError, as fetch does, if the answer is missing or incomplete. */
 export type Transport = (path: string, ask: Ask) => Promise<Answer>
 
 export function transportTo(

@@ -1,0 +1,32 @@
+import type { CopySandbox, Forks, IsletError } from '@islet/contract/client'
+import type { Client } from '../client/client.ts'
+import { errorFromBody } from '../errors.ts'
+import type { Abortable } from '../options.ts'
+import { Sandbox } from './sandbox.ts'
+
+/** What is not given is taken from the source; `env` is merged. If the call is aborted, no fork remains. */
+export interface ForkOptions extends CopySandbox, Abortable {}
+
+export type ForkResult = { ok: true; sandbox: Sandbox } | { ok: false; error: IsletError }
+
+/** One result for each requested fork. */
+export interface ForkResults extends Array<ForkResult> {
+  /** How long the source was frozen. */
+  frozenMs: number
+  /** Whether the processes of the source continue in the forks. */
+  memory: boolean
+}
+
+/** Each fork succeeds or fails by itself. */
+export async function fork(
+  client: Client,
+  sandboxId: string,
+  { signal, ...body }: ForkOptions & { count: number },
+): Promise<ForkResults> {
+  const { forks, ...rest } = await client.call('forkSandbox', { params: { id: sandboxId }, body, signal })
+  const toResult = (fork: Forks['forks'][number]): ForkResult =>
+    fork.ok
+      ? { ok: true, sandbox: new Sandbox(client, fork.sandbox) }
+      : { ok: false, error: errorFromBody(fork.error) }
+  return Object.assign(forks.map(toResult), rest)
+}
