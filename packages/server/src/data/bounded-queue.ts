@@ -1,6 +1,8 @@
 // What waits for one client. A client that does not keep up loses what waits and is told so; it slows nobody.
 
-export interface QueueOptions<Message> {
+import { Wakeup } from '../lib/wakeup.ts'
+
+interface QueueOptions<Message> {
   maxMessages: number
   maxBytes: number
   /** About what it takes in memory. */
@@ -30,7 +32,7 @@ export class BoundedQueue<Message> implements AsyncIterable<Message> {
   #count = 0
   #bytes = 0
   #end: { error?: unknown } | undefined
-  #wake: (() => void) | undefined
+  readonly #news = new Wakeup()
 
   constructor(options: QueueOptions<Message>) {
     this.#options = options
@@ -43,13 +45,13 @@ export class BoundedQueue<Message> implements AsyncIterable<Message> {
     const isFull = this.#count >= maxMessages || this.#bytes + bytes > maxBytes
     if (isFull || (shared && bytes > shared.left)) this.#overflow()
     else this.#add(message)
-    this.#wake?.()
+    this.#news.wake()
   }
 
   /** The last to come: the iteration ends after what waits, with an error if there is one. */
   end(error?: unknown): void {
     this.#end ??= { error }
-    this.#wake?.()
+    this.#news.wake()
   }
 
   /** The reader has gone. */
@@ -57,7 +59,7 @@ export class BoundedQueue<Message> implements AsyncIterable<Message> {
     if (!this.isClosed) this.#take(-this.#bytes)
     this.isClosed = true
     this.#waiting = []
-    this.#wake?.()
+    this.#news.wake()
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Message> {
@@ -75,9 +77,7 @@ export class BoundedQueue<Message> implements AsyncIterable<Message> {
         if (this.#end.error !== undefined) throw this.#end.error
         return
       }
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
+      await this.#news.wait()
     }
   }
 

@@ -1,5 +1,6 @@
 // The outgoing side of a connection: frames in as few system calls as possible, bounded, at the socket's pace.
 import type { Socket } from 'node:net'
+import { Wakeup } from '../lib/wakeup.ts'
 import type { Written } from '../wire/chunks.ts'
 import { encodeMessage, type Fields } from '../wire/fields.ts'
 import { encodeFrame, frameHeader } from '../wire/frames.ts'
@@ -7,9 +8,9 @@ import { FIELDS, type FieldsOf, MESSAGE, type MessageName } from './messages.gen
 
 /** Below this, one copy is cheaper than a second vector of a write. */
 const COPY_BYTES = 16 * 1024
-/** Senders wait for drain long before this; a guest that lets it fill takes our answers and never reads. */
+/** Senders wait for drain long before this: only a guest that never reads gets here. */
 const MAX_UNSENT_BYTES = 16 * 1024 * 1024
-/** What nobody waits for goes with the next frame, or after this long. */
+/** An unhurried message goes with the next frame, or after this long. */
 const UNHURRIED_MS = 20
 const MAX_UNHURRIED = 64
 
@@ -17,7 +18,7 @@ export class Writer {
   readonly #socket: Socket
   readonly #onStuck: () => void
   readonly #planned = new Set<() => void>()
-  #drained: PromiseWithResolvers<void> | undefined
+  readonly #drained = new Wakeup()
   #turnPlanned = false
   readonly #unhurried: Buffer[] = []
   #unhurriedTimer: NodeJS.Timeout | undefined
@@ -36,16 +37,14 @@ export class Writer {
 
   /** Resolves when there is room again, or when the connection has ended. */
   drained(): Promise<void> {
-    if (!this.congested) return Promise.resolve()
-    this.#drained ??= Promise.withResolvers<void>()
-    return this.#drained.promise
+    return this.congested ? this.#drained.wait() : Promise.resolve()
   }
 
   send<N extends MessageName>(name: N, stream: number, fields: FieldsOf[N]): void {
     this.frame(encodeMessage(MESSAGE[name], stream, FIELDS[name]!, fields as Fields))
   }
 
-  /** As `send`, for what nobody waits for: together with the next frame it costs no system call and wakes nobody. */
+  /** As `send`, for a message that nobody waits for: together with the next frame it costs no system call. */
   sendUnhurried<N extends MessageName>(name: N, stream: number, fields: FieldsOf[N]): void {
     this.#unhurried.push(encodeMessage(MESSAGE[name], stream, FIELDS[name]!, fields as Fields))
     if (this.#unhurried.length >= MAX_UNHURRIED) this.#sendUnhurried()
@@ -89,7 +88,7 @@ export class Writer {
     this.#socket.destroy()
     clearTimeout(this.#unhurriedTimer)
     this.#planned.clear()
-    this.#drained?.resolve()
+    this.#drained.wake()
   }
 
   #withUnhurried(...frames: Buffer[]): Buffer {
@@ -104,8 +103,7 @@ export class Writer {
   }
 
   #onDrain(): void {
-    this.#drained?.resolve()
-    this.#drained = undefined
+    this.#drained.wake()
     this.#runPlanned()
   }
 

@@ -20,6 +20,13 @@ export class ByteBuffer {
     this.#length = 0
   }
 
+  /** Drops the first bytes. Empty afterwards: the memory goes too. */
+  dropFirst(count: number): void {
+    this.#bytes.copyWithin(0, count, this.#length)
+    this.#length -= count
+    if (this.#length === 0) this.#bytes = Buffer.alloc(0)
+  }
+
   get length(): number {
     return this.#length
   }

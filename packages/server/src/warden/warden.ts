@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { decodeFields, encodeFields } from '../wire/fields.ts'
-import { encodeFrame, type Frame, FrameDecoder } from '../wire/frames.ts'
+import { decodeFields, encodeMessage } from '../wire/fields.ts'
+import { type Frame, FrameDecoder } from '../wire/frames.ts'
 import {
   ERROR_KIND,
   type ErrorFields,
@@ -158,7 +158,7 @@ class Channel {
   request<Name extends WardenRequest>(name: Name, fields: FieldsOf[Name]): Promise<OkFields> {
     return new Promise((resolve, reject) => {
       if (this.#gone !== undefined) throw new WardenError('EXITED', '', 'exit', this.#gone)
-      const frame = encodeFrame(MESSAGE[name], this.#nextStream(), encodeFields(FIELDS[name]!, fields))
+      const frame = encodeMessage(MESSAGE[name], this.#nextStream(), FIELDS[name]!, fields)
       this.#pending.set(this.#stream, { name, resolve, reject })
       this.#socket.write(frame)
     })

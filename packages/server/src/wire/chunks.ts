@@ -1,17 +1,19 @@
-// Memory of bytes that only pass through. V8 marks the whole heap each time some 25 MB more lie behind buffers, and a
-// large file in pieces of 64 KB makes that happen every few hundred pieces: more work than all the copying. So whoever
-// used a piece up says so, and its memory goes back at once.
+// Memory of bytes that only pass through. V8 marks the whole heap each time buffers have grown by some 25 MB, and a large file
+// in pieces of 64 KB makes that happen every few hundred pieces: more work than all the copying. So a reader that is done with a
+// piece frees it, and its memory goes back at once.
+//
+// A freed chunk has the length 0. Take its length before you hand it on, or from what `free` returns.
 
-/** Chunks of which each belongs to the reader. */
+/** Each chunk belongs to the reader. */
 export interface Chunks<T extends Uint8Array = Uint8Array> extends AsyncIterable<T> {
-  /** The chunk is used up: it is empty from now on. */
+  /** The reader is done with the chunk: it is empty from now on. */
   release?(chunk: T): void
 }
 
-/** What a socket says of a write, at its end. */
+/** The callback of a socket's write. */
 export type Written = (error?: Error | null) => void
 
-/** For the write of a chunk. What was broken off is left alone: of what comes with it, some may be with the kernel still. */
+/** Releases a chunk once it is written. After a failed write it stays: the kernel may still hold chunks of the same write. */
 export function releasing<T extends Uint8Array>(body: Chunks<T>, chunk: T): Written | undefined {
   if (!body.release) return undefined
   return (error) => {
@@ -19,24 +21,31 @@ export function releasing<T extends Uint8Array>(body: Chunks<T>, chunk: T): Writ
   }
 }
 
+/** A body of one chunk. */
+export async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
 /** Less than this is not worth the call. */
 const MIN_BYTES = 4 * 1024
 
-/** Of memory that pieces share, how many bytes are not used up. */
+/** Buffers that were handed out in pieces, and how many of their bytes are still in use. */
 const shared = new WeakMap<ArrayBufferLike, number>()
 
-/** The chunk is handed out in pieces: its memory goes when each of its bytes was freed or used up, once. */
+/** The chunk is handed out in pieces: its memory goes once each of its bytes was freed or used up. */
 export function share(chunk: Uint8Array): void {
   const { buffer, length } = chunk
   if (length >= MIN_BYTES && length === buffer.byteLength) shared.set(buffer, length)
 }
 
-/** Frees the memory behind a chunk, unless something else may lie in it. */
-export function free(chunk: Uint8Array): void {
-  useUp(chunk.buffer, chunk.length)
+/** Frees the memory behind a chunk, unless something else may lie in it. Returns the length that the chunk had. */
+export function free(chunk: Uint8Array): number {
+  const { length } = chunk
+  useUp(chunk.buffer, length)
+  return length
 }
 
-/** Of a chunk that is shared, bytes that nobody was given. */
+/** Counts bytes of a shared chunk that nobody was given, such as headers. */
 export function useUp(buffer: ArrayBufferLike, bytes: number): void {
   const before = shared.get(buffer)
   const left = (before ?? buffer.byteLength) - bytes

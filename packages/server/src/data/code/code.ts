@@ -4,6 +4,8 @@ import { type CodeResult, IsletError, newId, type RunCodeParsed } from '@islet/c
 import type { RunningSandbox } from '../../control/fleet.ts'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Entry, Guest } from '../../guest/guest.ts'
+import { hasCode } from '../../lib/has-code.ts'
+import { oneChunk } from '../../wire/chunks.ts'
 import { release, type Told } from '../output/kept-bytes.ts'
 import type { Processes } from '../processes/processes.ts'
 import { detectLanguage } from './detect.ts'
@@ -40,7 +42,7 @@ export class CodeRunner {
     const interpreters = interpretersOf(language, code)
     const sandbox = await this.#options.sandboxes.running(sandboxId)
     const { guest } = sandbox.machine
-    if (!guest.connected) await guest.ready({ timeoutMs: GUEST_WAIT_MS })
+    await guest.ready({ timeoutMs: GUEST_WAIT_MS })
     const unable = new Set<string>()
     let placed: Placed | undefined
     try {
@@ -84,7 +86,7 @@ export class CodeRunner {
       const { encoding = 'utf8' } = input
       return { processId, ...result, ...output.texts(encoding), output: output.together(encoding) }
     } catch (error) {
-      if (error instanceof IsletError && error.code === 'command_not_found') return 'missing'
+      if (hasCode(error, 'command_not_found')) return 'missing'
       throw error
     }
   }
@@ -135,7 +137,7 @@ async function placeFiles(
       for (const [name, content] of files) {
         const path = posix.join(directory, name)
         const how = { mode: 0o600, owner, exclusive: true, ...options }
-        entry = await guest.write(path, bytesOf(content), how)
+        entry = await guest.write(path, oneChunk(Buffer.from(content)), how)
         paths.push(path)
       }
       return { paths, entry: entry! }
@@ -188,8 +190,4 @@ function searchPaths(sandbox: RunningSandbox, input: RunCodeParsed): Record<stri
 /** Best effort: a sandbox that is gone took them with it. */
 async function removeFiles(guest: Guest, paths: readonly string[]): Promise<void> {
   await Promise.all(paths.map((path) => guest.remove(path).catch(() => {})))
-}
-
-async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
-  yield Buffer.from(text)
 }

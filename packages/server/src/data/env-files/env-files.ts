@@ -1,5 +1,7 @@
 // .env files: read, changed in place, written whole. One change of a file at a time.
 import { IsletError } from '@islet/contract'
+import { ignoring } from '../../lib/has-code.ts'
+import { oneChunk } from '../../wire/chunks.ts'
 import type { Files } from '../files/files.ts'
 import { removeEnv, updateEnv } from './edit.ts'
 import { parseEnv } from './parse.ts'
@@ -38,7 +40,7 @@ export class EnvFiles {
   ): Promise<string[]> {
     const asBytes = Object.entries(variables).map(([key, value]) => [key, toLatin1(value)])
     await this.#files.exclusively(sandboxId, [file], async () => {
-      const before = await this.#bytes(sandboxId, file, options).catch(unlessMissing)
+      const before = await this.#bytes(sandboxId, file, options).catch(ignoring('file_not_found'))
       const after = updateEnv(before?.toString('latin1') ?? '', Object.fromEntries(asBytes))
       await this.#write(sandboxId, file, after, { before, ...options })
     })
@@ -82,21 +84,13 @@ export class EnvFiles {
     if (before?.equals(bytes)) return
     if (bytes.length > MAX_BYTES) throw tooLarge(file)
     const mode = before ? undefined : NEW_FILE_MODE
-    await this.#files.write(sandboxId, file, chunksOf(bytes), { mode, signal })
+    await this.#files.write(sandboxId, file, oneChunk(bytes), { mode, signal })
   }
 }
 
 /** Characters that are the bytes of the text: a file need not be UTF-8 to be changed without harm. */
 function toLatin1(text: string): string {
   return Buffer.from(text).toString('latin1')
-}
-
-async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
-  yield bytes
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (!(error instanceof IsletError && error.code === 'file_not_found')) throw error
 }
 
 function tooLarge(path: string): IsletError {

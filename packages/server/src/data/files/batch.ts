@@ -1,5 +1,6 @@
 // Many writes and deletes at once. Each has its own result; two batches that share a file do not mix.
 import { type BatchOperationParsed, type BatchResult, IsletError } from '@islet/contract'
+import { oneChunk } from '../../wire/chunks.ts'
 import type { Files } from './files.ts'
 
 /** In the order of the paths, whatever order they came in; the last operation on a path is the one that counts. */
@@ -35,14 +36,13 @@ async function apply(
       await files.remove(sandboxId, path, { recursive: true, signal })
       return { path, success: true }
     }
-    const file = await files.write(sandboxId, path, once(Buffer.from(content, encoding)), { mode, signal })
+    const file = await files.write(sandboxId, path, oneChunk(Buffer.from(content, encoding)), {
+      mode,
+      signal,
+    })
     return { path, success: true, file }
   } catch (error) {
     if (!(error instanceof IsletError)) throw error
     return { path, success: false, error: error.message, code: error.code }
   }
-}
-
-async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
-  yield bytes
 }

@@ -10,7 +10,6 @@ import type { Chunks } from '../../wire/chunks.ts'
 import { release, type Told } from '../output/kept-bytes.ts'
 import { ListedFiles, toFileEntry } from './listed-files.ts'
 
-const GUEST_WAIT_MS = 10_000
 const LOOKUPS_AT_ONCE = 16
 /** Of a sandbox, from the guest; sending them takes longer. */
 const LISTS_AT_ONCE = 2
@@ -194,7 +193,6 @@ export class Files {
     sandboxId: string,
   ): Promise<{ guest: Guest; record: SandboxRecord; resolve: (path: string) => string }> {
     const { machine, record } = await this.#sandboxes.running(sandboxId)
-    if (!machine.guest.connected) await machine.guest.ready({ timeoutMs: GUEST_WAIT_MS })
     return { guest: machine.guest, record, resolve: (path) => posix.resolve(record.workdir, path) }
   }
 }

@@ -139,9 +139,8 @@ export function release(answer: unknown): void {
   else for (const item of Object.values(answer)) release(item)
 }
 
-function writeAll(file: number, bytes: Buffer, position: number): void {
-  for (let done = 0; done < bytes.length; )
-    done += writeSync(file, bytes, done, bytes.length - done, position + done)
+export function writeAll(file: number, bytes: Buffer, position: number): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, position + at)
 }
 
 function openNameless(path: string): number {

@@ -8,9 +8,10 @@
 // Only the last one is written to. Once the others hold enough, the first is removed as a whole, so nothing is rewritten.
 // A piece is written before it is acknowledged to the guest, so after a crash of the server the files say where to
 // go on; a piece that the crash cut in half is dropped and sent again by the guest.
-import { closeSync, mkdirSync, openSync, rmSync, truncateSync, writeSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, rmSync, truncateSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { OutputChannel } from '../../guest/guest.ts'
+import { writeAll } from './kept-bytes.ts'
 import {
   endOf,
   HEADER_BYTES,
@@ -216,8 +217,4 @@ function writePiece(file: number, head: Buffer, bytes: Buffer, position: number)
     writeAll(file, part, at)
     at += part.length
   }
-}
-
-function writeAll(file: number, bytes: Buffer, position: number): void {
-  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, position + at)
 }

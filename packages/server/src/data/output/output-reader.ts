@@ -22,6 +22,8 @@ export interface OutputPiece {
 export interface KeptPiece extends OutputPiece {
   /** Offset of its first byte. Above the end of the piece before: what is between was removed meanwhile. */
   at: number
+  /** Offset after its last byte, for a reader that frees the bytes. */
+  end: number
 }
 
 export interface KeptOutput {
@@ -106,10 +108,9 @@ export class OutputReader {
     for (const { channel, bytes } of readPieces(file)) {
       if (at >= this.end) return
       const skip = Math.max(0, this.start - at)
-      // The reader may free the bytes, which then have no length.
-      const next = at + bytes.length
-      if (at + skip < next) yield { channel, bytes: bytes.subarray(skip), at: at + skip }
-      at = next
+      const end = at + bytes.length
+      if (at + skip < end) yield { channel, bytes: bytes.subarray(skip), at: at + skip, end }
+      at = end
       if (this.#isClosed) return
     }
     this.#held.delete(number)

@@ -3,6 +3,7 @@ import { posix } from 'node:path'
 import { IsletError, LIMITS, type OverlayInfo } from '@islet/contract'
 import type { OverlayGround, OverlaySpec } from '../../db/overlays.ts'
 import type { Guest } from '../../guest/guest.ts'
+import { hasCode } from '../../lib/has-code.ts'
 import { createIgnore } from '../files/globs.ts'
 import { type Plan, planDirectory, type Rules } from './plan.ts'
 
@@ -65,7 +66,7 @@ export async function copyTemplate({ guest, spec, ground, stats, owner, signal }
     try {
       await guest.symlink(to, from)
     } catch (error) {
-      if (!(error instanceof IsletError && error.code === 'file_exists')) throw error
+      if (!hasCode(error, 'file_exists')) throw error
       const { type } = await guest.stat(to, { follow: false })
       if (type === 'directory') return false
       if (type !== 'symlink') throw error

@@ -3,11 +3,13 @@ import { posix } from 'node:path'
 import { IsletError } from '@islet/contract'
 import type { OverlayGround, OverlaySpec } from '../../db/overlays.ts'
 import type { Entry, Guest } from '../../guest/guest.ts'
+import { hasCode, ignoring } from '../../lib/has-code.ts'
 import { rulesOf } from './copy.ts'
 
 /** Into a directory that is there: all these names are kept, so that they can be taken away again. */
 const MAX_PLACED = 10_000
 const REMOVE_ATTEMPTS = 3
+const unlessMissing = ignoring('file_not_found')
 
 /** Throws unless the source is a directory, the target may become one, and neither lies in the other. */
 export async function checkEnds(guest: Guest, { source, root }: OverlaySpec): Promise<void> {
@@ -50,8 +52,7 @@ async function removeAll(guest: Guest, path: string): Promise<void> {
     try {
       return await guest.remove(path, { recursive: true }).catch(unlessMissing)
     } catch (error) {
-      const isRefilled = error instanceof IsletError && error.code === 'directory_not_empty'
-      if (!isRefilled || attempt === REMOVE_ATTEMPTS) throw error
+      if (!hasCode(error, 'directory_not_empty') || attempt === REMOVE_ATTEMPTS) throw error
     }
   }
 }
@@ -89,8 +90,4 @@ function nested(message: string): IsletError {
 
 function notDirectory(path: string): IsletError {
   return new IsletError('not_a_directory', `${path} is not a directory.`)
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (!(error instanceof IsletError && error.code === 'file_not_found')) throw error
 }

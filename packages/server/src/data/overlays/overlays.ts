@@ -12,7 +12,6 @@ import type { Log } from '../../log.ts'
 import { copyTemplate, rulesOf } from './copy.ts'
 import { checkEnds, clearGround, surveyGround } from './ground.ts'
 
-const GUEST_WAIT_MS = 10_000
 /** How often a copy is begun again whose connection broke. */
 const ATTEMPTS = 3
 
@@ -210,7 +209,6 @@ export class Overlays {
 
   async #in(sandboxId: string): Promise<{ guest: Guest; sandbox: SandboxRecord }> {
     const { machine, record } = await this.#options.sandboxes.running(sandboxId)
-    if (!machine.guest.connected) await machine.guest.ready({ timeoutMs: GUEST_WAIT_MS })
     return { guest: machine.guest, sandbox: record }
   }
 }

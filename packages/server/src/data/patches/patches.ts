@@ -10,6 +10,7 @@ import type { Beginning, Fleet, RunningSandbox, SandboxObserver } from '../../co
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Checkpoints } from '../../control/saved/checkpoints.ts'
 import { type PatchRecord, type PatchRunRecord, PatchTable } from '../../db/patches.ts'
+import { hasCode } from '../../lib/has-code.ts'
 import { Locks } from '../../lib/locks.ts'
 import type { Log } from '../../log.ts'
 import { release } from '../output/kept-bytes.ts'
@@ -156,7 +157,7 @@ export class Patches implements SandboxObserver {
           .catch(() => {})
       return await processes.waitEnd(id, processId!)
     } catch (error) {
-      if (error instanceof IsletError && error.code === 'process_not_found') return undefined
+      if (hasCode(error, 'process_not_found')) return undefined
       throw error
     }
   }

@@ -2,6 +2,7 @@
 import { IsletError, type ProcessInfo } from '@islet/contract'
 import type { OutputChannel, TerminalSize } from '../../guest/guest.ts'
 import { Windows } from '../../guest/streams/windows.ts'
+import { Wakeup } from '../../lib/wakeup.ts'
 import type { OutputPiece, OutputReader } from '../output/output-reader.ts'
 import { type OutputListener, type TrackedProcess, toProcessInfo } from './tracked.ts'
 
@@ -51,9 +52,9 @@ export function attachTo(
   async function* events(): AsyncGenerator<AttachEvent> {
     try {
       let next = kept?.start ?? 0
-      for (const { channel, bytes, at } of kept ?? []) {
+      for (const { channel, bytes, at, end } of kept ?? []) {
         if (at > next) yield { type: 'gap', droppedBytes: at }
-        next = at + bytes.length
+        next = end
         yield { type: 'output', channel, bytes }
       }
       if (kept && kept.end > next) yield { type: 'gap', droppedBytes: kept.end }
@@ -84,8 +85,8 @@ class OutputQueue implements OutputListener {
   #finished = false
   #pieces: OutputPiece[] = []
   #bytes = 0
-  #wakeReader: (() => void) | undefined
-  #wakeWriters: (() => void)[] = []
+  readonly #news = new Wakeup()
+  readonly #room = new Wakeup()
 
   constructor() {
     QUEUES.opened()
@@ -96,13 +97,13 @@ class OutputQueue implements OutputListener {
     // The bytes belong to the caller once this returns.
     this.#pieces.push({ channel, bytes: Buffer.from(bytes) })
     this.#bytes += bytes.length + PIECE_COST_BYTES
-    this.#wakeReader?.()
-    if (this.#bytes > QUEUES.size()) return new Promise((resolve) => this.#wakeWriters.push(resolve))
+    this.#news.wake()
+    if (this.#bytes > QUEUES.size()) return this.#room.wait()
   }
 
   finish(): void {
     this.#finished = true
-    this.#wakeReader?.()
+    this.#news.wake()
   }
 
   /** Twice is fine. */
@@ -110,8 +111,8 @@ class OutputQueue implements OutputListener {
     if (!this.closed) QUEUES.closed()
     this.closed = true
     this.#pieces = []
-    this.#release()
-    this.#wakeReader?.()
+    this.#room.wake()
+    this.#news.wake()
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<OutputPiece> {
@@ -119,19 +120,10 @@ class OutputQueue implements OutputListener {
       const piece = this.#pieces.shift()
       if (piece) {
         this.#bytes -= piece.bytes.length + PIECE_COST_BYTES
-        if (this.#bytes <= QUEUES.size()) this.#release()
+        if (this.#bytes <= QUEUES.size()) this.#room.wake()
         yield piece
-      } else if (this.#finished) {
-        return
-      } else {
-        await new Promise<void>((resolve) => {
-          this.#wakeReader = resolve
-        })
-      }
+      } else if (this.#finished) return
+      else await this.#news.wait()
     }
-  }
-
-  #release(): void {
-    for (const wake of this.#wakeWriters.splice(0)) wake()
   }
 }

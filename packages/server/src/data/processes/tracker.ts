@@ -7,6 +7,7 @@ import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Db } from '../../db/db.ts'
 import type { ProcessRecord, ProcessTable } from '../../db/processes.ts'
 import type { GuestProcess, SpawnSpec } from '../../guest/guest.ts'
+import { hasCode, ignoring } from '../../lib/has-code.ts'
 import type { Rate } from '../../lib/rate.ts'
 import type { Log } from '../../log.ts'
 import type { OutputLog } from '../output/output-log.ts'
@@ -206,12 +207,8 @@ export class ProcessTracker implements SandboxObserver {
 
   /** With its whole session. */
   async kill(tracked: TrackedProcess): Promise<void> {
-    try {
-      await this.signal(tracked, SIGKILL, { group: true })
-    } catch (error) {
-      // It ended by itself meanwhile.
-      if (!(error instanceof IsletError) || error.code !== 'process_not_found') throw error
-    }
+    // Not found: it ended by itself meanwhile.
+    await this.signal(tracked, SIGKILL, { group: true }).catch(ignoring('process_not_found'))
   }
 
   /** As `kill`, for one that nobody waits for any more: one that stands still is killed when it goes on. */
@@ -231,8 +228,10 @@ export class ProcessTracker implements SandboxObserver {
     const work = this.#adopt(sandbox)
       .catch((error) => {
         // Ended again, or its server: who did that says what becomes of them.
-        const isGone = error instanceof IsletError && error.code === 'sandbox_lost'
-        this.#options.log[isGone ? 'debug' : 'error']({ sandbox: id, error }, 'processes not adopted')
+        this.#options.log[hasCode(error, 'sandbox_lost') ? 'debug' : 'error'](
+          { sandbox: id, error },
+          'processes not adopted',
+        )
       })
       .finally(() => this.#adopting.get(id) === work && this.#adopting.delete(id))
     this.#adopting.set(id, work)
@@ -324,8 +323,7 @@ export class ProcessTracker implements SandboxObserver {
     if (this.#isLeaving || this.#closed) return
     this.kill(tracked).catch((error) => {
       this.#options.log.debug({ process: tracked.record.id, error }, 'abandoned process not killed')
-      const isStill = error instanceof IsletError && error.code === 'invalid_state'
-      if (isStill) this.#cancelled.add(tracked)
+      if (hasCode(error, 'invalid_state')) this.#cancelled.add(tracked)
       else tracked.abandonment.begin(AGAIN_MS)
     })
   }

@@ -1,7 +1,8 @@
 // What became of a service when its sandbox was started: said once it is known, or after a bounded time.
 import { setTimeout } from 'node:timers/promises'
-import { IsletError, type RestoredSandbox } from '@islet/contract'
+import type { RestoredSandbox } from '@islet/contract'
 import type { ServiceState } from '../../db/services.ts'
+import { hasCode } from '../../lib/has-code.ts'
 import { hasEnded, isAtLeast } from './moves.ts'
 import type { ServiceKey, ServiceRecords } from './records.ts'
 
@@ -28,7 +29,7 @@ export async function outcomeOf(
     const { state } = await records.wait(key, isSettled, { waitMs: SETTLE_WAIT_MS })
     return { name: key.name, ...told(state) }
   } catch (error) {
-    if (error instanceof IsletError && error.code === 'service_not_found') return undefined
+    if (hasCode(error, 'service_not_found')) return undefined
     throw error
   }
 }

@@ -1,6 +1,6 @@
 // The records of services. Every change is a move or a note, saved before anybody is told of it.
 import { EventEmitter } from 'node:events'
-import { type EventType, IsletError, type SandboxEvent } from '@islet/contract'
+import { type EventType, IsletError, type SandboxEvent, type ServiceInfo } from '@islet/contract'
 import type { Events } from '../../control/events.ts'
 import type { Db } from '../../db/db.ts'
 import { type ServiceRecord, type ServiceState, ServiceTable } from '../../db/services.ts'
@@ -142,4 +142,31 @@ export class ServiceRecords {
 
 function nameOf({ sandboxId, name }: ServiceKey): string {
   return `${sandboxId}/${name}`
+}
+
+export function toServiceInfo({ sandboxId, name, spec, state, ...times }: ServiceRecord): ServiceInfo {
+  const { status, path, reason, processId, restartCount, healthy, healthStatus, url, pid } = state
+  return {
+    name,
+    sandboxId,
+    start: spec.start,
+    ...given({ install: spec.install, originalPath: spec.path, envFile: spec.envFile }),
+    path,
+    environment: spec.environment ?? {},
+    status,
+    ...given({ port: state.port ?? state.assignedPort, url, reason, pid, processId, healthy, healthStatus }),
+    autostart: spec.autostart ?? true,
+    keepAwake: spec.keepAwake ?? false,
+    restartPolicy: spec.restartPolicy ?? 'never',
+    maxRestarts: spec.maxRestarts ?? 0,
+    restartCount,
+    createdAt: new Date(times.createdAt).toISOString(),
+    updatedAt: new Date(times.updatedAt).toISOString(),
+  }
+}
+
+/** Without what is not there. */
+function given<T extends object>(values: T): { [Key in keyof T]?: NonNullable<T[Key]> } {
+  const entries = Object.entries(values).filter(([, value]) => value !== undefined && value !== null)
+  return Object.fromEntries(entries) as { [Key in keyof T]?: NonNullable<T[Key]> }
 }

@@ -14,6 +14,7 @@ import type { Beginning, RunningSandbox, SandboxObserver } from '../../control/f
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Db } from '../../db/db.ts'
 import type { ServiceState } from '../../db/services.ts'
+import { hasCode, ignoring } from '../../lib/has-code.ts'
 import { Locks } from '../../lib/locks.ts'
 import type { Log } from '../../log.ts'
 import type { EnvFiles } from '../env-files/env-files.ts'
@@ -22,12 +23,11 @@ import type { Told } from '../output/kept-bytes.ts'
 import type { Ports } from '../ports.ts'
 import type { Processes } from '../processes/processes.ts'
 import type { Signals } from '../signals/signals.ts'
-import { toServiceInfo } from './info.ts'
 import { Keeper, type KeeperParts } from './keeper.ts'
 import { begin, hasEnded, isAtLeast, newState, type ServiceStatus } from './moves.ts'
 import { outcomeOf, type ServiceOutcome } from './outcome.ts'
-import { PortGiver } from './port-giver.ts'
-import { type ServiceKey, ServiceRecords } from './records.ts'
+import { PortGiver } from './ports.ts'
+import { type ServiceKey, ServiceRecords, toServiceInfo } from './records.ts'
 import { endProcess, killStranger } from './stop.ts'
 
 const STOP_TIMEOUT_MS = 10_000
@@ -139,7 +139,7 @@ export class Services implements SandboxObserver {
       return { processId, ...output }
     } catch (error) {
       // So many processes ran since then that it is not remembered.
-      if (error instanceof IsletError && error.code === 'process_not_found') return nothing
+      if (hasCode(error, 'process_not_found')) return nothing
       throw error
     }
   }
@@ -284,11 +284,8 @@ export class Services implements SandboxObserver {
   }
 
   async #assertDirectory(sandboxId: string, path: string): Promise<void> {
-    const entry = await this.#options.files.stat(sandboxId, path, { follow: true }).catch((error) => {
-      if (error instanceof IsletError && ['file_not_found', 'not_a_directory'].includes(error.code))
-        return undefined
-      throw error
-    })
+    const missing = ignoring('file_not_found', 'not_a_directory')
+    const entry = await this.#options.files.stat(sandboxId, path, { follow: true }).catch(missing)
     if (entry?.type !== 'directory') throw new IsletError('cwd_not_found', `There is no directory ${path}.`)
   }
 

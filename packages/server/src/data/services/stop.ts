@@ -1,7 +1,7 @@
 // SIGTERM to all of a process's session, some time, SIGKILL.
 import { setTimeout } from 'node:timers/promises'
-import { IsletError } from '@islet/contract'
 import type { Guest } from '../../guest/guest.ts'
+import { hasCode } from '../../lib/has-code.ts'
 import type { Processes } from '../processes/processes.ts'
 
 const SIGTERM = 15
@@ -21,7 +21,7 @@ export async function endProcess(
     await processes.signal(sandboxId, processId, SIGTERM, { group: true })
   } catch (error) {
     // It ended by itself meanwhile.
-    if (error instanceof IsletError && ['invalid_state', 'process_not_found'].includes(error.code)) return
+    if (hasCode(error, 'invalid_state', 'process_not_found')) return
     throw error
   }
   const { status } = await processes.get(sandboxId, processId, { waitMs: options.timeoutMs })
@@ -36,7 +36,7 @@ export async function killStranger(
   try {
     await guest.signal(processId, SIGKILL, { group: true })
   } catch (error) {
-    if (error instanceof IsletError && error.code === 'process_not_found') return
+    if (hasCode(error, 'process_not_found')) return
     throw error
   }
   for (let look = 0; look < KILL_LOOKS; look++) {

@@ -15,7 +15,6 @@ import type { Db } from '../../db/db.ts'
 import { type WatcherRecord, WatcherTable } from '../../db/watchers.ts'
 import type { Log } from '../../log.ts'
 import { Budget } from '../bounded-queue.ts'
-import { MAX_SANDBOX_BYTES } from './message-queue.ts'
 import { Watching } from './watching.ts'
 
 export interface WatchersOptions {
@@ -24,7 +23,8 @@ export interface WatchersOptions {
   log: Log
 }
 
-const GUEST_WAIT_MS = 10_000
+/** What may wait for all clients of all watchers of a sandbox. */
+const MAX_WAITING_BYTES = 96 * 1024 * 1024
 
 export class Watchers implements SandboxObserver {
   readonly #options: WatchersOptions
@@ -49,7 +49,6 @@ export class Watchers implements SandboxObserver {
     options: { signal?: AbortSignal } = {},
   ): Promise<WatcherInfo> {
     const sandbox = await this.#options.sandboxes.running(sandboxId)
-    if (!sandbox.machine.guest.connected) await sandbox.machine.guest.ready({ timeoutMs: GUEST_WAIT_MS })
     const record: WatcherRecord = {
       id: newId('watcher'),
       sandboxId,
@@ -137,7 +136,7 @@ export class Watchers implements SandboxObserver {
 
   #watch(record: WatcherRecord, { machine }: RunningSandbox): Watching {
     const { log } = this.#options
-    const waiting = this.#waiting.get(record.sandboxId) ?? new Budget(MAX_SANDBOX_BYTES)
+    const waiting = this.#waiting.get(record.sandboxId) ?? new Budget(MAX_WAITING_BYTES)
     this.#waiting.set(record.sandboxId, waiting)
     return new Watching(record, {
       guest: machine.guest,

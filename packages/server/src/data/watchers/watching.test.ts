@@ -6,8 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { newId, type WatcherMessage } from '@islet/contract'
 import type { WatcherRecord } from '../../db/watchers.ts'
 import { openGuest } from '../../guest/testing.ts'
-import { MessageQueue } from './message-queue.ts'
-import { Watching } from './watching.ts'
+import { newQueue, Watching } from './watching.ts'
 
 interface Given {
   reason: string | null
@@ -141,7 +140,7 @@ test('what waits for a slow reader is bounded in number and size, and becomes on
     [50_000, ''],
     [200, 'x'.repeat(1_000_000)],
   ] as const) {
-    const queue = new MessageQueue()
+    const queue = newQueue()
     for (let n = 0; n < count; n++) queue.push(change(n, content))
     queue.end()
     const taken = await take(queue, () => false)
@@ -150,8 +149,8 @@ test('what waits for a slow reader is bounded in number and size, and becomes on
   }
 })
 
-test('a reader that stands still in the middle loses only what came too late', async () => {
-  const queue = new MessageQueue()
+test('a reader that pauses in the middle loses only what came too late', async () => {
+  const queue = newQueue()
   for (let n = 0; n < 16_384; n++) queue.push(change(n))
   const reader = queue[Symbol.asyncIterator]()
   assert.deepEqual((await reader.next()).value, change(0))

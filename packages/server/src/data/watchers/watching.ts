@@ -4,14 +4,16 @@ import { setTimeout } from 'node:timers/promises'
 import { type FileChange, IsletError, type WatcherMessage } from '@islet/contract'
 import type { WatcherRecord } from '../../db/watchers.ts'
 import type { EntryType, Guest, WatchEvent } from '../../guest/guest.ts'
-import type { Budget } from '../bounded-queue.ts'
+import { BoundedQueue, type Budget } from '../bounded-queue.ts'
 import { createIgnore, plainNames } from '../files/globs.ts'
 import { InOrder, readContent } from './content.ts'
-import { MessageQueue } from './message-queue.ts'
 
 /** Files of one watcher whose content is read at the same time, each up to LIMITS.watchContentBytes. */
 const READS_AT_ONCE = 4
 const MAX_CLIENTS = 64
+const QUEUE = { maxMessages: 16_384, maxBytes: 32 * 1024 * 1024 }
+/** Memory of a message beside its path and content. */
+const MESSAGE_BYTES = 128
 /** Between two attempts to watch again: while the guest is away, and after what was watched was replaced. */
 const AWAY_MS = 100
 const REPLACED_MS = 20
@@ -34,8 +36,8 @@ export class Watching {
   readonly #order = new InOrder<WatcherMessage>(READS_AT_ONCE, (message) => this.#send(message))
   readonly #closing = new AbortController()
   readonly #opened = Promise.withResolvers<void>()
-  readonly #clients = new Set<MessageQueue>()
-  #held: MessageQueue | undefined
+  readonly #clients = new Set<BoundedQueue<WatcherMessage>>()
+  #held: BoundedQueue<WatcherMessage> | undefined
   #end: { error?: IsletError } | undefined
   /** What is watched; unknown before it was looked at. */
   #type: EntryType | undefined
@@ -48,7 +50,7 @@ export class Watching {
     this.record = record
     this.#options = options
     this.#guest = options.guest
-    this.#held = new MessageQueue(options.waiting)
+    this.#held = newQueue(options.waiting)
     this.#isIgnored = createIgnore(record.ignored, record.path)
     this.#names = plainNames(record.ignored)
     if (record.reason !== null) this.#finish(new IsletError('invalid_state', stoppedBecause(record.reason)))
@@ -85,7 +87,7 @@ export class Watching {
     await this.#opened.promise
     if (this.#clients.size >= MAX_CLIENTS)
       throw new IsletError('limit_exceeded', `A watcher has at most ${MAX_CLIENTS} clients.`)
-    const queue = this.#held ?? new MessageQueue(this.#options.waiting)
+    const queue = this.#held ?? newQueue(this.#options.waiting)
     const isFirst = this.#held !== undefined
     this.#held = undefined
     this.#clients.add(queue)
@@ -209,6 +211,17 @@ export class Watching {
     for (const client of this.#clients) client.end(error)
     this.#opened.resolve()
   }
+}
+
+/** What waits for one client. `shared`: with the other clients of the sandbox. */
+export function newQueue(shared?: Budget): BoundedQueue<WatcherMessage> {
+  return new BoundedQueue({ ...QUEUE, sizeOf, overflow: { type: 'overflow' }, shared })
+}
+
+function sizeOf(message: WatcherMessage): number {
+  if (message.type !== 'change') return MESSAGE_BYTES
+  // In memory a character takes up to two bytes.
+  return MESSAGE_BYTES + 2 * (message.path.length + (message.content?.length ?? 0))
 }
 
 function nameOf({ kind, directory }: WatchEvent): FileChange['event'] {

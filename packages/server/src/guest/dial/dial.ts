@@ -1,7 +1,6 @@
 // DIAL: OPENED, then DATA and END both ways, as a Duplex. Each direction ends by itself.
 
 import { Duplex } from 'node:stream'
-import { free } from '../../wire/chunks.ts'
 import type { Frame } from '../../wire/frames.ts'
 import type { Connection } from '../connection.ts'
 import { connectionLost } from '../errors.ts'
@@ -42,7 +41,7 @@ class Dial extends Exchange<Duplex> {
   #socket: DialSocket | undefined
 
   constructor(presence: Presence, request: Request<'DIAL'>, dials: Dials, inflow: Inflow) {
-    super(presence, request as unknown as Request)
+    super(presence, request)
     this.#dials = dials
     this.#inflow = inflow
   }
@@ -106,10 +105,7 @@ class DialSocket extends Duplex implements Feeder {
   onData(frame: Frame): void {
     const { dials, inflow } = this.#options
     inflow.count(frame)
-    const { payload } = frame
-    const { length } = payload
-    if (!inflow.queue.push(payload)) free(payload)
-    if (!dials.queued(length)) this.destroy(new Error('too much waits to be read'))
+    if (!dials.queued(inflow.queue.push(frame.payload))) this.destroy(new Error('too much waits to be read'))
     else if (this.#wanted) dials.ready(this, { now: true })
   }
 
@@ -159,7 +155,6 @@ class DialSocket extends Duplex implements Feeder {
       this.push(null)
       return false
     }
-    // The reader may free the piece, which then has no length.
     const { length } = piece
     dials.queued(-length)
     const began = performance.now()

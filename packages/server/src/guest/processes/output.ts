@@ -92,7 +92,7 @@ export class Output {
       return
     }
     const run = this.#channel === 'stdout' ? bytes.length : -bytes.length
-    if (!this.#queue.push(bytes)) free(bytes)
+    this.#queue.push(bytes)
     const last = this.#runs.at(-1)
     if (last !== undefined && last > 0 === run > 0) this.#runs[this.#runs.length - 1] = last + run
     else this.#runs.push(run)
@@ -135,8 +135,7 @@ export class Output {
 
   #onWritten(bytes: Buffer): void {
     this.busy = false
-    this.taken += bytes.length
-    free(bytes)
+    this.taken += free(bytes)
     this.#events.onTaken()
   }
 

@@ -4,6 +4,8 @@
 //       | on its way   | held here   | may be added |
 //
 // A limit of L says that the program has taken L - STDIN_BUFFER bytes, so at most STDIN_BUFFER are held.
+import { ByteBuffer } from '../../lib/byte-buffer.ts'
+import { Wakeup } from '../../lib/wakeup.ts'
 import { writeU64 } from '../../wire/fields.ts'
 import { allocateFrame, HEADER_BYTES } from '../../wire/frames.ts'
 import type { Connection } from '../connection.ts'
@@ -11,12 +13,11 @@ import { Violation } from '../errors.ts'
 import { MAX_DATA, MESSAGE, STDIN_BUFFER } from '../messages.gen.ts'
 
 const PREFIX_BYTES = 8
-const FIRST_HELD_BYTES = 4096
 
 export class Stdin {
   #connection: Connection | undefined
   #stream = 0
-  #held = Buffer.alloc(0)
+  readonly #held = new ByteBuffer()
   #start = 0
   #sent = 0
   #end = 0
@@ -24,7 +25,7 @@ export class Stdin {
   #ended = false
   #endSent = false
   #closed = false
-  #room: PromiseWithResolvers<void> | undefined
+  readonly #room = new Wakeup()
   #order: Promise<void> = Promise.resolve()
 
   /** A guest was told of this stdin before. */
@@ -48,6 +49,7 @@ export class Stdin {
 
   /** The process has just started on this stream. */
   open(connection: Connection, stream: number): void {
+    if (this.#closed) return
     this.#connection = connection
     this.#stream = stream
     this.#flush()
@@ -76,7 +78,7 @@ export class Stdin {
       throw new Violation('a stdin window that cannot be')
     this.#limit = limit
     this.#confirm(limit - STDIN_BUFFER)
-    this.#wake()
+    this.#room.wake()
   }
 
   /** The connection is lost; what is held waits for the next one. */
@@ -88,45 +90,32 @@ export class Stdin {
   close(): void {
     this.#closed = true
     this.#connection = undefined
-    this.#held = Buffer.alloc(0)
-    this.#wake()
+    this.#held.dropFirst(this.#held.length)
+    this.#room.wake()
   }
 
   async #add(bytes: Uint8Array): Promise<void> {
     let at = 0
     while (at < bytes.length && !this.#closed && !this.#ended) {
       const room = this.#limit - this.#end
-      if (room <= 0) {
-        this.#room ??= Promise.withResolvers<void>()
-        await this.#room.promise
-      } else if (this.#connection?.out.congested) await this.#connection.out.drained()
+      if (room <= 0) await this.#room.wait()
+      else if (this.#connection?.out.congested) await this.#connection.out.drained()
       else {
         const count = Math.min(room, bytes.length - at, MAX_DATA)
-        this.#hold(bytes.subarray(at, at + count))
+        this.#held.append(bytes.subarray(at, at + count))
+        this.#end += count
         this.#flush()
         at += count
       }
     }
   }
 
-  #hold(bytes: Uint8Array): void {
-    const used = this.#end - this.#start
-    const wanted = used + bytes.length
-    if (wanted > this.#held.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(wanted, this.#held.length * 2, FIRST_HELD_BYTES))
-      this.#held.copy(larger, 0, 0, used)
-      this.#held = larger
-    }
-    this.#held.set(bytes, used)
-    this.#end += bytes.length
-  }
-
   #confirm(offset: number): void {
     const gone = Math.min(offset, this.#end) - this.#start
     if (gone <= 0) return
-    this.#held.copyWithin(0, gone, this.#end - this.#start)
+    // After `close` nothing is held.
+    this.#held.dropFirst(Math.min(gone, this.#held.length))
     this.#start += gone
-    if (this.#start === this.#end) this.#held = Buffer.alloc(0)
   }
 
   /** Frames are copies: what is held moves when the guest confirms. */
@@ -138,17 +127,12 @@ export class Stdin {
       const frame = allocateFrame(MESSAGE.STDIN, this.#stream, PREFIX_BYTES + count)
       const from = this.#sent - this.#start
       writeU64(frame, HEADER_BYTES, this.#sent)
-      this.#held.copy(frame, HEADER_BYTES + PREFIX_BYTES, from, from + count)
+      this.#held.bytes.copy(frame, HEADER_BYTES + PREFIX_BYTES, from, from + count)
       this.#sent += count
       connection.out.frame(frame)
     }
     if (!this.#ended || this.#endSent) return
     this.#endSent = true
     connection.out.send('STDIN_END', this.#stream, {})
-  }
-
-  #wake(): void {
-    this.#room?.resolve()
-    this.#room = undefined
   }
 }

@@ -1,5 +1,4 @@
-// READ and TAR_OUT: OPENED, then DATA at the pace of whoever iterates the body, then END.
-
+// READ and TAR_OUT: OPENED, then DATA at the pace of the reader, then END.
 import { type Chunks, free } from '../../wire/chunks.ts'
 import { decodeFields } from '../../wire/fields.ts'
 import type { Frame } from '../../wire/frames.ts'
@@ -8,14 +7,15 @@ import { FIELDS, INITIAL_WINDOW, MESSAGE, type OpenedFields } from '../messages.
 import type { Presence } from '../presence.ts'
 import { Inflow } from '../streams/inflow.ts'
 import { Windows } from '../streams/windows.ts'
-import { Exchange, type Request } from './request.ts'
+import { Iteration } from './iteration.ts'
+import type { Request } from './request.ts'
 
-/** Not less than one frame of an archive. */
+/** `minBytes` is not less than one frame of an archive. */
 const WINDOWS = { sharedBytes: 4 * INITIAL_WINDOW, minBytes: 64 * 1024, maxBytes: INITIAL_WINDOW }
 
 type Parse<T> = (opened: OpenedFields, body: Chunks<Buffer>) => T
 
-/** Those of one sandbox. */
+/** The downloads of one sandbox, which share memory. */
 export class Downloads {
   readonly #presence: Presence
   readonly #windows = new Windows(WINDOWS)
@@ -32,109 +32,71 @@ export class Downloads {
     if (request.signal?.aborted) return Promise.reject(request.signal.reason)
     this.#windows.opened()
     const fields = { ...request.fields, window: this.#windows.size() }
-    return new Download(this.#presence, { ...request, fields } as Request, parse, {
-      maxBytes,
-      windows: this.#windows,
-    }).run()
+    const options = { parse, maxBytes, windows: this.#windows }
+    return new Download(this.#presence, { ...request, fields } as Request, options).run()
   }
 }
 
-class Download<T> extends Exchange<T> implements AsyncIterableIterator<Buffer>, Chunks<Buffer> {
-  readonly #inflow: Inflow
-  readonly #parse: Parse<T>
-  readonly #maxBytes: number
-  readonly #windows: Windows
-  #isOver = false
-  #ended = false
-  #error: { reason: unknown } | undefined
-  #waiting: PromiseWithResolvers<IteratorResult<Buffer>> | undefined
+interface DownloadOptions<T> {
+  parse: Parse<T>
+  maxBytes: number
+  windows: Windows
+}
 
-  constructor(
-    presence: Presence,
-    request: Request,
-    parse: Parse<T>,
-    { maxBytes, windows }: { maxBytes: number; windows: Windows },
-  ) {
+class Download<T> extends Iteration<T, Buffer> implements Chunks<Buffer> {
+  readonly #inflow: Inflow
+  readonly #options: DownloadOptions<T>
+  #isCounted = true
+
+  constructor(presence: Presence, request: Request, options: DownloadOptions<T>) {
     super(presence, request)
-    this.#parse = parse
-    this.#maxBytes = maxBytes
-    this.#windows = windows
-    this.#inflow = new Inflow(() => windows.size())
+    this.#options = options
+    this.#inflow = new Inflow(() => options.windows.size())
   }
 
   protected override finish(): void {
     super.finish()
-    if (!this.#isOver) this.#windows.closed()
-    this.#isOver = true
+    if (this.#isCounted) this.#options.windows.closed()
+    this.#isCounted = false
   }
 
   protected override onMessage(frame: Frame): void {
     if (frame.type === MESSAGE.DATA && this.settled) this.#onData(frame)
-    else if (frame.type === MESSAGE.END && this.settled) this.#onEnd()
-    else if (frame.type === MESSAGE.OPENED && !this.settled)
-      this.resolve(this.#parse(decodeFields(FIELDS.OPENED!, frame.payload) as OpenedFields, this))
+    else if (frame.type === MESSAGE.END && this.settled) {
+      this.finish()
+      this.end()
+    } else if (frame.type === MESSAGE.OPENED && !this.settled)
+      this.resolve(this.#options.parse(decodeFields(FIELDS.OPENED!, frame.payload) as OpenedFields, this))
     else this.unexpected(frame)
-  }
-
-  protected override onFail(reason: unknown): void {
-    this.#error ??= { reason }
-    this.#inflow.queue.clear()
-    this.#waiting?.reject(reason)
-    this.#waiting = undefined
   }
 
   #onData(frame: Frame): void {
     const { payload } = frame
+    const { length } = payload
     this.#inflow.count(frame)
-    if (this.#inflow.received > this.#maxBytes) throw new Violation('more bytes of a file than asked for')
-    if (payload.length === 0) return
-    if (!this.#waiting) {
-      if (!this.#inflow.queue.push(payload)) free(payload)
-      return
-    }
-    this.#waiting.resolve({ done: false, value: payload })
-    this.#waiting = undefined
-    this.#inflow.taken(payload.length, this.connection, this.stream)
+    if (this.#inflow.received > this.#options.maxBytes)
+      throw new Violation('more bytes of a file than asked for')
+    if (length === 0) return
+    if (this.give(payload)) this.#inflow.taken(length, this.connection, this.stream)
+    else this.#inflow.queue.push(payload)
   }
 
-  #onEnd(): void {
-    this.#ended = true
-    this.finish()
-    this.#waiting?.resolve({ done: true, value: undefined })
-    this.#waiting = undefined
+  protected override onFail(reason: unknown): void {
+    this.clear()
+    super.onFail(reason)
   }
 
-  [Symbol.asyncIterator](): this {
-    return this
-  }
-
-  next(): Promise<IteratorResult<Buffer>> {
-    if (this.#error) return Promise.reject(this.#error.reason)
+  protected override take(): Buffer | undefined {
     const piece = this.#inflow.queue.take()
-    if (piece) {
-      this.#inflow.taken(piece.length, this.connection, this.stream)
-      return Promise.resolve({ done: false, value: piece })
-    }
-    if (this.#ended) return Promise.resolve({ done: true, value: undefined })
-    if (this.#waiting) return Promise.reject(new TypeError('the body is being read already'))
-    this.#waiting = Promise.withResolvers()
-    return this.#waiting.promise
+    if (piece) this.#inflow.taken(piece.length, this.connection, this.stream)
+    return piece
+  }
+
+  protected override clear(): void {
+    this.#inflow.queue.clear()
   }
 
   release(chunk: Buffer): void {
     free(chunk)
-  }
-
-  /** The reader leaves: the rest is not wanted. */
-  return(): Promise<IteratorResult<Buffer>> {
-    if (this.connection) {
-      this.connection.reset(this.stream)
-      this.finish()
-    }
-    this.#ended = true
-    this.#inflow.queue.clear()
-    this.#waiting?.resolve({ done: true, value: undefined })
-    this.#waiting = undefined
-    return Promise.resolve({ done: true, value: undefined })
   }
 }

@@ -11,28 +11,10 @@ import { toEntry } from './records.ts'
 import { call, nothing } from './request.ts'
 import { upload } from './upload.ts'
 
-export type FileRequests = Pick<
-  Guest,
-  | 'stat'
-  | 'list'
-  | 'read'
-  | 'write'
-  | 'mkdir'
-  | 'move'
-  | 'copy'
-  | 'remove'
-  | 'chmod'
-  | 'chown'
-  | 'symlink'
-  | 'realpath'
-  | 'tarOut'
-  | 'tarIn'
->
-
 const MAX_U64 = Number.MAX_SAFE_INTEGER
 const MAX_MODE = 0o7777
 
-export function fileRequests(presence: Presence): FileRequests {
+export function fileRequests(presence: Presence) {
   const downloads = new Downloads(presence)
   return {
     async stat(path, { follow = true } = {}): Promise<Entry> {
@@ -156,7 +138,7 @@ export function fileRequests(presence: Presence): FileRequests {
       const request = { name: 'TAR_IN', fields: { path, owner }, about: { path }, signal } as const
       return upload(presence, request, body, (ok) => ({ count: ok.count ?? 0 }))
     },
-  }
+  } satisfies Partial<Guest>
 }
 
 function flag(value: boolean | undefined): number {

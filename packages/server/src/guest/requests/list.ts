@@ -28,7 +28,7 @@ export interface EntrySink {
 }
 
 export function list(presence: Presence, request: Request<'LIST'>, sink?: EntrySink): Promise<Listing> {
-  return new List(presence, request as unknown as Request, sink).run()
+  return new List(presence, request, sink).run()
 }
 
 class List extends Exchange<Listing> {
@@ -66,9 +66,8 @@ class List extends Exchange<Listing> {
   #onEntries({ payload }: Frame): void {
     this.#inflow.countBytes(payload.length)
     const { limit = MAX_ENTRIES } = this.request.fields as { limit?: number }
-    const { length } = payload
     const entries = ((decodeFields(FIELDS.ENTRIES!, payload) as EntriesFields).entry ?? []).map(toListedEntry)
-    free(payload)
+    const length = free(payload)
     this.#count += entries.length
     if (this.#count > limit) throw new Violation('more entries than asked for')
     try {

@@ -165,7 +165,7 @@ export function call<N extends MessageName, T>(
   request: Request<N>,
   parse: (ok: OkFields) => T,
 ): Promise<T> {
-  return new Call(presence, request as unknown as Request, parse).run()
+  return new Call(presence, request, parse).run()
 }
 
 /** For requests whose OK says nothing more. */

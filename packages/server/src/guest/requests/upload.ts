@@ -15,7 +15,7 @@ export function upload<T>(
   body: Chunks,
   parse: (ok: OkFields) => T,
 ): Promise<T> {
-  return new Upload(presence, request as Request, body, parse).run()
+  return new Upload(presence, request, body, parse).run()
 }
 
 class Upload<T> extends Exchange<T> {

@@ -1,26 +1,23 @@
-// WATCH: OPENED, then EVENT until the watcher leaves.
-
+// WATCH: OPENED, then EVENT until the reader leaves.
 import { decodeFields } from '../../wire/fields.ts'
 import type { Frame } from '../../wire/frames.ts'
 import { Violation } from '../errors.ts'
 import type { WatchEvent } from '../guest.ts'
 import { type EventFields, FIELDS, MAX_PATH, MESSAGE } from '../messages.gen.ts'
 import type { Presence } from '../presence.ts'
-import { Exchange, type Request } from './request.ts'
+import { Iteration } from './iteration.ts'
+import type { Request } from './request.ts'
 
-/** Events that wait for a slow watcher. Beyond that they become one overflow: look again. */
+/** Events that wait for a slow reader. Beyond that they become one overflow, which means: look again. */
 const MAX_EVENTS = 4096
 const KINDS = [undefined, 'created', 'changed', 'removed', 'overflow'] as const
 
 export function watch(presence: Presence, request: Request<'WATCH'>): Promise<AsyncIterable<WatchEvent>> {
-  return new Watch(presence, request as unknown as Request).run()
+  return new Watch(presence, request).run()
 }
 
-class Watch extends Exchange<AsyncIterable<WatchEvent>> implements AsyncIterableIterator<WatchEvent> {
+class Watch extends Iteration<AsyncIterable<WatchEvent>, WatchEvent> {
   #events: WatchEvent[] = []
-  #left = false
-  #error: { reason: unknown } | undefined
-  #waiting: PromiseWithResolvers<IteratorResult<WatchEvent>> | undefined
 
   protected override onMessage(frame: Frame): void {
     if (frame.type === MESSAGE.OPENED && !this.settled) this.resolve(this)
@@ -29,44 +26,18 @@ class Watch extends Exchange<AsyncIterable<WatchEvent>> implements AsyncIterable
     else this.unexpected(frame)
   }
 
-  protected override onFail(reason: unknown): void {
-    this.#error ??= { reason }
-    this.#waiting?.reject(reason)
-    this.#waiting = undefined
-  }
-
   #onEvent(event: WatchEvent): void {
-    if (this.#waiting) {
-      this.#waiting.resolve({ done: false, value: event })
-      this.#waiting = undefined
-      return
-    }
+    if (this.give(event)) return
     if (this.#events.length >= MAX_EVENTS) this.#events = [{ kind: 'overflow', path: '', directory: false }]
     this.#events.push(event)
   }
 
-  [Symbol.asyncIterator](): this {
-    return this
+  protected override take(): WatchEvent | undefined {
+    return this.#events.shift()
   }
 
-  next(): Promise<IteratorResult<WatchEvent>> {
-    const event = this.#events.shift()
-    if (event) return Promise.resolve({ done: false, value: event })
-    if (this.#left) return Promise.resolve({ done: true, value: undefined })
-    if (this.#error) return Promise.reject(this.#error.reason)
-    if (this.#waiting) return Promise.reject(new TypeError('the watch is being read already'))
-    this.#waiting = Promise.withResolvers()
-    return this.#waiting.promise
-  }
-
-  return(): Promise<IteratorResult<WatchEvent>> {
-    this.connection?.reset(this.stream)
-    this.finish()
-    this.#left = true
+  protected override clear(): void {
     this.#events = []
-    this.#waiting?.resolve({ done: true, value: undefined })
-    this.#waiting = undefined
-    return Promise.resolve({ done: true, value: undefined })
   }
 }
 

@@ -1,3 +1,4 @@
+import { Wakeup } from '../../lib/wakeup.ts'
 import type { Written } from '../../wire/chunks.ts'
 import { decodeFields } from '../../wire/fields.ts'
 import type { Frame } from '../../wire/frames.ts'
@@ -12,35 +13,40 @@ export class Outflow {
   #limit = INITIAL_WINDOW
   #sent = 0
   #stopped = false
-  #room: PromiseWithResolvers<void> | undefined
+  readonly #room = new Wakeup()
 
   constructor(connection: Connection, stream: number) {
     this.#connection = connection
     this.#stream = stream
   }
 
-  /** True when the last byte is with the socket, at once when it can be; false when the stream has ended. `written`: it has left. */
+  /**
+   * True once the socket has the last byte, without a promise where it can take the chunk at once; false when the stream has
+   * ended. `written` is called when the chunk has left.
+   */
   send(chunk: Uint8Array, written?: Written): boolean | Promise<boolean> {
     const room = this.#limit - this.#sent
-    if (this.#stopped || chunk.length > Math.min(room, MAX_DATA) || this.#connection.out.congested)
+    const { length } = chunk
+    if (this.#stopped || length > Math.min(room, MAX_DATA) || this.#connection.out.congested)
       return this.#sendInParts(chunk, written)
     this.#connection.out.data(this.#stream, chunk, written)
-    this.#sent += chunk.length
+    this.#sent += length
     return true
   }
 
   async #sendInParts(chunk: Uint8Array, written: Written | undefined): Promise<boolean> {
+    const { length } = chunk
     let at = 0
-    while (at < chunk.length && !this.#stopped) {
+    while (at < length && !this.#stopped) {
       const room = this.#limit - this.#sent
-      if (room === 0) await this.#roomAgain()
+      if (room === 0) await this.#room.wait()
       else if (this.#connection.out.congested) await this.#connection.out.drained()
       else {
-        const end = Math.min(chunk.length, at + MAX_DATA, at + room)
+        const end = Math.min(length, at + MAX_DATA, at + room)
         this.#connection.out.data(
           this.#stream,
-          at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end),
-          end === chunk.length ? written : undefined,
+          at === 0 && end === length ? chunk : chunk.subarray(at, end),
+          end === length ? written : undefined,
         )
         this.#sent += end - at
         at = end
@@ -53,22 +59,12 @@ export class Outflow {
     const { limit = 0 } = decodeFields(FIELDS.WINDOW!, frame.payload) as WindowFields
     if (limit < this.#limit) throw new Violation('a window that falls')
     this.#limit = limit
-    if (this.#limit > this.#sent) this.#wake()
+    if (this.#limit > this.#sent) this.#room.wake()
   }
 
-  /** The stream has ended: whoever waits in send goes on. */
+  /** The stream has ended: callers that wait in `send` get false. */
   stop(): void {
     this.#stopped = true
-    this.#wake()
-  }
-
-  #roomAgain(): Promise<void> {
-    this.#room ??= Promise.withResolvers<void>()
-    return this.#room.promise
-  }
-
-  #wake(): void {
-    this.#room?.resolve()
-    this.#room = undefined
+    this.#room.wake()
   }
 }

@@ -1,4 +1,4 @@
-import { share, useUp } from '../../wire/chunks.ts'
+import { free, share, useUp } from '../../wire/chunks.ts'
 
 /** A piece this large is kept as the view it is; smaller ones are copied together. */
 const VIEW_BYTES = 16 * 1024
@@ -9,35 +9,35 @@ interface Part {
   buffer: Buffer
   start: number
   end: number
-  /** Made here: bytes may be added behind `end`. */
+  /** Allocated here: bytes may be added behind `end`. */
   own: boolean
 }
 
 /**
- * Received bytes until somebody takes them. A piece is a view into the chunk that the socket read, which stays in
- * memory as long as any piece of it is held: so small pieces are copied, and what is held is at most a few times
- * `bytes` however the peer cuts its frames.
+ * Received bytes until they are taken. A piece is a view into the chunk that the socket read, and keeps all of that chunk in
+ * memory. So small pieces are copied: the memory held is at most a few times `bytes`, however the peer cuts its frames.
  */
 export class ByteQueue {
   bytes = 0
   #parts: Part[] = []
 
-  /** True: the piece itself is kept; else it was copied. */
-  push(piece: Buffer): boolean {
-    if (piece.length === 0) return false
-    this.bytes += piece.length
-    if (piece.length >= VIEW_BYTES) {
-      this.#parts.push({ buffer: piece, start: 0, end: piece.length, own: false })
-      return true
+  /** Takes the piece over: a small one is copied and freed. Returns its length. */
+  push(piece: Buffer): number {
+    const { length } = piece
+    if (length === 0) return 0
+    this.bytes += length
+    if (length >= VIEW_BYTES) {
+      this.#parts.push({ buffer: piece, start: 0, end: length, own: false })
+      return length
     }
     let at = 0
-    while (at < piece.length) {
-      const part = this.#partWithRoom(piece.length - at)
+    while (at < length) {
+      const part = this.#partWithRoom(length - at)
       const copied = piece.copy(part.buffer, part.end, at)
       part.end += copied
       at += copied
     }
-    return false
+    return free(piece)
   }
 
   /** The next bytes, at most `max`; undefined when there are none. */
@@ -49,7 +49,6 @@ export class ByteQueue {
     part.start = end
     if (part.start === part.end) {
       this.#parts.shift()
-      // Nobody is given what was not filled.
       if (part.own) useUp(part.buffer.buffer, part.buffer.length - part.end)
     }
     this.bytes -= bytes.length
