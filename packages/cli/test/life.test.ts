@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { SandboxInfo, SandboxPage } from '@islet/sdk'
+import type { SandboxDetail } from '@islet/sdk'
 import { startTestApi, type TestApi, until } from '../../server/test/support/server.ts'
 import { islet as run } from './islet.ts'
 
@@ -13,9 +13,9 @@ after(() => api[Symbol.asyncDispose]())
 
 const islet = (...words: string[]) => run(words, api)
 
-async function info(name: string): Promise<SandboxInfo> {
+async function info(name: string): Promise<SandboxDetail> {
   const answer = await api.call('GET', `/v1/sandboxes?status=all&name=${name}`)
-  return ((await answer.json()) as SandboxPage).sandboxes[0]!
+  return ((await answer.json()) as { sandboxes: SandboxDetail[] }).sandboxes[0]!
 }
 
 test('several sandboxes are hibernated and woken at once, and ids are printed', async () => {
@@ -29,7 +29,7 @@ test('several sandboxes are hibernated and woken at once, and ids are printed', 
   assert.match((await islet('info', 'dev')).stdout, /^status +hibernated$/m)
   const woken = JSON.parse((await islet('wake', 'dev', 'other', '--timeout', '30m', '--json')).stdout)
   assert.deepEqual(
-    woken.map(({ status, timeouts }: SandboxInfo) => [status, timeouts.idleMs]),
+    woken.map(({ status, timeouts }: SandboxDetail) => [status, timeouts.idleMs]),
     [
       ['running', 1_800_000],
       ['running', 1_800_000],

@@ -1,7 +1,7 @@
 // A route's handler sees one call, already checked against the contract, and answers with a value. How calls are read
 // and answers sent is the same for all: call.ts and send.ts.
-import type { IncomingHttpHeaders } from 'node:http'
-import type { RouteName, RouteOf } from '@islet/contract'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Route, RouteName, RouteOf } from '@islet/contract'
 import type { z } from 'zod'
 import type { Config } from '../config.ts'
 import type { Fleet } from '../control/fleet.ts'
@@ -30,6 +30,7 @@ import type { Previews } from '../preview/previews.ts'
 import type { Tokens } from '../tokens.ts'
 import type { Chunks } from '../wire/chunks.ts'
 import type { Caller } from './http/caller.ts'
+import type { WebSocketRoute } from './sockets/upgrade.ts'
 
 export interface ApiDeps {
   sandboxes: Sandboxes
@@ -79,7 +80,19 @@ export interface Call<Name extends RouteName> {
 }
 
 export type Handler<Name extends RouteName> = (call: Call<Name>) => Result<Name> | Promise<Result<Name>>
-export type Handlers = { [Name in RouteName]: Handler<Name> }
+export type Handlers = { [Name in Exclude<RouteName, WebSocketName>]: Handler<Name> }
+export type Sockets = Record<WebSocketName, WebSocketRoute>
+
+/** What the router finds: a route of the contract's table, or a page. */
+export interface Endpoint {
+  serve(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    params: Record<string, string>,
+  ): void | Promise<void>
+  /** Set if the endpoint takes WebSocket upgrades. */
+  socket: { route: Route; open: WebSocketRoute } | undefined
+}
 
 /** A JSON answer that needs another status than the route's own. */
 export class Answer<T> {
@@ -123,6 +136,9 @@ export class Lines<T> {
   }
 }
 
+type WebSocketName = {
+  [Name in RouteName]: RouteOf<Name> extends { websocket: true } ? Name : never
+}[RouteName]
 type Streamed<Name extends RouteName> = RouteOf<Name> extends { streams: true } ? Bytes : never
 type ParamOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
   ? Name | ParamOf<Rest>

@@ -2,6 +2,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ErrorCode, IsletError } from '@islet/contract'
+import { escapeHtml } from '../lib/html.ts'
 
 /** Where the table's status is the API's and a proxy has another. */
 const STATUS: Partial<Record<ErrorCode, number>> = {
@@ -82,8 +83,4 @@ h1 { font-size: 1.3rem } p { margin: .5rem 0 } small { color: #667 }
 ${error.hint ? `<p>${escapeHtml(error.hint)}</p>\n` : ''}${again}<p><small>${status} ${escapeHtml(error.code)} · Islet preview</small></p>
 </html>
 `
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

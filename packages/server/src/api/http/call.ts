@@ -5,7 +5,7 @@ import type { Held, Hold } from '../../control/held.ts'
 import { byteStream, readJson } from './body.ts'
 import { authorize, type Caller, callerOf } from './caller.ts'
 import { parseQuery, refuseNul } from './query.ts'
-import { type ApiContext, clientSignal, pathOf } from './request.ts'
+import { clientSignal } from './request.ts'
 import { validate } from './validate.ts'
 
 /** What a call of any route looks like; route.ts has the exact type of each. */
@@ -41,13 +41,13 @@ const IDS: Record<string, { pattern: RegExp; code: ErrorCode }> = {
 /** Everything a handler may trust. Throws what is wrong with the request; the body is read last. */
 export async function readCall(
   route: Route,
-  c: ApiContext,
+  given: Record<string, string>,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
   sandboxes: Names & { held: Held },
 ): Promise<AnyCall> {
-  const { incoming, outgoing } = c.env
-  checkEncoding(incoming)
   const caller = callerOf(incoming)
-  const params = readParams(c.req.param(), caller, sandboxes)
+  const params = readParams(given, caller, sandboxes)
   authorize(route, params, caller)
   const held = sandboxes.held.open(caller && caller.kind !== 'admin' ? caller.sandboxId : undefined)
   return {
@@ -65,17 +65,6 @@ export async function readCall(
       Object.defineProperty(this, 'signal', { value: signal })
       return signal
     },
-  }
-}
-
-/** The router leaves what it cannot decode as it is, and then two addresses would mean the same. */
-function checkEncoding(incoming: IncomingMessage): void {
-  const path = pathOf(incoming)
-  if (!path.includes('%')) return
-  try {
-    decodeURIComponent(path)
-  } catch {
-    throw new IsletError('bad_request', 'The path is not valid percent-encoded UTF-8.')
   }
 }
 

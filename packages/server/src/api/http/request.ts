@@ -1,13 +1,8 @@
 // One request and its response, as Node has them. Bytes go through these and not through web streams: see send.ts.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HttpBindings } from '@hono/node-server'
 import { newId } from '@islet/contract'
-import type { Context } from 'hono'
 import type { Log } from '../../log.ts'
 import { insideOf } from './caller.ts'
-
-export type ApiEnv = { Bindings: HttpBindings }
-export type ApiContext = Context<ApiEnv>
 
 const REQUEST_ID = Symbol('request id')
 const REQUEST_ID_TEXT = /^[A-Za-z0-9._-]{1,128}$/

@@ -1,8 +1,7 @@
 // GET /docs: the OpenAPI document as one page, without scripts and without anything from elsewhere. GET / leads there.
 import { createHash } from 'node:crypto'
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import type { Hono } from 'hono'
-import type { ApiEnv } from '../http/request.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { escapeHtml } from '../../lib/html.ts'
 import { sendText } from '../http/send.ts'
 import { type OpenApi, type Operation, openApi } from './openapi.ts'
 import { schemaText } from './schema-text.ts'
@@ -23,25 +22,33 @@ const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri '
 /** For programs that ask for /. */
 const POINTER = { name: 'islet', docs: '/docs', openapi: '/openapi.json' }
 
-export function mountDocs(app: Hono<ApiEnv>): void {
-  app.get('/', (c) => {
-    const { outgoing } = c.env
-    outgoing.setHeader('Vary', 'Accept')
-    if (/\btext\/html\b/i.test(c.req.header('accept') ?? '')) {
-      // Relative, so that a proxy may put the server below a path.
-      outgoing.setHeader('Location', 'docs')
-      sendText(outgoing, 302, 'text/plain; charset=utf-8', 'The API is documented at /docs.\n')
-    } else sendText(outgoing, 200, 'application/json', JSON.stringify(POINTER))
-    return RESPONSE_ALREADY_SENT
-  })
-  let page: string | undefined
-  app.get('/docs', (c) => {
-    page ??= docsPage(openApi())
-    c.env.outgoing.setHeader('Content-Security-Policy', POLICY)
-    c.env.outgoing.setHeader('Referrer-Policy', 'no-referrer')
-    sendText(c.env.outgoing, 200, 'text/html; charset=utf-8', page)
-    return RESPONSE_ALREADY_SENT
-  })
+export const PAGES: Record<string, (incoming: IncomingMessage, outgoing: ServerResponse) => void> = {
+  '/': sendPointer,
+  '/docs': sendDocs,
+  '/openapi.json': sendOpenApi,
+}
+
+function sendPointer({ headers }: IncomingMessage, outgoing: ServerResponse): void {
+  outgoing.setHeader('Vary', 'Accept')
+  if (/\btext\/html\b/i.test(headers.accept ?? '')) {
+    // Relative, so that a proxy may put the server below a path.
+    outgoing.setHeader('Location', 'docs')
+    sendText(outgoing, 302, 'text/plain; charset=utf-8', 'The API is documented at /docs.\n')
+  } else sendText(outgoing, 200, 'application/json', JSON.stringify(POINTER))
+}
+
+let page: string | undefined
+function sendDocs(_: IncomingMessage, outgoing: ServerResponse): void {
+  page ??= docsPage(openApi())
+  outgoing.setHeader('Content-Security-Policy', POLICY)
+  outgoing.setHeader('Referrer-Policy', 'no-referrer')
+  sendText(outgoing, 200, 'text/html; charset=utf-8', page)
+}
+
+let document: string | undefined
+function sendOpenApi(_: IncomingMessage, outgoing: ServerResponse): void {
+  document ??= JSON.stringify(openApi())
+  sendText(outgoing, 200, 'application/json', document)
 }
 
 export function docsPage(document: OpenApi): string {
@@ -96,8 +103,4 @@ function card(path: string, method: string, operation: Operation): string {
 /** Names of types become links to them. */
 function pre(text: string): string {
   return `<pre>${escapeHtml(text).replace(/\u00ab(\w+)\u00bb/g, '<a href="#$1">$1</a>')}</pre>`
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

@@ -1,5 +1,4 @@
 // The OpenAPI document, printed from the route table, the schemas and the error table.
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import {
   AUTO_RESUMED,
   attachClientMessage,
@@ -10,9 +9,6 @@ import {
   type Route,
   type RouteName,
 } from '@islet/contract'
-import type { Hono } from 'hono'
-import type { ApiEnv } from '../http/request.ts'
-import { sendText } from '../http/send.ts'
 import { type Components, createComponents, type JsonSchema } from './schema.ts'
 
 export interface Operation {
@@ -62,15 +58,6 @@ const ERROR_SCHEMA: JsonSchema = {
       },
     },
   },
-}
-
-export function mountOpenApi(app: Hono<ApiEnv>): void {
-  let text: string | undefined
-  app.get('/openapi.json', (c) => {
-    text ??= JSON.stringify(openApi())
-    sendText(c.env.outgoing, 200, 'application/json', text)
-    return RESPONSE_ALREADY_SENT
-  })
 }
 
 export function openApi(): OpenApi {

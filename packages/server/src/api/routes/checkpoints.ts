@@ -1,5 +1,5 @@
 import type { ApiDeps, Handlers } from '../route.ts'
-import { created } from './lifecycle.ts'
+import { created } from './sandboxes.ts'
 
 export function checkpointRoutes({ checkpoints, patches, services, tokens }: ApiDeps) {
   return {

@@ -1,11 +1,14 @@
-import { IsletError } from '@islet/contract'
+import { signalNumber } from '../../lib/signal-numbers.ts'
 import type { ApiDeps, Handlers } from '../route.ts'
-import { signalNumber } from './signal-numbers.ts'
 
 const SIGKILL = 9
 
 export function processRoutes({ processes }: ApiDeps) {
   return {
+    exec: async ({ params, body, signal, autoResumed }) => ({
+      ...(await processes.exec(params.id, body, { signal })),
+      autoResumed,
+    }),
     startProcess: async ({ params, body, autoResumed }) => ({
       ...(await processes.start(params.id, body)),
       autoResumed,
@@ -26,8 +29,5 @@ export function processRoutes({ processes }: ApiDeps) {
     },
     resizeTerminal: ({ params, body }) => processes.resize(params.id, params.pid, body),
     processOutput: ({ params, query }) => processes.output(params.id, params.pid, query),
-    attachProcess: () => {
-      throw new IsletError('bad_request', 'This route is a WebSocket.', { hint: 'Send Upgrade: websocket.' })
-    },
   } satisfies Partial<Handlers>
 }

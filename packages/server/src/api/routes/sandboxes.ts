@@ -1,25 +1,15 @@
-import { IsletError, type UpdateSandboxParsed } from '@islet/contract'
+import {
+  type CreatedSandbox,
+  IsletError,
+  type Sandbox,
+  type UpdateSandboxParsed,
+  type WokenSandbox,
+} from '@islet/contract'
+import { fork } from '../../control/saved/forks.ts'
 import { runOnce } from '../../data/processes/run.ts'
 import type { ApiDeps, Handlers } from '../route.ts'
-import { created } from './lifecycle.ts'
 
-/**
- * What a token may not change: it may be in the hands of what runs inside. Its network is what it reaches; its limits are what it costs
- * others; a name or a project is how the holder of the API key finds a sandbox, so that one with another's name would be given what is
- * meant for the other.
- */
-function assertTokenMay(body: UpdateSandboxParsed): void {
-  if (body.network?.enabled)
-    throw keyWanted('turn its network on', 'It wants the API key: islet network on SANDBOX.')
-  for (const field of ['name', 'project', 'resources'] as const)
-    if (body[field] !== undefined)
-      throw keyWanted(`change its ${field}`, 'It wants the API key: islet update SANDBOX.')
-}
-
-const keyWanted = (what: string, hint: string) =>
-  new IsletError('forbidden', `The token of a sandbox cannot ${what}.`, { hint })
-
-export function sandboxRoutes({ sandboxes, patches, processes, tokens }: ApiDeps) {
+export function sandboxRoutes({ sandboxes, fleet, savedStates, patches, processes, tokens }: ApiDeps) {
   return {
     createSandbox: async ({ body, idempotencyKey, signal }) =>
       created(await sandboxes.create(body, { idempotencyKey, signal }), { tokens, patches }),
@@ -32,5 +22,61 @@ export function sandboxRoutes({ sandboxes, patches, processes, tokens }: ApiDeps
     deleteSandbox: ({ params }) => sandboxes.delete(params.id),
     sandboxUsage: ({ params }) => sandboxes.usage(params.id),
     run: ({ body, signal }) => runOnce(sandboxes, processes, body, { signal }),
+    pauseSandbox: ({ params }) => sandboxes.pause(params.id),
+    resumeSandbox: async ({ params }) => withPatches(await sandboxes.resume(params.id), patches),
+    hibernateSandbox: ({ params }) => sandboxes.hibernate(params.id),
+    wakeSandbox: async ({ params, body }) =>
+      withPatches(await sandboxes.wake(params.id, { idleMs: body.timeout }), patches),
+    setTimeout: ({ params, body }) => sandboxes.setTimeouts(params.id, body),
+    forkSandbox: async ({ params, body, signal }) => {
+      const { forks, ...rest } = await fork({ fleet, savedStates, sandboxes }, params.id, body, { signal })
+      const issued = forks.map((result) => {
+        if (result.ok) return { ok: true as const, sandbox: created(result.sandbox, { tokens, patches }) }
+        const { code, message, hint } = result.error
+        return { ok: false as const, error: { code, message, ...(hint !== undefined && { hint }) } }
+      })
+      return { ...rest, forks: issued }
+    },
+    listSandboxPatches: ({ params }) => {
+      sandboxes.record(params.id)
+      return { patches: patches.runs(params.id) }
+    },
+    createToken: ({ params, body }) => {
+      const { status } = sandboxes.get(params.id)
+      if (status === 'stopped')
+        throw new IsletError('invalid_state', `Sandbox ${params.id} is stopped: there is nothing to reach.`)
+      return tokens.issue(params.id, { lifetimeMs: body.expiresIn })
+    },
   } satisfies Partial<Handlers>
 }
+
+/** A new sandbox, with its token and the results of its patches. */
+export function created(
+  sandbox: Sandbox,
+  { tokens, patches }: Pick<ApiDeps, 'tokens' | 'patches'>,
+): CreatedSandbox {
+  const { token, expiresAt } = tokens.issue(sandbox.id)
+  // Only a sandbox made from another one can have patches.
+  const settled = sandbox.origin === null ? sandbox : withPatches(sandbox, patches)
+  return { ...settled, token, tokenExpiresAt: expiresAt }
+}
+
+function withPatches(sandbox: Sandbox, patches: ApiDeps['patches']): WokenSandbox {
+  const runs = patches.runs(sandbox.id)
+  return runs.length === 0 ? sandbox : { ...sandbox, patches: runs }
+}
+
+/**
+ * The programs inside may hold the token of their sandbox, so some fields need the API key: the network decides what they reach, the limits
+ * decide what they take from other sandboxes, and a name or project could make the holder of the key mistake this sandbox for another.
+ */
+function assertTokenMay(body: UpdateSandboxParsed): void {
+  if (body.network?.enabled) throw needsKey('turn its network on', 'islet network on SANDBOX')
+  for (const field of ['name', 'project', 'resources'] as const)
+    if (body[field] !== undefined) throw needsKey(`change its ${field}`, 'islet update SANDBOX')
+}
+
+const needsKey = (what: string, command: string) =>
+  new IsletError('forbidden', `The token of a sandbox cannot ${what}.`, {
+    hint: `This needs the API key: ${command}.`,
+  })

@@ -1,14 +1,9 @@
-import { IsletError, type SignalStatus } from '@islet/contract'
+import type { SignalStatus } from '@islet/contract'
 import { ownSandbox } from '../http/caller.ts'
 import type { ApiDeps, Call, Handlers } from '../route.ts'
-import { pushMessages } from '../sockets/socket.ts'
-import type { WebSocketRoute } from '../sockets/upgrade.ts'
 
 export function signalRoutes({ signals }: ApiDeps) {
   return {
-    signals: () => {
-      throw new IsletError('bad_request', 'This route is a WebSocket.', { hint: 'Send Upgrade: websocket.' })
-    },
     emitSignal: ({ params, body }) => signals.emitFor(params.id, body),
     signalStatus: (call) => statusOf(call),
     startSignals: async (call) => {
@@ -34,13 +29,5 @@ export function signalRoutes({ signals }: ApiDeps) {
       channel,
       wsUrl: `${scheme}://${headers.host ?? 'localhost'}${channel}`,
     }
-  }
-}
-
-/** WS /v1/sandboxes/{id}/signals: {type:'start'} {type:'signal'|'overflow'}... {type:'exit'|'error'} */
-export function signalsRoute({ signals, log }: ApiDeps): WebSocketRoute {
-  return async ({ params }) => {
-    const listener = await signals.listen(params.id!)
-    return { serve: (socket) => void pushMessages(socket, listener, log), close: () => listener.close() }
   }
 }

@@ -11,11 +11,11 @@ import { type AttachServerMessage, attachClientMessage, type attachQuery, IsletE
 import { type RawData, WebSocket } from 'ws'
 import type { z } from 'zod'
 import type { AttachEvent, Attachment } from '../../data/processes/attachment.ts'
+import { signalNumber } from '../../lib/signal-numbers.ts'
 import type { Log } from '../../log.ts'
 import { free } from '../../wire/chunks.ts'
 import { validate } from '../http/validate.ts'
 import type { ApiDeps } from '../route.ts'
-import { signalNumber } from '../routes/signal-numbers.ts'
 import { endSocket, failSocket, keepAlive, send } from './socket.ts'
 import type { WebSocketRoute } from './upgrade.ts'
 
@@ -25,7 +25,7 @@ const NOT_JSON = 1003
 const MAX_TEXT_BYTES = 4096
 const NOT_A_MESSAGE = 1008
 
-export function attachRoute({ processes, log }: Pick<ApiDeps, 'processes' | 'log'>): WebSocketRoute {
+export function attachSocket({ processes, log }: Pick<ApiDeps, 'processes' | 'log'>): WebSocketRoute {
   return async ({ params, query }) => {
     const { replay = true } = query as z.output<typeof attachQuery>
     const attachment = await processes.attach(params.id!, params.pid!, { replay })

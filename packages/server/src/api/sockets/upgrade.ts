@@ -2,7 +2,7 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { AUTO_RESUMED, IsletError } from '@islet/contract'
+import { AUTO_RESUMED, IsletError, type Route } from '@islet/contract'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Log } from '../../log.ts'
@@ -13,8 +13,9 @@ import { chooseProtocol } from '../http/gates/auth.ts'
 import type { Gate } from '../http/gates/host.ts'
 import { linger } from '../http/linger.ts'
 import { pathOf, requestIdOf } from '../http/request.ts'
-import { matchWebSocket, noSuchRoute } from '../http/router.ts'
+import type { Router } from '../http/router.ts'
 import { useOf } from '../http/uses.ts'
+import type { Endpoint } from '../route.ts'
 
 /** Opens what the socket is for, before the handshake, so that a failure is still an HTTP error. */
 export type WebSocketRoute = (call: {
@@ -44,14 +45,14 @@ const ended = new WeakSet<Duplex>()
 
 export function createUpgrade({
   gates,
+  router,
   log,
-  routes,
   sandboxes,
 }: {
   gates: readonly Gate[]
+  router: Router<Endpoint>
   log: Log
   sandboxes: Pick<Sandboxes, 'use' | 'idOf'>
-  routes: Record<string, WebSocketRoute>
 }): Upgrade {
   const server = new WebSocketServer({
     noServer: true,
@@ -71,7 +72,7 @@ export function createUpgrade({
   return {
     handle: (incoming, socket, head) => {
       socket.on('error', () => {})
-      open(incoming).then(
+      begin(incoming).then(
         (session) => handShake(session, incoming, socket, head),
         (error) => refuse(error, incoming, socket),
       )
@@ -86,26 +87,19 @@ export function createUpgrade({
     },
   }
 
-  async function open(incoming: IncomingMessage): Promise<WebSocketSession> {
+  async function begin(incoming: IncomingMessage): Promise<WebSocketSession> {
     for (const gate of gates) await gate(incoming)
-    const path = pathOf(incoming)
-    const match = matchWebSocket(path)
-    if (!match) {
-      const error = noSuchRoute(path)
-      throw error.code === 'route_not_found'
-        ? error
-        : new IsletError('bad_request', 'This route is not a WebSocket.')
-    }
+    const { route, open, given } = find(pathOf(incoming))
     const caller = callerOf(incoming)
-    const params = readParams(match.params, caller, sandboxes)
-    authorize(match.route, params, caller)
-    const query = readQuery(match.route, incoming)
+    const params = readParams(given, caller, sandboxes)
+    authorize(route, params, caller)
+    const query = readQuery(route, incoming)
     // As long as the client is there, the sandbox is not idle.
     const why = { kind: 'session', id: params.pid ?? params.wid } as const
-    const use = match.route.wakes && (await useOf({ params, caller }, sandboxes, why))
+    const use = route.wakes && (await useOf({ params, caller }, sandboxes, why))
     if (use?.autoResumed) resumed.add(incoming)
     try {
-      const session = await routes[match.name]!({ params, query })
+      const session = await open({ params, query })
       const close = () => {
         session.close()
         use?.[Symbol.dispose]()
@@ -115,6 +109,16 @@ export function createUpgrade({
       use?.[Symbol.dispose]()
       throw error
     }
+  }
+
+  function find(path: string): { route: Route; open: WebSocketRoute; given: Record<string, string> } {
+    try {
+      const { endpoint, params } = router.find('GET', path)
+      if (endpoint.socket) return { ...endpoint.socket, given: params }
+    } catch (error) {
+      if ((error as IsletError).code !== 'method_not_allowed') throw error
+    }
+    throw new IsletError('bad_request', 'This route is not a WebSocket.')
   }
 
   function handShake(

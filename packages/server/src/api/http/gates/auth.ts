@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { IsletError, ROUTES, type Route } from '@islet/contract'
-import type { AdminKey } from '../../../key.ts'
 import { bearerOf } from '../../../lib/bearer.ts'
 import { markKnown } from '../../../listen/connections.ts'
-import type { Tokens } from '../../../tokens.ts'
 import { insideGate } from '../../inside/gate.ts'
+import { PAGES } from '../../openapi/docs.ts'
+import type { ApiDeps } from '../../route.ts'
 import { type Caller, insideOf, setCaller } from '../caller.ts'
 import { pathOf } from '../request.ts'
 import type { Gate } from './host.ts'
@@ -13,21 +13,16 @@ import type { Gate } from './host.ts'
 export const PROTOCOL = 'islet'
 const BEARER_PROTOCOL = 'islet.bearer.'
 
-/** What anyone may read: it is the same on every server. */
-export const OPEN_PAGES = ['/', '/openapi.json', '/docs']
+/** The pages are the same on every server, so anyone may read them. */
 const OPEN_PATHS = new Set([
-  ...OPEN_PAGES,
+  ...Object.keys(PAGES),
   ...Object.values<Route>(ROUTES)
     .filter((route) => route.open)
     .map((route) => route.path),
 ])
 
 /** The admin key, or the token of a sandbox that is not stopped; or no more than being inside of one. */
-export function keyGate(
-  key: Pick<AdminKey, 'keyMatches'>,
-  tokens: Tokens,
-  sandboxes: { isThere(id: string): boolean },
-): Gate {
+export function keyGate({ key, tokens, sandboxes }: Pick<ApiDeps, 'key' | 'tokens' | 'sandboxes'>): Gate {
   const fromInside = insideGate(tokens)
   const callerOf = async (candidate: string): Promise<Caller> => {
     if (key.keyMatches(candidate)) return { kind: 'admin' }
