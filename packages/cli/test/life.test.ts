@@ -122,7 +122,9 @@ test('what a killed run leaves goes by itself', async () => {
   const words = ['run', '--name', 'left', '--idle-timeout', '2s', '--', 'sleep', '1000']
   const running = assert.rejects(run(words, { url: api.url, signal: killed.signal }), { name: 'AbortError' })
   // Its command runs, and is followed.
-  await until(async () => (await info('left'))?.awake?.reasons.some(({ kind }) => kind === 'session'))
+  await until(
+    async () => (await info('left'))?.awake?.reasons.some(({ kind }) => kind === 'session') ?? false,
+  )
   killed.abort()
   await running
   await until(async () => (await info('left')).status === 'stopped')
