@@ -1,4 +1,4 @@
-// The HTTP API: a router with every route of the contract's table and the documentation pages. serve.ts puts it on a port.
+// The HTTP API: a router with every route of the contract's table, and the documentation pages. serve.ts puts it on a port.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { AUTO_RESUMED, IsletError, ROUTES, type Route, type RouteName } from '@islet/contract'
 import { readCall } from './http/call.ts'
@@ -86,7 +86,11 @@ export function createApi(deps: ApiDeps): Api {
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     try {
       for (const gate of gates) await gate(incoming)
-      const { endpoint, params } = router.find(incoming.method!, pathOf(incoming))
+      const { method = '' } = incoming
+      const path = pathOf(incoming)
+      const page = method === 'GET' || method === 'HEAD' ? PAGES.get(path) : undefined
+      if (page) return page(incoming, outgoing)
+      const { endpoint, params } = router.find(method, path)
       await endpoint.serve(incoming, outgoing, params)
     } catch (error) {
       sendError(error, incoming, outgoing, deps.log)
@@ -125,9 +129,8 @@ function createRouter(handlers: Handlers, sockets: Sockets, deps: ApiDeps): Rout
     const open = (sockets as Partial<Record<RouteName, Sockets[keyof Sockets]>>)[name]
     const handler = (handlers as Partial<Record<RouteName, unknown>>)[name] ?? notUpgraded
     const serve = serverOf(route, handler as AnyHandler, deps)
-    router.add(route.method, route.path, { serve, socket: open && { route, open } })
+    router.add(route.method, route.path, { route, serve, open })
   }
-  for (const [path, serve] of Object.entries(PAGES)) router.add('GET', path, { serve, socket: undefined })
   return router
 }
 

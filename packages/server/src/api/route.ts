@@ -83,15 +83,16 @@ export type Handler<Name extends RouteName> = (call: Call<Name>) => Result<Name>
 export type Handlers = { [Name in Exclude<RouteName, WebSocketName>]: Handler<Name> }
 export type Sockets = Record<WebSocketName, WebSocketRoute>
 
-/** What the router finds: a route of the contract's table, or a page. */
+/** A route of the contract's table, as the router keeps it. */
 export interface Endpoint {
+  route: Route
   serve(
     incoming: IncomingMessage,
     outgoing: ServerResponse,
     params: Record<string, string>,
   ): void | Promise<void>
-  /** Set if the endpoint takes WebSocket upgrades. */
-  socket: { route: Route; open: WebSocketRoute } | undefined
+  /** Undefined unless the route is a WebSocket. */
+  open: WebSocketRoute | undefined
 }
 
 /** A JSON answer that needs another status than the route's own. */

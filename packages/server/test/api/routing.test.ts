@@ -133,6 +133,7 @@ describe('the router', () => {
       ['PATCH /v1/store/key', 405, 'method_not_allowed'],
       ['TRACE /v1/sandboxes', 405, 'method_not_allowed'],
       ['PUT /v1/nothing', 404, 'route_not_found'],
+      ['POST /docs', 404, 'route_not_found'],
       ['OPTIONS *', 400, 'bad_request'],
       ['GET v1/sandboxes', 400, 'bad_request'],
     ]))

@@ -22,11 +22,12 @@ const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri '
 /** For programs that ask for /. */
 const POINTER = { name: 'islet', docs: '/docs', openapi: '/openapi.json' }
 
-export const PAGES: Record<string, (incoming: IncomingMessage, outgoing: ServerResponse) => void> = {
-  '/': sendPointer,
-  '/docs': sendDocs,
-  '/openapi.json': sendOpenApi,
-}
+/** By path, for GET and HEAD. */
+export const PAGES = new Map<string, (incoming: IncomingMessage, outgoing: ServerResponse) => void>([
+  ['/', sendPointer],
+  ['/docs', sendDocs],
+  ['/openapi.json', sendOpenApi],
+])
 
 function sendPointer({ headers }: IncomingMessage, outgoing: ServerResponse): void {
   outgoing.setHeader('Vary', 'Accept')

@@ -114,7 +114,8 @@ export function createUpgrade({
   function find(path: string): { route: Route; open: WebSocketRoute; given: Record<string, string> } {
     try {
       const { endpoint, params } = router.find('GET', path)
-      if (endpoint.socket) return { ...endpoint.socket, given: params }
+      const { route, open } = endpoint
+      if (open) return { route, open, given: params }
     } catch (error) {
       if ((error as IsletError).code !== 'method_not_allowed') throw error
     }

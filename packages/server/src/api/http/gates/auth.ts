@@ -15,7 +15,7 @@ const BEARER_PROTOCOL = 'islet.bearer.'
 
 /** The pages are the same on every server, so anyone may read them. */
 const OPEN_PATHS = new Set([
-  ...Object.keys(PAGES),
+  ...PAGES.keys(),
   ...Object.values<Route>(ROUTES)
     .filter((route) => route.open)
     .map((route) => route.path),
