@@ -246,7 +246,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     images: collects ? images : undefined,
     outputDir: output.dir,
   })
-  const state = { fleet, savedStates, checkpoints, snapshots, patches, pruning }
+  const state = { fleet, checkpoints, snapshots, patches, pruning }
   const parts = { sandboxes, processes, files, ...inside, ...state }
   const api = createApi({ ...parts, images, key, tokens, log, config })
   const insideSockets = new InsideSockets({ api, sandboxes, tokens, log })

@@ -8,7 +8,6 @@ import type { Fleet } from '../control/fleet.ts'
 import type { Pruning } from '../control/prune.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Checkpoints } from '../control/saved/checkpoints.ts'
-import type { SavedStates } from '../control/saved/saved-states.ts'
 import type { Snapshots } from '../control/saved/snapshots.ts'
 import type { CodeRunner } from '../data/code/code.ts'
 import type { EnvFiles } from '../data/env-files/env-files.ts'
@@ -35,7 +34,6 @@ import type { WebSocketRoute } from './sockets/upgrade.ts'
 export interface ApiDeps {
   sandboxes: Sandboxes
   fleet: Fleet
-  savedStates: SavedStates
   checkpoints: Checkpoints
   snapshots: Snapshots
   patches: Patches

@@ -83,7 +83,8 @@ export class Creation {
         return this.#make(input, newRecord(input, await this.#base(input)), undefined, making)
       const { id, saved } = this.#options.snapshots.resolve(input.snapshot)
       const given = { origin: { kind: 'snapshot', id }, baseSnapshot: id, patchesOf: null } as const
-      return this.#options.savedStates.using(saved, (kept) => this.#copy(kept, input, given, making))
+      await using kept = await this.#options.savedStates.use(saved)
+      return await this.#copy(kept.saved, input, given, making)
     })
   }
 
@@ -95,10 +96,12 @@ export class Creation {
   ): Promise<Sandbox> {
     return this.#once({ from: given.origin?.id, ...input }, options, async (making) => {
       this.#assertCan(input)
-      return this.#options.savedStates.using(saved(), (kept) => this.#copy(kept, input, given, making))
+      await using kept = await this.#options.savedStates.use(saved())
+      return await this.#copy(kept.saved, input, given, making)
     })
   }
 
+  /** As `createFrom`, from a saved state that the caller is using. */
   async copy(
     saved: SavedRecord,
     input: CopySandboxParsed,

@@ -4,6 +4,7 @@ import type {
   AwakeReason,
   CopySandboxParsed,
   CreateSandboxParsed,
+  ForkSandboxParsed,
   ListSandboxesParsed,
   Sandbox,
   SandboxDetail,
@@ -15,13 +16,9 @@ import type {
 } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
-import {
-  type CopyOptions,
-  type CreateOptions,
-  Creation,
-  type CreationOptions,
-  type Given,
-} from './creation.ts'
+import { Shared } from '../lib/shared.ts'
+import { VERSION } from '../version.ts'
+import { type CreateOptions, Creation, type CreationOptions, type Given } from './creation.ts'
 import type { Fleet, RunningSandbox, SandboxObserver } from './fleet.ts'
 import { Held } from './held.ts'
 import { assertMade, assertNotStopped } from './lifecycle.ts'
@@ -29,7 +26,7 @@ import type { Machine } from './machine.ts'
 import { switchNetwork } from './network.ts'
 import { patchRecord, patchTimeouts, toSandbox } from './record.ts'
 import { bringBack } from './recovery.ts'
-import { serverInfo } from './server-info.ts'
+import { type ForkResult, fork } from './saved/forks.ts'
 import { assertSupported } from './supported.ts'
 import { type KillOptions, Suspension, type Use } from './suspension.ts'
 
@@ -51,7 +48,7 @@ export class Sandboxes {
   readonly #options: CreationOptions
   readonly #fleet: Fleet
   readonly #creation: Creation
-  readonly #deleting = new Map<string, Promise<Sandbox>>()
+  readonly #deleting = new Shared<Sandbox>()
   readonly #startedAt = new Date()
   #stops = 0
 
@@ -91,9 +88,10 @@ export class Sandboxes {
     return this.#creation.createFrom(saved, input, given, options)
   }
 
-  /** As `createFrom`, from a saved state that the caller is `using`. */
-  copy(saved: SavedRecord, input: CopySandboxParsed, given: Given, options: CopyOptions): Promise<Sandbox> {
-    return this.#creation.copy(saved, input, given, options)
+  /** All forks begin as the source is at one instant; each succeeds or fails by itself. Once aborted, none stays. */
+  fork(id: string, input: ForkSandboxParsed, options: { signal?: AbortSignal } = {}): Promise<ForkResult> {
+    const parts = { fleet: this.#fleet, savedStates: this.#options.savedStates, creation: this.#creation }
+    return fork({ ...parts, remove: (made) => this.delete(made) }, id, input, options)
   }
 
   get(id: string): SandboxDetail {
@@ -205,17 +203,7 @@ export class Sandboxes {
   /** Kills all its processes, removes all it holds and keeps the record as `stopped`. Deleting a stopped one changes nothing. */
   async delete(id: string): Promise<Sandbox> {
     assertMade(this.record(id))
-    return this.#stop(id)
-  }
-
-  /** All who ask at once share one. */
-  #stop(id: string): Promise<Sandbox> {
-    let work = this.#deleting.get(id)
-    if (!work) {
-      work = this.#fleet.inTurn(id, () => this.#remove(id)).finally(() => this.#deleting.delete(id))
-      this.#deleting.set(id, work)
-    }
-    return work
+    return this.#deleting.run(id, () => this.#fleet.inTurn(id, () => this.#remove(id)))
   }
 
   async #remove(id: string, options?: KillOptions): Promise<Sandbox> {
@@ -282,7 +270,20 @@ export class Sandboxes {
   }
 
   info(): ServerInfo {
-    return serverInfo(this.#fleet, this.#startedAt)
+    const { capacity, disk, engine, storage, table, warm } = this.#fleet
+    const { engine: name, isolation, ...capabilities } = engine.capabilities
+    return {
+      version: VERSION,
+      engine: name,
+      isolation,
+      capabilities,
+      machine: capacity.has,
+      storage: storage.capabilities,
+      disk: disk.info(),
+      sandboxes: table.countLive(),
+      warm: warm.info(),
+      startedAt: this.#startedAt.toISOString(),
+    }
   }
 
   /** Images that sandboxes, checkpoints and snapshots stand on. */
@@ -298,8 +299,7 @@ export class Sandboxes {
       await Promise.all(this.#fleet.table.live().map((record) => this.delete(record.id).catch(() => {})))
     this.#fleet.close()
     await this.#fleet.warm.close()
-    await Promise.all(this.#deleting.values())
-    // One that is frozen for a checkpoint is not left so.
+    // Deletes end, and no sandbox stays frozen for a checkpoint.
     await this.#fleet.turns.idle()
     await Promise.all(
       [...this.#fleet.machines.values()].map((machine) =>

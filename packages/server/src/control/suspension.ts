@@ -1,6 +1,7 @@
 // Standing still and going on: pause, hibernate, resume, wake, and the wake of whoever just uses a sandbox.
 import { type AwakeReason, IsletError, newId } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
+import { Shared } from '../lib/shared.ts'
 import { Activity } from './activity.ts'
 import { asStartError } from './errors.ts'
 import type { Beginning, Fleet, MoveOptions, RunningSandbox } from './fleet.ts'
@@ -43,7 +44,7 @@ export class Suspension {
   readonly #options: SuspensionOptions
   readonly #fleet: Fleet
   /** Wakes for whoever uses it. */
-  readonly #waking = new Map<string, Promise<Roused | undefined>>()
+  readonly #waking = new Shared<Roused | undefined>()
 
   constructor(options: SuspensionOptions) {
     this.#options = options
@@ -164,14 +165,9 @@ export class Suspension {
 
   /** All who ask at once share one wake. */
   async #awake(id: string): Promise<boolean> {
-    let waking = this.#waking.get(id)
-    if (!waking) {
-      const { status } = this.#fleet.record(id)
-      if (status === 'running' && !this.#fleet.unsteady.has(id)) return false
-      waking = this.#wakeUsed(id).finally(() => this.#waking.delete(id))
-      this.#waking.set(id, waking)
-    }
-    const roused = await waking
+    const isRunning = this.#fleet.record(id).status === 'running' && !this.#fleet.unsteady.has(id)
+    if (isRunning && !this.#waking.isRunning(id)) return false
+    const roused = await this.#waking.run(id, () => this.#wakeUsed(id))
     // Not shared: if it is told to stand still again before all is told, whoever comes then wakes it again.
     await roused?.begun
     return roused !== undefined

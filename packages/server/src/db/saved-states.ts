@@ -5,28 +5,29 @@ import type { ServiceRecord } from './services.ts'
 import { addValue } from './store.ts'
 import { Table } from './table.ts'
 
-/** What of a sandbox's record a new one takes over. */
-export type SavedSandbox = Pick<
-  SandboxRecord,
-  | 'runtime'
-  | 'image'
-  | 'engine'
-  | 'isolation'
-  | 'metadata'
-  | 'project'
-  | 'env'
-  | 'resources'
-  | 'network'
-  | 'user'
-  | 'workdir'
-  | 'storeAccess'
-  | 'timeouts'
-  | 'baseSnapshot'
-  | 'patchesOf'
-> & {
-  /** Its layer is the saved one, which is never written to again. */
-  root: SandboxRecord['root']
-  /** Absent in older ones: false. */
+/** Fields of a record that a new sandbox takes over. */
+export const SAVED_FIELDS = [
+  'runtime',
+  'image',
+  'engine',
+  'isolation',
+  'metadata',
+  'project',
+  'env',
+  'resources',
+  'network',
+  'user',
+  'workdir',
+  'storeAccess',
+  'keepAwake',
+  'timeouts',
+  'baseSnapshot',
+  'patchesOf',
+  'root',
+] as const satisfies (keyof SandboxRecord)[]
+
+/** The layer of its root is the saved one, which is never written to again. `keepAwake` is absent in older ones: false. */
+export type SavedSandbox = Omit<Pick<SandboxRecord, (typeof SAVED_FIELDS)[number]>, 'keepAwake'> & {
   keepAwake?: boolean
 }
 

@@ -1,4 +1,5 @@
 import { Limiter } from './limiter.ts'
+import { Shared } from './shared.ts'
 
 /**
  * Walks over all files of a layer, which take as long as there are files. Only a few run at once, so that they do not hold up
@@ -6,18 +7,13 @@ import { Limiter } from './limiter.ts'
  */
 export class Walks {
   readonly #limiter: Limiter
-  readonly #running = new Map<string, Promise<number>>()
+  readonly #shared = new Shared<number>()
 
   constructor(count: number) {
     this.#limiter = new Limiter(count)
   }
 
   of(layer: string, walk: () => Promise<number>): Promise<number> {
-    let running = this.#running.get(layer)
-    if (!running) {
-      running = this.#limiter.run(walk).finally(() => this.#running.delete(layer))
-      this.#running.set(layer, running)
-    }
-    return running
+    return this.#shared.run(layer, () => this.#limiter.run(walk))
   }
 }

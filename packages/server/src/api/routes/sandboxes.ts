@@ -5,11 +5,10 @@ import {
   type UpdateSandboxParsed,
   type WokenSandbox,
 } from '@islet/contract'
-import { fork } from '../../control/saved/forks.ts'
 import { runOnce } from '../../data/processes/run.ts'
 import type { ApiDeps, Handlers } from '../route.ts'
 
-export function sandboxRoutes({ sandboxes, fleet, savedStates, patches, processes, tokens }: ApiDeps) {
+export function sandboxRoutes({ sandboxes, patches, processes, tokens }: ApiDeps) {
   return {
     createSandbox: async ({ body, idempotencyKey, signal }) =>
       created(await sandboxes.create(body, { idempotencyKey, signal }), { tokens, patches }),
@@ -29,7 +28,7 @@ export function sandboxRoutes({ sandboxes, fleet, savedStates, patches, processe
       withPatches(await sandboxes.wake(params.id, { idleMs: body.timeout }), patches),
     setTimeout: ({ params, body }) => sandboxes.setTimeouts(params.id, body),
     forkSandbox: async ({ params, body, signal }) => {
-      const { forks, ...rest } = await fork({ fleet, savedStates, sandboxes }, params.id, body, { signal })
+      const { forks, ...rest } = await sandboxes.fork(params.id, body, { signal })
       const issued = forks.map((result) => {
         if (result.ok) return { ok: true as const, sandbox: created(result.sandbox, { tokens, patches }) }
         const { code, message, hint } = result.error

@@ -11,14 +11,13 @@ import {
   type Sandbox,
 } from '@islet/contract'
 import { type CheckpointRecord, CheckpointTable } from '../../db/checkpoints.ts'
-import type { SandboxRecord } from '../../db/sandboxes.ts'
 import type { SavedRecord } from '../../db/saved-states.ts'
 import type { CreateOptions } from '../creation.ts'
 import type { Fleet } from '../fleet.ts'
 import { toSandbox } from '../record.ts'
 import type { Sandboxes } from '../sandboxes.ts'
 import { restore } from './restore.ts'
-import type { SavedStates } from './saved-states.ts'
+import { type SavedStates, savable } from './saved-states.ts'
 
 interface CheckpointsOptions {
   fleet: Fleet
@@ -106,15 +105,14 @@ export class Checkpoints {
     this.record(id, sandboxId)
     const restored = await this.#fleet.inTurn(sandboxId, async () => {
       const checkpoint = this.record(id, sandboxId)
-      return this.#savedStates.using(this.#savedOf(checkpoint), async (saved) => {
-        const data = { checkpoint: id, name: checkpoint.name }
-        const { begun } = await restore(this.#fleet, this.#savedStates, { sandboxId, saved, data })
-        const { activity } = this.#options.sandboxes.suspension
-        activity.begin(sandboxId)
-        const leave = this.#options.sandboxes.keepAwake(sandboxId)
-        begun.then(leave, leave)
-        return { begun, memory: this.#savedStates.memoryOf(saved) !== undefined }
-      })
+      await using kept = await this.#savedStates.use(this.#savedOf(checkpoint))
+      const { saved } = kept
+      const data = { checkpoint: id, name: checkpoint.name }
+      const { begun } = await restore(this.#fleet, this.#savedStates, { sandboxId, saved, data })
+      this.#options.sandboxes.suspension.activity.begin(sandboxId)
+      const leave = this.#options.sandboxes.keepAwake(sandboxId)
+      begun.then(leave, leave)
+      return { begun, memory: this.#savedStates.memoryOf(saved) !== undefined }
     })
     await restored.begun
     return { sandbox: toSandbox(this.#fleet.record(sandboxId)), memory: restored.memory }
@@ -143,20 +141,6 @@ export class Checkpoints {
   #savedOf(record: CheckpointRecord): SavedRecord {
     return this.#savedStates.table.get(record.savedId)!
   }
-}
-
-/** In its turn. The files of one that failed stand still once the last of its processes is gone. */
-export async function savable(fleet: Fleet, id: string): Promise<SandboxRecord> {
-  assertSavable(fleet.record(id))
-  await fleet.settleFailure(id)
-  return fleet.record(id)
-}
-
-export function assertSavable({ id, status }: SandboxRecord): void {
-  if (status !== 'creating' && status !== 'stopped') return
-  throw new IsletError('invalid_state', `Sandbox ${id} is ${status}: there is nothing to save.`, {
-    details: { status, wanted: 'running' },
-  })
 }
 
 function toInfo(checkpoint: Omit<CheckpointRecord, 'savedId'>): CheckpointInfo {

@@ -1,18 +1,17 @@
 // Copies of a sandbox as it is now, each a sandbox of its own.
 import type { CopySandboxParsed, ForkSandboxParsed, IsletError, Sandbox } from '@islet/contract'
 import type { SavedRecord } from '../../db/saved-states.ts'
-import type { CopyOptions } from '../creation.ts'
+import type { CopyOptions, Creation } from '../creation.ts'
 import { asStartError } from '../errors.ts'
 import type { Fleet } from '../fleet.ts'
-import type { Sandboxes } from '../sandboxes.ts'
-import { assertSavable, savable } from './checkpoints.ts'
 import { clonesLayers } from './roots.ts'
-import type { SavedStates } from './saved-states.ts'
+import { assertSavable, type SavedStates, savable } from './saved-states.ts'
 
 interface ForksOptions {
   fleet: Fleet
   savedStates: SavedStates
-  sandboxes: Sandboxes
+  creation: Creation
+  remove(id: string): Promise<unknown>
 }
 
 export interface ForkResult {
@@ -21,9 +20,8 @@ export interface ForkResult {
   forks: ({ ok: true; sandbox: Sandbox } | { ok: false; error: IsletError })[]
 }
 
-/** All of them begin as the source was at one instant; each succeeds or fails by itself. Aborted, none stays. */
 export async function fork(
-  { fleet, savedStates, sandboxes }: ForksOptions,
+  { fleet, savedStates, creation, remove }: ForksOptions,
   sandboxId: string,
   { count = 1, ...input }: ForkSandboxParsed,
   options: { signal?: AbortSignal } = {},
@@ -42,25 +40,24 @@ export async function fork(
       takesLayer = { limitBytes: input.resources?.disk ?? record.resources.diskBytes }
     return savedStates.save(record, { takenOver: takesLayer })
   })
-  return await savedStates.using(saved, async (kept) => {
-    if (kept.state.root.layer !== saved.state.root.layer) takesLayer = undefined
-    const one = (_: unknown, index: number) =>
-      forkOne(sandboxes, kept, input, index === 0 ? { ...options, cell, takesLayer } : options)
-    const forks = await Promise.all(Array.from({ length: count }, one))
-    const made = forks.flatMap((result) => (result.ok ? result.sandbox.id : []))
-    if (options.signal?.aborted) {
-      await Promise.all(made.map((id) => sandboxes.delete(id)))
-      throw options.signal.reason
-    }
-    const { frozenMs, memory } = saved
-    if (fleet.table.get(sandboxId))
-      fleet.events.add(sandboxId, 'forked', { forks: made, failed: count - made.length, frozenMs, memory })
-    return { frozenMs, memory, forks }
-  })
+  await using kept = await savedStates.use(saved)
+  if (kept.saved.state.root.layer !== saved.state.root.layer) takesLayer = undefined
+  const one = (_: unknown, index: number) =>
+    forkOne(creation, kept.saved, input, index === 0 ? { ...options, cell, takesLayer } : options)
+  const forks = await Promise.all(Array.from({ length: count }, one))
+  const made = forks.flatMap((result) => (result.ok ? result.sandbox.id : []))
+  if (options.signal?.aborted) {
+    await Promise.all(made.map(remove))
+    throw options.signal.reason
+  }
+  const { frozenMs, memory } = saved
+  if (fleet.table.get(sandboxId))
+    fleet.events.add(sandboxId, 'forked', { forks: made, failed: count - made.length, frozenMs, memory })
+  return { frozenMs, memory, forks }
 }
 
 async function forkOne(
-  sandboxes: Sandboxes,
+  creation: Creation,
   saved: SavedRecord,
   input: CopySandboxParsed,
   options: CopyOptions,
@@ -68,7 +65,7 @@ async function forkOne(
   const origin = { kind: 'fork', id: saved.sandboxId } as const
   try {
     options.signal?.throwIfAborted()
-    return { ok: true, sandbox: await sandboxes.copy(saved, input, { origin }, options) }
+    return { ok: true, sandbox: await creation.copy(saved, input, { origin }, options) }
   } catch (error) {
     return { ok: false, error: asStartError(error) }
   }

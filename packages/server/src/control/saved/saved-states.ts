@@ -8,10 +8,11 @@ import { setImmediate } from 'node:timers/promises'
 import { IsletError, newId } from '@islet/contract'
 import { PatchTable } from '../../db/patches.ts'
 import type { SandboxRecord } from '../../db/sandboxes.ts'
-import { type SavedRecord, type SavedSandbox, SavedTable } from '../../db/saved-states.ts'
+import { SAVED_FIELDS, type SavedRecord, type SavedSandbox, SavedTable } from '../../db/saved-states.ts'
 import { ServiceTable } from '../../db/services.ts'
-import type { Root } from '../../engine/engine.ts'
 import { Limiter } from '../../lib/limiter.ts'
+import { pick } from '../../lib/pick.ts'
+import { Shared } from '../../lib/shared.ts'
 import { asStorageError } from '../errors.ts'
 import type { Fleet } from '../fleet.ts'
 import type { Machine } from '../machine.ts'
@@ -29,13 +30,17 @@ interface SaveOptions {
   takenOver?: { limitBytes: number }
 }
 
+interface SavedUse extends AsyncDisposable {
+  saved: SavedRecord
+}
+
 export class SavedStates {
   readonly table: SavedTable
   readonly memory: Memory
   readonly #fleet: Fleet
   readonly #services: ServiceTable
   readonly #patches: PatchTable
-  readonly #flattening = new Map<string, Promise<SavedRecord>>()
+  readonly #flattening = new Shared<SavedRecord>()
   readonly #measuring = new Limiter(1)
   /** In use by a fork or create that is under way. */
   readonly #used = new Map<string, number>()
@@ -135,21 +140,26 @@ export class SavedStates {
       .catch((error) => this.#fleet.log.debug({ error, saved: id }, 'not measured'))
   }
 
-  /** Keeps it while the work goes on, whoever else lets go of it; flat enough to stand on. */
-  async using<T>(saved: SavedRecord, work: (saved: SavedRecord) => Promise<T>): Promise<T> {
-    if (this.table.get(saved.id)?.status !== 'ready')
+  /** It is not removed before the use is disposed of, and has few enough layers to stand on. */
+  async use({ id }: SavedRecord): Promise<SavedUse> {
+    const found = this.table.get(id)
+    if (found?.status !== 'ready')
       throw new IsletError('conflict', 'What it was to begin with has been deleted meanwhile.')
-    this.#used.set(saved.id, (this.#used.get(saved.id) ?? 0) + 1)
+    this.#used.set(id, (this.#used.get(id) ?? 0) + 1)
+    const end = async () => {
+      const left = this.#used.get(id)! - 1
+      if (left > 0) this.#used.set(id, left)
+      else this.#used.delete(id)
+      // The user does not wait until a large layer is removed.
+      await this.discard(id, { later: true })
+    }
     try {
-      const flat = await this.#flat(saved)
-      await this.#assertWhole(flat)
-      return await work(flat)
-    } finally {
-      const left = this.#used.get(saved.id)! - 1
-      if (left > 0) this.#used.set(saved.id, left)
-      else this.#used.delete(saved.id)
-      // Whoever waits for the work does not wait until a large layer is removed.
-      await this.discard(saved.id, { later: true })
+      const saved = await this.#flat(found)
+      await this.#assertWhole(saved)
+      return { saved, [Symbol.asyncDispose]: end }
+    } catch (error) {
+      await end()
+      throw error
     }
   }
 
@@ -185,12 +195,8 @@ export class SavedStates {
 
   /** What a new sandbox takes over, as if its layer were `layer`. */
   #stateOf(record: SandboxRecord, layer: string): SavedSandbox {
-    const { runtime, image, engine, isolation, metadata, project, env, resources, network, user } = record
-    const { storeAccess, keepAwake, timeouts, baseSnapshot, patchesOf } = record
     const workdir = movedPath(record.workdir, record.root.layer, layer, this.#fleet.storage)
-    const root: Root = { layer, trees: record.root.trees }
-    const rest = { user, workdir, storeAccess, keepAwake, timeouts, baseSnapshot, patchesOf, root }
-    return { runtime, image, engine, isolation, metadata, project, env, resources, network, ...rest }
+    return { ...pick(record, SAVED_FIELDS), workdir, root: { ...record.root, layer } }
   }
 
   #copyRows(saved: SavedRecord, id: string): Pick<SavedRecord, 'state' | 'services' | 'patchRuns'> {
@@ -264,16 +270,10 @@ export class SavedStates {
   }
 
   /** One layer in place of a deep stack, made once for all who stand on it. */
-  #flat(saved: SavedRecord): Promise<SavedRecord> {
-    const current = this.table.get(saved.id) ?? saved
-    if (!this.#fleet.storage.capabilities.stacks || stackOf(current.state.root).length < MAX_STACK)
-      return Promise.resolve(current)
-    let flattening = this.#flattening.get(saved.id)
-    if (!flattening) {
-      flattening = this.#flatten(current).finally(() => this.#flattening.delete(saved.id))
-      this.#flattening.set(saved.id, flattening)
-    }
-    return flattening
+  async #flat(saved: SavedRecord): Promise<SavedRecord> {
+    const { stacks } = this.#fleet.storage.capabilities
+    if (!stacks || stackOf(saved.state.root).length < MAX_STACK) return saved
+    return this.#flattening.run(saved.id, () => this.#flatten(saved))
   }
 
   async #flatten(saved: SavedRecord): Promise<SavedRecord> {
@@ -317,4 +317,18 @@ export class SavedStates {
     else await this.#fleet.dropLayers(unheld)
     await this.memory.remove(id)
   }
+}
+
+/** In its turn. The files of one that failed stand still once the last of its processes is gone. */
+export async function savable(fleet: Fleet, id: string): Promise<SandboxRecord> {
+  assertSavable(fleet.record(id))
+  await fleet.settleFailure(id)
+  return fleet.record(id)
+}
+
+export function assertSavable({ id, status }: SandboxRecord): void {
+  if (status !== 'creating' && status !== 'stopped') return
+  throw new IsletError('invalid_state', `Sandbox ${id} is ${status}: there is nothing to save.`, {
+    details: { status, wanted: 'running' },
+  })
 }

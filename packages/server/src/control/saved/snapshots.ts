@@ -15,9 +15,8 @@ import type { SavedRecord } from '../../db/saved-states.ts'
 import { type SnapshotRecord, SnapshotTable } from '../../db/snapshots.ts'
 import type { Images } from '../../image/image.ts'
 import type { Fleet } from '../fleet.ts'
-import { savable } from './checkpoints.ts'
 import { flattened, stackOf } from './roots.ts'
-import type { SavedStates } from './saved-states.ts'
+import { type SavedStates, savable } from './saved-states.ts'
 import { writeSnapshot } from './snapshot-file/export.ts'
 import { readSnapshot } from './snapshot-file/import.ts'
 
@@ -125,20 +124,13 @@ export class Snapshots {
   /** The file of a snapshot (snapshot-file/manifest.ts). It cannot be taken away while it is read. */
   async *export(ref: string): AsyncGenerator<Buffer> {
     const record = this.record(ref)
-    const saved = this.#savedOf(record)
-    const reading = Promise.withResolvers<SavedRecord>()
     const done = Promise.withResolvers<void>()
-    const use = this.#savedStates.using(saved, (kept) => {
-      reading.resolve(kept)
-      return done.promise
-    })
-    use.catch(reading.reject)
-    const transfer = this.#track(use)
+    this.#track(done.promise)
     try {
-      yield* this.#write(record, await reading.promise)
+      await using kept = await this.#savedStates.use(this.#savedOf(record))
+      yield* this.#write(record, kept.saved)
     } finally {
       done.resolve()
-      await transfer
     }
   }
 

@@ -10,6 +10,7 @@ import type { SavedRecord, SavedTable } from '../../../db/saved-states.ts'
 import type { Root } from '../../../engine/engine.ts'
 import type { Image, Images } from '../../../image/image.ts'
 import { exists } from '../../../lib/exists.ts'
+import { pick } from '../../../lib/pick.ts'
 import type { Storage } from '../../../storage/storage.ts'
 import { VERSION } from '../../../version.ts'
 import {
@@ -20,6 +21,7 @@ import {
   imageTrees,
   type Manifest,
   MEMBERS,
+  STATE_FIELDS,
   WITHOUT_IMAGE,
 } from './manifest.ts'
 import { type TreeKind, xattrArguments } from './rules.ts'
@@ -162,19 +164,6 @@ async function* readTree(source: string, name: string, kind: TreeKind, tars: Tar
 
 async function manifestOf({ snapshot, saved, root, storage, images }: ExportOptions): Promise<Manifest> {
   const { id, name, tag, description, createdAt } = snapshot
-  const {
-    runtime,
-    metadata,
-    project,
-    env,
-    resources,
-    network,
-    user,
-    workdir,
-    storeAccess,
-    keepAwake,
-    timeouts,
-  } = saved.state
   const image = saved.state.image === null ? undefined : await images.resolve(saved.state.image)
   const trees = image ? image.trees.map(({ tree }) => tree) : [WITHOUT_IMAGE]
   const there = await Promise.all(trees.map((tree) => exists(storage.treePath(root.layer, tree))))
@@ -184,19 +173,7 @@ async function manifestOf({ snapshot, saved, root, storage, images }: ExportOpti
     islet: VERSION,
     arch: process.arch,
     snapshot: { id, name, tag, description, createdAt },
-    state: {
-      runtime,
-      metadata,
-      project,
-      env,
-      resources,
-      network,
-      user,
-      workdir,
-      storeAccess,
-      keepAwake,
-      timeouts,
-    },
+    state: pick(saved.state, STATE_FIELDS),
     services: saved.services.map(({ spec, state: { goal, path, installed } }) => {
       return { spec, isWanted: goal === 'up' || goal === 'again', path, installed }
     }),

@@ -139,6 +139,7 @@ export const manifest = manifestHead.extend({
   layer: z.array(treeName).max(4),
 })
 export type Manifest = z.infer<typeof manifest>
+export const STATE_FIELDS = Object.keys(manifest.shape.state.shape) as (keyof Manifest['state'])[]
 
 export const checksums = z.array(z.object({ name: text, sha256: digest, sizeBytes: z.number() }))
 export type Checksums = z.infer<typeof checksums>
