@@ -5,8 +5,8 @@
 //   node scripts/run-tests.ts PATH…    only these (files or patterns)
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { constants, tmpdir } from 'node:os'
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { availableParallelism, constants, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -27,21 +27,24 @@ const RECORD = fileURLToPath(new URL('test-record.ts', import.meta.url))
 const sanitized = (program: string): string =>
   fileURLToPath(new URL(`../native/build/asan/${program}`, import.meta.url))
 
+const NATIVE = ['native/guest/tests/*.test.ts', 'packages/server/src/warden/*.test.ts']
+/** These bound the memory of the guest, which the sanitizers multiply. All other tests use the guest and the warden without sanitizers. */
+const NATIVE_MEMORY = 'native/guest/tests/{files,output}.test.ts'
+/** Many tests wait more than they compute. */
+const CONCURRENCY = 2 * availableParallelism()
+
 const ALL: readonly Pass[] = [
-  // The C programs under the sanitizers, and once more without them in the last pass.
   {
-    paths: ['native/guest/tests/*.test.ts'],
-    concurrency: 2,
-    env: { GUEST_BINARY: sanitized('guest') },
+    paths: NATIVE,
+    concurrency: CONCURRENCY,
+    env: { GUEST_BINARY: sanitized('guest'), WARDEN_BINARY: sanitized('warden') },
   },
   {
-    paths: ['packages/server/src/warden/*.test.ts'],
-    concurrency: 1,
-    env: { WARDEN_BINARY: sanitized('warden') },
-  },
-  {
-    paths: ['native/**/*.test.ts', 'packages/**/*.test.ts', 'tests/**/*.test.ts', 'bench/**/*.test.ts'],
-    concurrency: 3,
+    paths: [
+      NATIVE_MEMORY,
+      ...globSync('{native,packages,tests,bench}/**/*.test.ts', { exclude: [...NATIVE, '**/node_modules'] }),
+    ],
+    concurrency: CONCURRENCY,
   },
 ]
 

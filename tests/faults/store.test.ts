@@ -15,7 +15,7 @@ import { withServer } from './crash.ts'
 import { Model, type State, step } from './store-model.ts'
 
 const WRITER = fileURLToPath(new URL('store-writer.ts', import.meta.url))
-const KILLS = 1000
+const KILLS = 250
 /** Side by side, each on a directory of its own. */
 const LANES = 2
 const SERVER_KILLS = 12

@@ -10,7 +10,7 @@ import type { Sandbox } from 'islet'
 import { get } from '../../packages/server/test/support/preview.ts'
 import { needs } from '../support/programs.ts'
 import { root } from '../support/server.ts'
-import { eachIsolation } from './attack.ts'
+import { eachIsolation, SAME_IN_BOTH } from './attack.ts'
 
 needs('python3')
 
@@ -19,7 +19,7 @@ const HEALTH_PORT = 3001
 const FLOOD_MS = 3000
 const FLOOD = readFileSync(join(root, 'tests/hostile/flood.py'), 'utf8')
 
-await eachIsolation({ area: 'previews' }, (target) => {
+await eachIsolation({ area: 'previews', isolations: SAME_IN_BOTH }, (target) => {
   let sandbox: Sandbox
   let url: string
   before(async () => {

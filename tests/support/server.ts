@@ -75,7 +75,7 @@ export class TestServer {
   async start(): Promise<void> {
     const port = this.url ? new URL(this.url).port : '0'
     this.output = ''
-    const child = spawn(process.execPath, [ISLET, 'serve', '--port', port], {
+    const child = spawn(process.execPath, [ISLET, 'serve', '--no-setup', '--port', port], {
       env: {
         ...cleanEnv(),
         ISLET_LOG_FORMAT: 'json',
