@@ -1,19 +1,19 @@
-// What waits for one client. A client that does not keep up loses what waits and is told so; it slows nobody.
+// Messages that wait for one client. A client that is too slow loses what waits and gets an overflow; it slows nobody else.
 
 import { Wakeup } from '../lib/wakeup.ts'
 
 interface QueueOptions<Message> {
   maxMessages: number
   maxBytes: number
-  /** About what it takes in memory. */
+  /** Its approximate size in memory. */
   sizeOf(message: Message): number
-  /** Takes the place of what was lost. */
+  /** Replaces the messages that were lost. */
   overflow: Message
-  /** For several queues together. */
+  /** A limit for several queues together. */
   shared?: Budget
 }
 
-/** Bytes that may wait in several queues. */
+/** Bytes that may wait in several queues together. */
 export class Budget {
   left: number
 
@@ -23,12 +23,12 @@ export class Budget {
 }
 
 export class BoundedQueue<Message> implements AsyncIterable<Message> {
-  /** Somebody has begun to read it. */
+  /** A reader has begun. */
   isRead = false
   isClosed = false
   readonly #options: QueueOptions<Message>
   #waiting: Message[] = []
-  /** Of those waiting, and of those the reader has taken but not handled. */
+  /** Messages that wait, and those of the reader's current batch. */
   #count = 0
   #bytes = 0
   #end: { error?: unknown } | undefined
@@ -48,7 +48,7 @@ export class BoundedQueue<Message> implements AsyncIterable<Message> {
     this.#news.wake()
   }
 
-  /** The last to come: the iteration ends after what waits, with an error if there is one. */
+  /** No more messages: the iteration ends after those that wait, with the error if one is given. */
   end(error?: unknown): void {
     this.#end ??= { error }
     this.#news.wake()
@@ -83,7 +83,7 @@ export class BoundedQueue<Message> implements AsyncIterable<Message> {
 
   #overflow(): void {
     const { overflow } = this.#options
-    // The one that says so is there already, and nothing came after it.
+    // The overflow message waits already, and nothing came after it.
     if (this.#waiting.length === 1 && this.#waiting[0] === overflow) return
     for (const message of this.#waiting) this.#remove(message)
     this.#waiting = []

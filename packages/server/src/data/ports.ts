@@ -1,9 +1,9 @@
-// What listens inside sandboxes, and who wants to know when that changes.
+// The ports that listen inside sandboxes, and watchers of their changes.
 import { IsletError } from '@islet/contract'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Log } from '../log.ts'
 
-/** A change is seen within this time; what it costs is one short question to the guest. */
+/** A change is seen within this time, at the cost of one short request to the guest. */
 const POLL_MS = 500
 
 export interface PortsOptions {
@@ -15,7 +15,7 @@ export interface OpenPort {
   port: number
   address: string
   uid: number
-  /** A process that holds it, and the session of that: the pid of the process that was started. */
+  /** A process that listens on it, and its session: the pid of the process that was spawned. */
   pid?: number
   session?: number
 }
@@ -25,7 +25,7 @@ type OnChange = (ports: OpenPort[]) => void
 export class Ports {
   readonly #options: PortsOptions
   readonly #polls = new Map<string, Poll>()
-  /** Without one, sandboxes see the machine's own: theirs is what their processes hold. */
+  /** Without a network namespace a sandbox sees all ports of the machine; its own are those that its processes hold. */
   readonly #hasNetwork: boolean
 
   constructor(options: PortsOptions) {
@@ -38,10 +38,10 @@ export class Ports {
     })
   }
 
-  /** What listens now, without what is ours. */
+  /** The ports that listen now, without those of Islet itself. */
   async list(sandboxId: string): Promise<OpenPort[]> {
     const { machine } = await this.#options.sandboxes.running(sandboxId)
-    // Which are ours is known by then.
+    // `ownPorts` is complete by then.
     await machine.envReady
     const ports = await machine.guest.ports()
     return ports
@@ -50,8 +50,8 @@ export class Ports {
   }
 
   /**
-   * Calls with what listens, then again with every change, until the returned function is called or the sandbox is gone.
-   * While the guest is away or the sandbox stands still nothing is called: what changed is told when it is back.
+   * Calls with the ports that listen, then again after every change, until the returned function is called or the sandbox is
+   * gone. While the guest is not connected or the sandbox is suspended there are no calls; changes are reported afterwards.
    */
   watch(sandboxId: string, onChange: OnChange): () => void {
     let poll = this.#polls.get(sandboxId)
@@ -87,12 +87,12 @@ interface PollOptions {
 
 interface Watching {
   onChange: OnChange
-  /** The first look that began after this was added: what it is told is never older than it is. */
+  /** The first look that began after this watcher was added: older results are not reported to it. */
   firstLook: number
   isTold: boolean
 }
 
-/** The one poll of a sandbox, for all who watch it. */
+/** The one poll of a sandbox, for all its watchers. */
 class Poll {
   readonly #options: PollOptions
   readonly #watching = new Set<Watching>()
@@ -117,7 +117,7 @@ class Poll {
     }
   }
 
-  /** Until `goOn` there is nobody to ask. */
+  /** The sandbox is suspended until `goOn`. */
   rest(): void {
     this.#isResting = true
     clearTimeout(this.#timer)

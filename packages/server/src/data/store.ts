@@ -1,5 +1,5 @@
-// The key-value store of each sandbox. Rows are the server's own records: a write is durable when it is answered, and
-// goes on working whatever the sandbox does. A key that has expired is invisible at once and removed later.
+// The key-value store of each sandbox. Rows are in the server's own database: a write is durable when it is answered, and does
+// not depend on what the sandbox does. An expired key is invisible at once and removed later.
 import { setImmediate } from 'node:timers/promises'
 import {
   IsletError,
@@ -21,13 +21,13 @@ export interface StoreOptions {
   db: Db
   sandboxes: Pick<Sandboxes, 'record' | 'observe'>
   log: Pick<Log, 'error'>
-  /** Of each sandbox. */
+  /** For each sandbox. */
   limits?: StoreTotals
-  /** Throws while nothing more may be written. */
+  /** Throws while the disk is too full to write. */
   assertRoom?: () => void
 }
 
-/** A value as it is kept, JSON text, and when it expires. */
+/** A value as JSON text, and when it expires. */
 export interface StoredValue {
   json: string
   expiresAt: string | null
@@ -36,7 +36,7 @@ export interface StoredValue {
 const DEFAULT_LIMITS: StoreTotals = { keys: LIMITS.storeKeys, bytes: LIMITS.storeBytes }
 const DEFAULT_LIST_KEYS = 100
 const SWEEP_EVERY_MS = 10_000
-/** Rows removed without letting anything else run: each may have a mebibyte. */
+/** Rows removed in one turn of the event loop: each may have a mebibyte. */
 const SWEEP_ROWS = 50
 
 export class Store {
@@ -45,7 +45,7 @@ export class Store {
   readonly #sandboxes: StoreOptions['sandboxes']
   readonly #limits: StoreTotals
   readonly #assertRoom: () => void
-  /** What each sandbox holds, expired rows included; read from the table when it is first written to. */
+  /** Totals of each sandbox, expired rows included; read from the table at the first write. */
   readonly #totals = new Map<string, StoreTotals>()
   readonly #timer: NodeJS.Timeout
   #sweeping: Promise<void>
@@ -58,7 +58,7 @@ export class Store {
     this.#limits = limits
     this.#assertRoom = assertRoom
     sandboxes.observe({
-      // Other rows may have taken the place of those that were counted.
+      // A restore may have replaced the rows that were counted.
       began: ({ record }) => void this.#totals.delete(record.id),
       suspended: (sandboxId) => void this.#totals.delete(sandboxId),
       gone: async (sandboxId, { removed }) => {
@@ -72,7 +72,7 @@ export class Store {
     }, SWEEP_EVERY_MS).unref()
   }
 
-  /** `key_not_found` when there is none, or it has expired. */
+  /** Throws `key_not_found` if the key does not exist or has expired. */
   get(sandboxId: string, key: string): StoredValue {
     this.#assertReadable(sandboxId)
     const row = this.#table.get(sandboxId, key)
@@ -109,7 +109,7 @@ export class Store {
     return { keys: keys.slice(0, limit), truncated: keys.length > limit }
   }
 
-  /** All of the operations, in their order, or none. */
+  /** Applies all operations in order, or none. */
   batch(sandboxId: string, operations: readonly StoreOperationParsed[]): StoreBatchResult {
     this.#assertWritable(sandboxId)
     this.#allOrNothing(sandboxId, () => {
@@ -124,7 +124,7 @@ export class Store {
     await this.#sweeping
   }
 
-  /** Within the limits once all of it is done. */
+  /** Checks the limits after the work, and rolls back beyond them. */
   #allOrNothing(sandboxId: string, work: () => void): void {
     const before = { ...this.#totalsOf(sandboxId) }
     try {
@@ -162,7 +162,7 @@ export class Store {
     return old ? { keys: 0, bytes: bytes - old.bytes } : { keys: 1, bytes }
   }
 
-  /** Expired keys count as gone, so they are removed before anything is refused. */
+  /** Removes expired keys before it refuses a write. */
   #assertWithin(sandboxId: string): void {
     const totals = this.#totalsOf(sandboxId)
     while (!this.#isWithin(sandboxId)) {
@@ -198,7 +198,7 @@ export class Store {
     return totals
   }
 
-  /** A sandbox that failed keeps what it has until it is deleted. */
+  /** A failed sandbox keeps its store until it is deleted. */
   #assertReadable(sandboxId: string): void {
     const { status } = this.#sandboxes.record(sandboxId)
     if (status === 'stopped') throw gone(sandboxId, status)
@@ -209,7 +209,7 @@ export class Store {
     if (status === 'stopped' || status === 'failed') throw gone(sandboxId, status)
   }
 
-  /** Nobody can write to it any more. */
+  /** For a sandbox that can no longer be written to. */
   async #removeAll(sandboxId: string): Promise<void> {
     this.#totals.delete(sandboxId)
     while (this.#table.removeSome(sandboxId, SWEEP_ROWS) > 0) {
@@ -263,12 +263,12 @@ const gone = (sandboxId: string, status: string): IsletError =>
     details: { status, wanted: 'running' },
   })
 
-/** The least text that sorts behind all that begin with the prefix; undefined: there is none. */
+/** The smallest text that sorts after all texts with this prefix; undefined if there is none. */
 function after(prefix: string): string | undefined {
   const characters = [...prefix]
   for (let last = characters.pop(); last !== undefined; last = characters.pop()) {
     const code = last.codePointAt(0)! + 1
-    // Surrogates are no characters.
+    // Surrogates are not characters.
     if (code <= 0x10ffff) return characters.join('') + String.fromCodePoint(code === 0xd800 ? 0xe000 : code)
   }
   return undefined

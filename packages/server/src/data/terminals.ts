@@ -1,4 +1,4 @@
-// Terminals: an interactive shell each, or a place for tracked commands. What runs in them are processes like any other.
+// Terminals: an interactive shell, or a place for tracked commands. Both run ordinary processes.
 import { posix } from 'node:path'
 import {
   type CreateTerminalParsed,
@@ -23,7 +23,7 @@ import type { Log } from '../log.ts'
 import { release, type Told } from './output/kept-bytes.ts'
 import type { Processes } from './processes/processes.ts'
 
-/** Of output in a list of commands; those that ran before are listed without theirs. */
+/** Output in a list of commands, newest commands first; older ones are listed without output. */
 const LIST_OUTPUT_BYTES = 8 * 1024 * 1024
 
 export interface TerminalsOptions {
@@ -36,7 +36,7 @@ export interface TerminalsOptions {
 export class Terminals implements SandboxObserver {
   readonly #options: TerminalsOptions
   readonly #table: TerminalTable
-  /** Being destroyed: nothing new is started in them. */
+  /** Terminals being destroyed: nothing new is started in them. */
   readonly #closing = new Set<string>()
 
   constructor(options: TerminalsOptions) {
@@ -80,14 +80,14 @@ export class Terminals implements SandboxObserver {
     }
   }
 
-  /** The open ones: a pty until its shell ends. */
+  /** The open terminals: a pty is open until its shell ends. */
   list(sandboxId: string): TerminalInfo[] {
     this.#options.sandboxes.record(sandboxId)
     return (
       this.#table
         .list(sandboxId)
         .map((record) => this.#toInfo(record))
-        // Without a process its shell is being started, and nobody was told of it yet.
+        // A pty without a process is still being created.
         .filter(({ pty, processId, status }) => status !== 'stopped' && (!pty || processId !== null))
     )
   }
@@ -96,7 +96,7 @@ export class Terminals implements SandboxObserver {
     return this.#toInfo(this.#find(sandboxId, terminalId))
   }
 
-  /** Kills what runs in it. */
+  /** Kills the processes in it. */
   async destroy(sandboxId: string, terminalId: string): Promise<void> {
     this.#find(sandboxId, terminalId)
     this.#closing.add(terminalId)
@@ -108,7 +108,7 @@ export class Terminals implements SandboxObserver {
     }
   }
 
-  /** Of a command in the foreground the end is waited for; when `signal` aborts (the client went away) it is killed. */
+  /** Waits for the end of a foreground command; when `signal` aborts (the client went away) the command is killed. */
   async run(
     sandboxId: string,
     terminalId: string,
@@ -128,13 +128,13 @@ export class Terminals implements SandboxObserver {
       this.#find(sandboxId, terminalId)
       if (!background) assertEnded(await processes.waitEnd(sandboxId, id, options.signal))
     } catch (error) {
-      await processes.cancel(sandboxId, id).catch(() => {}) // the sandbox is gone, and it with it
+      await processes.cancel(sandboxId, id).catch(() => {}) // the sandbox is gone, and the command with it
       throw error
     }
     return this.#toCommand(terminal, await processes.get(sandboxId, id))
   }
 
-  /** Oldest first, each read as it is used. The newest come with what they printed. */
+  /** Oldest first, each read when it is used. The newest ones have their output. */
   async commands(
     sandboxId: string,
     terminalId: string,
@@ -177,15 +177,15 @@ export class Terminals implements SandboxObserver {
   }
 
   async began({ record: { id } }: RunningSandbox, how: Beginning): Promise<void> {
-    // In one that goes on, a shell may just be starting.
+    // After `resumed` a shell may just be starting.
     if (how === 'created' || how === 'resumed') return
-    // A crash while a shell was being started: nobody was told of that terminal.
+    // The server crashed while it created these terminals: no client knows them.
     for (const half of this.#table.list(id).filter(({ pty, processId }) => pty && processId === null)) {
       try {
         await this.#killAll(id, half.id)
         this.#table.remove(half.id)
       } catch (error) {
-        this.#options.log.warn({ sandbox: id, terminal: half.id, error }, 'half a terminal not swept')
+        this.#options.log.warn({ sandbox: id, terminal: half.id, error }, 'incomplete terminal not removed')
       }
     }
   }
@@ -194,7 +194,7 @@ export class Terminals implements SandboxObserver {
     this.#table.removeOf(sandboxId)
   }
 
-  /** The oldest one whose shell has ended goes when there are too many. */
+  /** When there are too many, removes the oldest one whose shell has ended. */
   #makeRoom(sandboxId: string): void {
     const all = this.#table.list(sandboxId)
     if (all.length < LIMITS.terminals) return
@@ -226,7 +226,7 @@ export class Terminals implements SandboxObserver {
     })
   }
 
-  /** Who waits for a command must not take the end of the sandbox for one of its results. */
+  /** A caller that waits for a command must not mistake the end of the sandbox for its result. */
   #assertKept({ sandboxId, status }: ProcessInfo): void {
     if (status === 'lost' && this.#options.sandboxes.record(sandboxId).status !== 'running')
       throw new IsletError('sandbox_lost')
@@ -271,7 +271,7 @@ export class Terminals implements SandboxObserver {
 
 function assertEnded({ status }: ProcessInfo): void {
   if (status !== 'lost') return
-  throw new IsletError('sandbox_lost', 'What ran in the sandbox ended before the command did.')
+  throw new IsletError('sandbox_lost', 'The sandbox ended before the command did.')
 }
 
 function joinPaths(base: string | undefined, path: string | undefined): string | undefined {
@@ -301,7 +301,7 @@ function toCommand(process: ProcessInfo, output: Printed): Told<TerminalCommandI
   }
 }
 
-/** In place of what it printed. */
+/** In place of output that was not read. */
 const unread = ({ outputBytes }: ProcessInfo): Printed => ({
   stdout: '',
   stderr: '',

@@ -2,8 +2,8 @@
 //
 //     accepted ──> HELLO within helloTimeoutMs ──> WELCOME ──> streams ──> closed
 //
-// Everything that comes in is checked. What breaks the protocol is a Violation: it closes the connection, and every
-// stream that was open hears onLost. The connection knows frames and stream numbers, never what a stream is for.
+// Everything that comes in is checked. A message that breaks the protocol is a Violation: it closes the connection, and
+// `onLost` is called on every open stream. The connection knows frames and stream numbers, not what a stream is for.
 import type { Socket } from 'node:net'
 import { IsletError } from '@islet/contract'
 import { share, useUp } from '../wire/chunks.ts'
@@ -21,14 +21,14 @@ import {
 } from './messages.gen.ts'
 import { Writer } from './writer.ts'
 
-/** Whoever opened a stream. A Violation thrown by onFrame closes the connection. */
+/** What a stream was opened for. A Violation thrown by onFrame closes the connection. */
 export interface StreamOwner {
-  /** A request, of which there may be `maxRequests` at once. Processes have their own bound. */
+  /** Counts against `maxRequests`. Processes do not: they have their own bound. */
   readonly limited: boolean
-  /** Nothing else would answer it if the connection ended now. */
+  /** Its answer would be lost if the connection ended now. */
   readonly awaited?: boolean
   onFrame(frame: Frame): void
-  /** The connection ended first; nothing more will come on this stream. */
+  /** The connection ended before the stream did. */
   onLost(error: IsletError): void
 }
 
@@ -36,9 +36,9 @@ export interface ConnectionOptions {
   helloTimeoutMs: number
   maxRequests: number
   onHello(connection: Connection): void
-  /** Called once, before the streams hear of it. `violation` is set when the guest broke the protocol. */
+  /** Called once, before `onLost` of the streams. `violation`: the guest broke the protocol. */
   onClose(connection: Connection, reason: string, violation: boolean): void
-  /** Something in the server itself threw while it handled a frame. */
+  /** The server's own code threw while it handled a frame. */
   onBug(error: unknown): void
 }
 
@@ -52,7 +52,7 @@ const PIECES = new Map<number, number>([
 const MAX_PINGS = 64
 const MAX_STREAM = 0xffff_ffff
 
-/** What may still come on a stream after the server gave it up: a window that was under way, twice. */
+/** What may still come on a stream after the server reset it: two windows. */
 const LATE_BYTES = 2 * INITIAL_WINDOW
 const LATE_BYTES_ENDED = 4096
 const MAX_LATE_BYTES = 64 * 1024 * 1024
@@ -79,7 +79,7 @@ export class Connection {
   #pingNumber = 0
 
   constructor(socket: Socket, options: ConnectionOptions) {
-    this.out = new Writer(socket, () => this.violate('it does not read what it is sent'))
+    this.out = new Writer(socket, () => this.violate('it does not read'))
     this.#options = options
     this.#helloTimer = setTimeout(() => this.violate('no HELLO in time'), options.helloTimeoutMs)
     socket.on('data', (chunk: Buffer) => this.#receive(chunk))
@@ -92,7 +92,7 @@ export class Connection {
     return this.#closed
   }
 
-  /** Whether somebody waits for an answer that cannot be asked for again. */
+  /** Whether a caller waits for an answer that cannot be asked for again. */
   get awaited(): boolean {
     return this.#streams.values().some((owner) => owner.awaited)
   }
@@ -115,7 +115,7 @@ export class Connection {
     return this.#lastStream
   }
 
-  /** The stream has ended: what still comes on it is ignored, within reason. */
+  /** The stream has ended: up to `lateBytes` that still come on it are ignored. */
   end(stream: number, lateBytes = LATE_BYTES_ENDED): void {
     const owner = this.#streams.get(stream)
     if (!owner) return
@@ -173,7 +173,7 @@ export class Connection {
     else this.#ignore(frame)
   }
 
-  /** Frames that crossed the end of their stream on the wire. Only so much can have been under way. */
+  /** Ignores frames that were under way when their stream ended, up to a bound. */
   #ignore({ stream, payload }: Frame): void {
     if (this.bootId === '' || (stream > this.#lastStream && !this.#wrapped))
       throw new Violation(`a frame for stream ${stream}, which was never opened`)
@@ -204,7 +204,7 @@ export class Connection {
   #onPong(payload: Buffer): void {
     const ping = this.#pings[0]
     if (!ping || payload.length !== 4 || payload.readUInt32LE(0) !== this.#pingNumber >>> 0)
-      throw new Violation('a PONG to no PING')
+      throw new Violation('a PONG without a PING')
     this.#pings.shift()
     this.#pingNumber = (this.#pingNumber + 1) >>> 0
     ping.resolve()

@@ -1,14 +1,14 @@
-// What goes wrong on the link, as the errors a caller sees. Text from the guest is untrusted: cut and cleaned.
+// Failures on the link, as the errors that a caller sees. Text from the guest is untrusted: it is cut and cleaned.
 import { type ErrorCode, IsletError } from '@islet/contract'
 import { WireError } from '../wire/frames.ts'
 import { ERROR_KIND, type ErrorFields, type ErrorKind, MAX_PATH } from './messages.gen.ts'
 
-/** The guest did what the protocol forbids. The connection is closed with this reason. */
+/** The guest broke the protocol. The connection is closed with this reason. */
 export class Violation extends WireError {
   override name = 'Violation'
 }
 
-/** What a request was about, for the sentence of its error. */
+/** What a request was about, for its error message. */
 export interface About {
   path?: string
   /** Where a move or copy goes. */
@@ -24,7 +24,7 @@ const KIND_NAMES = new Map<number, ErrorKind>(
   Object.entries(ERROR_KIND).map(([name, code]) => [code, name as ErrorKind]),
 )
 
-/** The code and sentence of each kind, where the stage does not say more. */
+/** The code and message of each kind, unless the stage says more. */
 const BY_KIND: Record<ErrorKind, (about: About) => [ErrorCode, string]> = {
   BAD_REQUEST: () => ['bad_request', 'The sandbox refused the request as malformed'],
   NOT_FOUND: ({ path }) => ['file_not_found', `There is no ${quote(path, 'such file or directory')}`],
@@ -51,11 +51,11 @@ const BY_KIND: Record<ErrorKind, (about: About) => [ErrorCode, string]> = {
       : ['not_a_file', `${quote(path, 'The path')} is not a regular file`],
   IO: ({ path }) => [
     'io_error',
-    `The sandbox met an I/O error${path === undefined ? '' : ` at ${quote(path)}`}`,
+    `The sandbox had an I/O error${path === undefined ? '' : ` at ${quote(path)}`}`,
   ],
 }
 
-/** Where a spawn failed says more than the kind. */
+/** For a spawn, the stage at which it failed says more than the kind. */
 const BY_SPAWN_STAGE: Record<string, Partial<Record<ErrorKind, ErrorCode>>> = {
   user: { NO_USER: 'user_not_found', NOT_FOUND: 'user_not_found', DENIED: 'access_denied' },
   cwd: { NOT_FOUND: 'cwd_not_found', NOT_DIRECTORY: 'not_a_directory', DENIED: 'access_denied' },
@@ -69,7 +69,7 @@ const BY_SPAWN_STAGE: Record<string, Partial<Record<ErrorKind, ErrorCode>>> = {
   },
 }
 
-/** Kinds whose message says more than the kind and the path do. */
+/** Kinds for which the guest's message says more than the kind and the path. */
 const SAYS_MORE = new Set<ErrorKind>(['BAD_REQUEST', 'LIMIT', 'IO', 'UNSUPPORTED'])
 
 const TOO_LARGE_HINT = 'Pass large input through stdin or a file instead of arguments or the environment.'
@@ -100,14 +100,14 @@ export function guestError(fields: ErrorFields, asked: About): IsletError {
 }
 
 /**
- * Which path the failure is about. A guest names it where a request has two, or where something on the way is missing; what
- * it says counts only if it has to do with what was asked.
+ * Which path the failure is about. The guest names it when a request has two paths, or when a parent directory is missing. It
+ * is used only if it lies above or below a path of the request.
  */
 function blamed({ path, kind }: ErrorFields, asked: About): Pick<About, 'path'> | undefined {
   const ends = [asked.path, asked.to].filter((end) => end !== undefined)
   if (path !== undefined && ends.some((end) => isWithin(path, end) || isWithin(end, path)))
     return { path: clean(path, MAX_PATH) }
-  // From a guest that does not name it.
+  // An older guest does not name it.
   return kind === ERROR_KIND.EXISTS && asked.to !== undefined ? { path: asked.to } : undefined
 }
 
@@ -131,7 +131,7 @@ export function sandboxLost(reason: string): IsletError {
   return new IsletError('sandbox_lost', `The sandbox is gone: ${clean(reason, 200)}.`)
 }
 
-/** The sandbox may well be alive, but nobody knows whether the request took effect. */
+/** The sandbox may be alive, but whether the request took effect is unknown. */
 export function connectionLost(): IsletError {
   return new IsletError(
     'sandbox_lost',

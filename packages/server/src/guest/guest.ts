@@ -1,35 +1,35 @@
-// What the server can ask of a guest. link.ts implements it over one socket; PROTOCOL.md in native/guest is the wire.
+// What the server can ask of a guest. link.ts implements it over one socket; native/guest/PROTOCOL.md describes the wire.
 import type { Duplex } from 'node:stream'
 import type { Chunks } from '../wire/chunks.ts'
 import type { EntrySink } from './requests/list.ts'
 
 export interface Guest {
-  /** Whether the guest is connected right now. It redials by itself when the connection drops. */
+  /** Whether the guest is connected now. It redials by itself when the connection drops. */
   readonly connected: boolean
-  /** Changes when the guest itself was replaced; its processes are gone then. Empty before the first connection. */
+  /** Changes when the guest was replaced by another one, whose processes are gone. Empty before the first connection. */
   readonly bootId: string
   /** Resolves once connected; rejects with `sandbox_lost` when the sandbox is gone for good, or `timeout`. */
   ready(options?: { timeoutMs?: number; signal?: AbortSignal }): Promise<void>
 
   spawn(spec: SpawnSpec, sink: OutputSink): Promise<GuestProcess>
-  /** Be the reader of a process again after a reconnect or a restart of the server, from this offset on. */
+  /** Reads the output of a process from this offset on, after a reconnect or a restart of the server. */
   attach(id: string, offset: number, sink: OutputSink): Promise<GuestProcess>
   processes(): Promise<GuestProcessState[]>
   signal(id: string, signal: number, options: { group: boolean }): Promise<void>
   resize(id: string, size: TerminalSize): Promise<void>
 
   stat(path: string, options?: { follow?: boolean }): Promise<Entry>
-  /** Paths are below the listed one. At most 100,000 entries and 32 MiB of them, `truncated` beyond. With a `sink` it is given them. */
+  /** Paths are relative to the listed one. `truncated` beyond 100,000 entries or 32 MiB. A `sink` gets the entries instead. */
   list(
     path: string,
     options?: { depth?: number; limit?: number; signal?: AbortSignal; sink?: EntrySink },
   ): Promise<{ entries: Entry[]; truncated: boolean }>
-  /** Only regular files; with `nofollow` a symlink is none. */
+  /** Reads regular files only; with `nofollow` a symlink is refused. */
   read(
     path: string,
     options?: { offset?: number; length?: number; nofollow?: boolean; signal?: AbortSignal },
   ): Promise<{ entry: Entry; body: Chunks<Buffer> }>
-  /** Chunks that the body yielded must not be changed before they are released. */
+  /** Chunks of the body must not be changed before they are released. */
   write(path: string, body: Chunks, options?: WriteOptions): Promise<Entry>
   mkdir(path: string, options?: { parents?: boolean; mode?: number; owner?: string }): Promise<void>
   move(from: string, to: string, options?: { overwrite?: boolean }): Promise<void>
@@ -47,25 +47,25 @@ export interface Guest {
   ): Promise<{ count: number }>
 
   /**
-   * Changes below a path until the signal aborts or the iteration is left. Names to ignore have no slash, `*` stands for any
-   * run of bytes and `\` takes the next one as it is: what has such a name is neither watched nor reported.
+   * Changes below a path until the signal aborts or the iteration ends. Entries whose name matches `ignore` are neither watched
+   * nor reported; a pattern has no slash, `*` stands for any run of bytes, and `\` takes the next byte literally.
    */
   watch(
     path: string,
     options: { recursive: boolean; ignore?: readonly string[]; signal?: AbortSignal },
   ): Promise<AsyncIterable<WatchEvent>>
-  /** A connection to a port on the sandbox's loopback. Ends half by half; an error without listeners is harmless. */
+  /** A connection to a port on the sandbox's loopback. Each direction ends by itself; an error without listeners is harmless. */
   dial(port: number, options?: { host?: '127.0.0.1' | '::1'; signal?: AbortSignal }): Promise<Duplex>
   ports(): Promise<ListeningPort[]>
   /**
-   * A port on the sandbox's loopback that leads to the unix socket of this name beside the link's. Asked again, by
-   * another server too, it is the same one.
+   * A port on the sandbox's loopback that leads to the unix socket of this name beside the link's. Calling it again, also from
+   * another server, returns the same port.
    */
   expose(socketName: string): Promise<number>
 
-  /** Writes files right after a root was bound, replacing what is at their paths. */
+  /** Writes files right after a root was bound, and replaces what is at their paths. */
   setup(files: readonly SetupFile[]): Promise<void>
-  /** Kills and forgets every process; `exited` of those that ran says signal 9. */
+  /** Kills and forgets every process; `exited` of a process that ran says signal 9. */
   killAll(): Promise<void>
   ping(): Promise<void>
   /** Asks the guest to close the connection and to dial again after `delayMs`. */
@@ -82,9 +82,9 @@ export interface SpawnSpec {
   timeoutMs?: number
   stdin: boolean
   pty?: TerminalSize
-  /** When it has exited, what is left of its session is killed. */
+  /** When it exits, the rest of its session is killed. */
   endsSession?: boolean
-  /** `spawn` may resolve this much later, with the first output or the end: one that ends soon costs less then. */
+  /** `spawn` may resolve this much later, together with the first output or the exit: short commands cost less. */
   quietMs?: number
 }
 
@@ -96,11 +96,10 @@ export interface TerminalSize {
 export type OutputChannel = 'stdout' | 'stderr'
 
 /**
- * Receives output in order, each byte once. The guest keeps a byte until the promise of the call that delivered it
- * has resolved, and stops the program when too much is pending: a slow sink slows the writer and nothing else.
- * Across a lost connection the link attaches again by itself and goes on where the sink is. A sink that throws or
- * rejects is not called again: `exited` rejects with its error, and the process runs on for the next `attach`.
- * The bytes are gone then: copy what is kept.
+ * Receives output in order, each byte once. The guest keeps a byte until the promise of the call that delivered it has
+ * resolved, and stops the program when too much is pending: a slow sink slows its program and nothing else. After a lost
+ * connection the link attaches again by itself at the sink's offset. A sink that throws or rejects is not called again: `exited`
+ * rejects with its error, and the process runs on for the next `attach`. The bytes are freed after the call: copy what you keep.
  */
 export interface OutputSink {
   write(channel: OutputChannel, bytes: Buffer, offset: number): void | Promise<void>
@@ -109,12 +108,12 @@ export interface OutputSink {
 export interface GuestProcess {
   id: string
   pid: number
-  /** Settles after the last byte was taken by the sink. Rejects with `sandbox_lost` when the guest is gone for good. */
+  /** Resolves after the sink took the last byte. Rejects with `sandbox_lost` when the guest is gone for good. */
   exited: Promise<GuestExit>
-  /** Resolves when the bytes are on their way and there is room for more. After the program's end: does nothing. */
+  /** Resolves when the bytes are sent or held and there is room for more. Does nothing after the program's end. */
   writeStdin(bytes: Uint8Array): Promise<void>
   endStdin(): Promise<void>
-  /** The result is recorded: the guest may forget the process. Kills it if it still runs: `exited` says signal 9. */
+  /** The result is recorded: the guest may forget the process. A process that still runs is killed, and `exited` says signal 9. */
   forget(): void
 }
 
@@ -152,7 +151,7 @@ export interface Entry {
 export interface WriteOptions {
   mode?: number
   owner?: string
-  /** Without `owner`: whose a file is that was not there before, and directories made on the way. */
+  /** Without `owner`: the owner of a new file and of new parent directories. */
   newOwner?: string
   parents?: boolean
   exclusive?: boolean
@@ -162,9 +161,9 @@ export interface WriteOptions {
 export interface CopyOptions {
   recursive?: boolean
   overwrite?: boolean
-  /** Default: whose it is at its source. */
+  /** Default: the owner of the source. */
   owner?: string
-  /** Paths below a directory that are left out, with all that is in them; 512 KiB together at most. */
+  /** Paths below the directory that are left out with everything in them; at most 512 KiB together. */
   skip?: readonly string[]
   signal?: AbortSignal
 }
@@ -179,9 +178,9 @@ export interface ListeningPort {
   port: number
   address: string
   uid: number
-  /** A process that holds it; absent when the guest did not find one. */
+  /** A process that listens on it; absent when the guest did not find one. */
   pid?: number
-  /** Its session: the pid of the spawned process it came from. */
+  /** The session of that process: the pid of the spawned process that it descends from. */
   session?: number
 }
 

@@ -76,7 +76,7 @@ const BEFORE_ANY_REQUEST: Record<string, () => Buffer> = {
   'data on stream 0': () => encode('DATA', 0, Buffer.from('x')),
   'HELLO on a stream': () => encode('HELLO', 3, { generation: 1, bootId: 'x' }),
   'a second HELLO': () => encode('HELLO', 0, { generation: 1, bootId: 'x' }),
-  'a PONG to no PING': () => encode('PONG', 0, Buffer.from('1234')),
+  'a PONG without a PING': () => encode('PONG', 0, Buffer.from('1234')),
   'a million PONGs': () => Buffer.alloc(13_000_000, encode('PONG', 0, Buffer.from('1234'))),
   'random bytes': () => Buffer.alloc(200_000, 0xa5),
 }
@@ -138,7 +138,7 @@ const WRONG_ANSWERS: Record<string, { ask: (opened: TestLink) => Promise<unknown
       guest.send('OK', stream, { entry: [ENTRY] })
     },
   },
-  'WRITE answered with a window that falls': {
+  'WRITE answered with a window that shrinks': {
     ask: ({ link }) => link.write('/a', never()),
     reply: (guest, stream) => {
       guest.send('OPENED', stream)
@@ -207,7 +207,7 @@ for (const [what, { ask, reply }] of Object.entries(WRONG_ANSWERS))
   })
 
 const WRONG_PROCESSES: Record<string, Reply> = {
-  'output that is not the next': (guest, stream) => guest.output(stream, 1, 1, Buffer.from('x')),
+  'output at the wrong offset': (guest, stream) => guest.output(stream, 1, 1, Buffer.from('x')),
   'output that came before': (guest, stream) => {
     guest.output(stream, 1, 0, Buffer.from('abc'))
     guest.output(stream, 1, 0, Buffer.from('abc'))

@@ -19,40 +19,39 @@ export interface Link extends Guest {
   /** The sandbox is gone for good: everything pending, now and later, rejects with `sandbox_lost`. */
   lost(reason: string): void
   /**
-   * Stops listening and has the guest close the connection; resolves when the guest's end is closed. Nothing is lost: requests
-   * that were not answered are waited for, a little; processes and new requests wait for `resume`, for as long as it
-   * takes. Open streams (downloads, dialed ports, watches) end as with any lost connection. A frozen guest cannot
-   * close its end: suspend first, then freeze.
+   * Stops listening and has the guest close the connection; resolves when the guest's end is closed. Unanswered requests get a
+   * short time to finish; processes and new requests wait for `resume`, without a deadline. Open streams (downloads, dialed
+   * ports, watches) end as with any lost connection. A frozen guest cannot close its end: suspend first, then freeze.
    */
   suspend(): Promise<void>
-  /** Listens again, perhaps elsewhere; the guest redials by itself and everything goes on. */
+  /** Listens again, perhaps on another path; the guest redials by itself and everything goes on. */
   resume(socketPath: string): Promise<void>
-  /** Stops listening and drops the connection; what is pending rejects with `sandbox_lost`. Closing twice is fine. */
+  /** Stops listening and drops the connection; pending calls reject with `sandbox_lost`. Closing twice is fine. */
   close(): Promise<void>
 }
 
 export interface LinkEvents {
-  /** `replaced`: another guest than before, whose processes are gone. */
+  /** `replaced`: it is another guest than before; the processes of the old one are gone. */
   connect: [{ bootId: string; replaced: boolean }]
   disconnect: [{ reason: string; violation: boolean }]
   lost: [{ reason: string }]
 }
 
-/** As much of pino as the link needs. */
+/** The part of pino that the link needs. */
 export interface LinkLog {
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
 }
 
 export interface LinkOptions {
-  /** Made here, with what the umask gives; its mode is the caller's to set. */
+  /** Created here with the mode that the umask gives; the caller sets another one. */
   socketPath: string
   log?: LinkLog
-  /** A connection that has not said HELLO by then is dropped. */
+  /** A connection without HELLO after this time is dropped. */
   helloTimeoutMs?: number
-  /** How long a request waits for a guest that is away. Processes wait for ever. */
+  /** How long a request waits for a guest that is not connected. Processes that run wait without a deadline. */
   awayTimeoutMs?: number
-  /** Requests at once, each of which may hold a window of data; processes not counted. */
+  /** Concurrent requests, each of which may hold a window of data; processes do not count. */
   maxRequests?: number
 }
 
@@ -105,7 +104,7 @@ export async function listenLink(options: LinkOptions): Promise<Link> {
   }
 }
 
-/** Beside content and path; the owner is the longest of it. */
+/** Bytes of a file beside its content and path; most of them for the owner. */
 const SETUP_FILE_BYTES = 1024
 
 async function setup(presence: Presence, files: readonly SetupFile[]): Promise<void> {

@@ -1,4 +1,4 @@
-// Who may connect: one at a time, and not as often as would keep the server busy.
+// Listens for the guest: one connection at a time, and few enough that they do not keep the server busy.
 import { lstat, unlink } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { IsletError } from '@islet/contract'
@@ -9,17 +9,17 @@ export interface LinkListenerOptions {
   /** Whether a connection is alive, so that a second one must be refused. */
   occupied(): boolean
   admit(socket: Socket): void
-  /** Connections come faster than any honest guest redials. */
+  /** Connections come faster than an honest guest redials. */
   onFlood(): void
 }
 
-/** A guest that is cut off redials at once and then with growing delays; what comes faster for long is a flood. */
+/** A guest that is cut off redials at once and then with growing delays; more connections than these are a flood. */
 const FLOOD_BURST = 2000
 const FLOOD_PER_SECOND = 100
 const BACKLOG = 16
-/** sun_path, with its NUL. */
+/** Bytes of sun_path, without its NUL. */
 const MAX_SOCKET_PATH = 107
-/** What waits to be sent before senders wait: two full DATA frames. */
+/** Unsent bytes before senders wait: two full DATA frames. */
 const SEND_BUFFER_BYTES = 512 * 1024
 
 export class LinkListener {
@@ -48,7 +48,7 @@ export class LinkListener {
     return listener
   }
 
-  /** Stops listening and removes the socket. Whoever is admitted stays. */
+  /** Stops listening and removes the socket. An admitted connection stays. */
   close(): Promise<void> {
     return new Promise((resolve) => this.#server.close(() => resolve()))
   }
@@ -64,7 +64,7 @@ export class LinkListener {
       this.#options.admit(socket)
       return
     }
-    // A guest that hung up and dialed again at once: the end of the old connection is read in this same turn.
+    // The guest may have hung up and redialed at once: the end of its old connection is read in this same turn.
     socket.pause()
     setImmediate(() => {
       if (this.#options.occupied()) socket.destroy()
@@ -73,7 +73,7 @@ export class LinkListener {
   }
 }
 
-/** The socket of a server that was killed. Anything that is not a socket is somebody else's. */
+/** Removes the socket of a server that was killed. Anything that is not a socket is left alone. */
 async function removeStale(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined)
   if (!found) return

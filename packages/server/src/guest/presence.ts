@@ -1,5 +1,5 @@
-// Whether there is a guest: the connection of the moment, who waits for the next one, how often the guest broke the
-// protocol, and the end when it is gone for good.
+// Whether a guest is connected: the current connection, callers that wait for the next one, how often the guest broke the
+// protocol, and the end once it is gone for good.
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,9 +15,9 @@ const HELLO_TIMEOUT_MS = 5000
 const AWAY_TIMEOUT_MS = 10_000
 /** Each may hold a window of data. */
 const MAX_REQUESTS = 1024
-/** Breaches of the protocol without a good answer between them, after which the guest is taken for hostile. */
+/** After so many breaches of the protocol without a good answer between them the guest counts as hostile. */
 const MAX_VIOLATIONS = 10
-/** How long `suspend` waits for answers under way, and then for the guest to close its end. */
+/** How long `suspend` waits for unanswered requests, and then for the guest to close its end. */
 const ANSWERS_TIMEOUT_MS = 1000
 const HANGUP_TIMEOUT_MS = 2000
 const ANSWERS_PAUSE_MS = 2
@@ -30,7 +30,7 @@ export class Presence {
   readonly processes = new GuestProcesses(this)
   readonly #options: LinkOptions
   readonly #log: LinkLog | undefined
-  /** The same, before HELLO too. */
+  /** The connection, also before HELLO. */
   #admitted: Connection | undefined
   #listener: LinkListener | undefined
   #violations = 0
@@ -39,7 +39,7 @@ export class Presence {
   #next: PromiseWithResolvers<void> | undefined
   /** Settled by `resume` or the end. */
   #suspended: PromiseWithResolvers<void> | undefined
-  /** The last connection's end. */
+  /** Resolves at the end of the last connection. */
   #gone = Promise.resolve()
   #onGone = () => {}
 
@@ -70,7 +70,7 @@ export class Presence {
     return new Promise<void>((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined
       let settled = false
-      // While suspended nobody is late.
+      // The deadline does not run while the link is suspended.
       const arm = () => {
         if (timeoutMs === undefined || settled) return
         if (this.#suspended) void this.#suspended.promise.then(arm)
@@ -154,7 +154,7 @@ export class Presence {
 
   /** Resolves when the connection is closed at both ends. */
   async #hangUp(connection: Connection): Promise<void> {
-    // From now on requests wait for the next connection.
+    // New requests wait for the next connection.
     const greeted = this.connection === connection
     this.connection = undefined
     const deadline = performance.now() + ANSWERS_TIMEOUT_MS
@@ -202,8 +202,7 @@ export class Presence {
     if (!violation || this.#lost) return
     this.#violations++
     this.#log?.warn({ reason, violations: this.#violations }, 'the guest broke the protocol')
-    if (this.#violations >= MAX_VIOLATIONS)
-      this.lose(`its guest broke the protocol again and again: ${reason}`)
+    if (this.#violations >= MAX_VIOLATIONS) this.lose(`its guest broke the protocol repeatedly: ${reason}`)
   }
 
   #emit<K extends keyof LinkEvents>(event: K, ...args: LinkEvents[K]): void {

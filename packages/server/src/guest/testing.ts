@@ -1,5 +1,4 @@
-// For the tests of the link: a link in a directory of its own, the real guest as a plain child, and a raw guest that
-// sends whatever bytes a test wants.
+// For tests of the link: a link in its own directory, the real guest as a child process, and a raw guest that sends any bytes.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

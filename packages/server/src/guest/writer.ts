@@ -1,4 +1,4 @@
-// The outgoing side of a connection: frames in as few system calls as possible, bounded, at the socket's pace.
+// The sending side of a connection: few system calls, a bounded buffer, backpressure from the socket.
 import type { Socket } from 'node:net'
 import { Wakeup } from '../lib/wakeup.ts'
 import type { Written } from '../wire/chunks.ts'
@@ -30,7 +30,7 @@ export class Writer {
     socket.on('drain', () => this.#onDrain())
   }
 
-  /** Too much waits to be sent: wait for `drained` before adding to it. */
+  /** Too much waits to be sent: wait for `drained` before sending more. */
   get congested(): boolean {
     return this.#socket.writableNeedDrain
   }
@@ -51,7 +51,7 @@ export class Writer {
     else this.#unhurriedTimer ??= setTimeout(() => this.#sendUnhurried(), UNHURRIED_MS).unref()
   }
 
-  /** DATA, in one system call and without a copy when it is large. The chunk must not be changed before it is `written`. */
+  /** Sends DATA, a large chunk without a copy. The chunk must not be changed before `written` is called. */
   data(stream: number, chunk: Uint8Array, written?: Written): void {
     if (chunk.length < COPY_BYTES) {
       this.frame(encodeFrame(MESSAGE.DATA, stream, chunk), written)
@@ -73,7 +73,7 @@ export class Writer {
     this.#checkUnsent()
   }
 
-  /** Calls back once at the end of this turn of the event loop (later when congested); planning twice is once. */
+  /** Calls back at the end of this turn of the event loop, later when congested. Planning the same callback twice calls it once. */
   plan(callback: () => void): void {
     this.#planned.add(callback)
     if (this.#turnPlanned) return

@@ -17,28 +17,28 @@ import {
 } from './messages.gen.ts'
 
 export interface WardenOptions {
-  /** Holds pool/layers/ and images/. When the pool is a filesystem of its own it must be mounted already. */
+  /** Has pool/layers/ and images/. A pool with its own filesystem must be mounted already. */
   dataDir: string
-  /** An existing or new directory; the warden mounts its private scratch there, seen by nobody else. */
+  /** An existing or new directory, where the warden mounts its scratch space; no other process sees that mount. */
   runDir: string
   bridge: string
   cgroup: string
   uidStart: number
-  /** How many ranges of 65,536 ids. */
+  /** The number of ranges of 65,536 ids. */
   uidCount: number
   imagesDir?: string
-  /** How layers are cloned; `auto` takes the best that the filesystem can. */
+  /** How layers are cloned; `auto` takes the best that the filesystem supports. */
   method?: 'auto' | 'btrfs' | 'reflink' | 'copy'
-  /** What CELL_START needs: the bundles' directory, the OCI runtime's program and where it keeps its state. */
+  /** For CELL_START: the directory of the bundles, the program of the OCI runtime, and its state directory. */
   cells?: { directory: string; runtime: string; runtimeRoot: string }
-  /** Mount the way kernels before 6.15 can. */
+  /** Mount as kernels before 6.15 need it. */
   portable?: boolean
   binary?: string
 }
 
 export type WardenRequest = Exclude<keyof FieldsOf, 'OK' | 'ERROR'>
 
-/** What the warden answered instead of OK. `kind` is EXITED when it died before it could. */
+/** The warden's ERROR. `kind` is EXITED when the warden died before it answered. */
 export class WardenError extends Error {
   override name = 'WardenError'
   readonly kind: ErrorKind | 'EXITED'
@@ -60,11 +60,11 @@ interface Pending {
 }
 
 export class Warden {
-  /** How layers are cloned here, as the warden found at start. */
+  /** How layers are cloned, as the warden found out at start. */
   readonly method: 'btrfs' | 'reflink' | 'copy'
   /** Whether disk limits are enforced. */
   readonly quota: boolean
-  /** Resolves with a sentence once the warden is gone, for whatever reason. */
+  /** Resolves with the reason once the warden is gone. */
   readonly exited: Promise<string>
   readonly pid: number
   readonly #channel: Channel
@@ -84,7 +84,7 @@ export class Warden {
     return new Warden(channel, await channel.request('HELLO', { generation: GENERATION }))
   }
 
-  /** Resolves with the fields of OK, rejects with a WardenError. Requests run side by side. */
+  /** Resolves with the fields of OK, rejects with a WardenError. Requests run concurrently. */
   request<Name extends WardenRequest>(name: Name, fields: FieldsOf[Name]): Promise<OkFields> {
     return this.#channel.request(name, fields)
   }
@@ -127,7 +127,7 @@ function wardenArguments(options: WardenOptions): string[] {
 const STDERR_KEPT = 4096
 const KIND_NAME = new Map(Object.entries(ERROR_KIND).map(([name, code]) => [code, name as ErrorKind]))
 
-/** The child process, its socket, and who waits for which answer. */
+/** The child process, its socket and the pending requests. */
 class Channel {
   readonly exited: Promise<string>
   readonly pid: number
@@ -175,7 +175,7 @@ class Channel {
     return this.#stream
   }
 
-  /** A warden that breaks the protocol is of no more use: it is killed, and everybody waiting is told. */
+  /** A warden that breaks the protocol is killed; pending requests reject. */
   #read(decoder: FrameDecoder, chunk: Buffer): void {
     try {
       decoder.push(chunk, (frame) => this.#settle(frame))

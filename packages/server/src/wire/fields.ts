@@ -1,4 +1,4 @@
-// Fields inside a frame's payload, driven by the tables that `npm run gen` prints from the .def files.
+// Fields in the payload of a frame, as the tables describe them that `npm run gen` prints from the .def files.
 import { allocateFrame, HEADER_BYTES, WireError } from './frames.ts'
 
 export type FieldKind = 'u32' | 'u64' | 'str' | 'bytes' | FieldTable
@@ -101,9 +101,9 @@ function checkNumber(spec: FieldSpec, value: FieldValue, max: number): number {
 }
 
 /**
- * Reads a payload from an untrusted peer. Unknown tags are skipped, a malformed field throws WireError, lists are
- * bounded. A U64 beyond 2^53 is the largest safe integer: files may say that they are that large. A list that does not
- * occur is []. Bytes are views into the payload.
+ * Reads a payload from an untrusted peer. Unknown tags are skipped, a malformed field throws WireError, lists are bounded. A U64
+ * beyond 2^53 becomes the largest safe integer, because a file may claim such a size. An absent list is []. Bytes are views into
+ * the payload.
  */
 export function decodeFields(table: FieldTable, payload: Buffer): Fields {
   return readFields(table, payload, 0, payload.length)
@@ -167,7 +167,7 @@ function readValue(
   return readFields(spec.kind, payload, at, at + length)
 }
 
-/** A u64 that a number holds exactly; anything beyond throws WireError. */
+/** A u64 that a number holds exactly; a larger one throws WireError. */
 export function readU64(bytes: Buffer, at: number, name: string): number {
   const value = readAnyU64(bytes, at)
   if (value > Number.MAX_SAFE_INTEGER) throw new WireError(`${name} is out of range`)

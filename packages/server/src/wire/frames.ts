@@ -6,9 +6,9 @@ export const MAX_PAYLOAD = 1024 * 1024
 export interface Frame {
   type: number
   stream: number
-  /** The payload, or one piece of it. A view: copy it to keep a little of it for long. */
+  /** The payload, or one piece of it. It is a view: copy the part that you keep. */
   payload: Buffer
-  /** Where in the payload this piece begins; 0 unless the type comes in pieces. */
+  /** Offset of this piece in the payload; 0 unless the type comes in pieces. */
   at: number
   /** Bytes of the whole payload. */
   length: number
@@ -18,7 +18,7 @@ export class WireError extends Error {
   override name = 'WireError'
 }
 
-/** One frame as bytes. For large payloads write `frameHeader` and the payload apart and save the copy. */
+/** One frame as bytes. For a large payload, write `frameHeader` and the payload separately: that saves the copy. */
 export function encodeFrame(type: number, stream: number, payload: Uint8Array): Buffer {
   const frame = allocateFrame(type, stream, payload.length)
   frame.set(payload, HEADER_BYTES)
@@ -32,7 +32,7 @@ export function frameHeader(type: number, stream: number, length: number): Buffe
   return header
 }
 
-/** A frame whose header is written and whose payload is for the caller to fill. */
+/** A frame with its header; the caller fills the payload. */
 export function allocateFrame(type: number, stream: number, length: number): Buffer {
   checkLength(length)
   const frame = Buffer.allocUnsafe(HEADER_BYTES + length)
@@ -54,9 +54,9 @@ function checkLength(length: number): void {
 const NO_PIECES: ReadonlyMap<number, number> = new Map()
 
 /**
- * Cuts a byte stream into frames. A frame that lies whole in a chunk is delivered as a view into it; one that spans
- * chunks is gathered with one copy. Types in `pieces` are never gathered: they are delivered as they come, the first
- * piece holding at least as many bytes as the map says (or the whole payload when it is shorter).
+ * Cuts a byte stream into frames. A frame that lies in one chunk is delivered as a view into it; one that spans chunks is copied
+ * together. Types in `pieces` are delivered piece by piece as they come: the first piece has at least as many bytes as the map
+ * says, or the whole payload if that is shorter.
  *
  * Holds at most one incomplete frame; a length over the maximum throws WireError before anything is allocated.
  */
@@ -76,7 +76,7 @@ export class FrameDecoder {
     this.#pieces = options.pieces ?? NO_PIECES
   }
 
-  /** Of the chunk, how many bytes are in no payload: headers, and what was copied. */
+  /** Returns how many bytes of the chunk are in no delivered payload: headers, and bytes that were copied. */
   push(chunk: Buffer, onFrame: (frame: Frame) => void): number {
     let at = 0
     this.#given = 0

@@ -1,4 +1,4 @@
-// Pieces of code, run by the interpreter of their language. The code travels as a file, never as shell text.
+// Runs pieces of code with the interpreter of their language. The code is passed as a file, never as shell text.
 import { posix } from 'node:path'
 import { type CodeResult, IsletError, newId, type RunCodeParsed } from '@islet/contract'
 import type { RunningSandbox } from '../../control/fleet.ts'
@@ -30,7 +30,7 @@ export class CodeRunner {
     this.#options = options
   }
 
-  /** To its end. When `signal` aborts (the client went away) the code is killed. Its file is gone afterwards. */
+  /** Runs to the end. When `signal` aborts (the client went away) the code is killed. Its file is removed afterwards. */
   async run(
     sandboxId: string,
     input: RunCodeParsed,
@@ -108,16 +108,16 @@ function notFound(interpreters: readonly Interpreter[], unable: ReadonlySet<stri
 }
 
 interface Placed {
-  /** The code first, then what is loaded before it. */
+  /** The code first, then the preloads. */
   paths: string[]
   isElsewhere: boolean
   for: string
 }
 
-/** What the files of an interpreter depend on. */
+/** Interpreters with the same layout use the same files. */
 const layoutOf = ({ extension, preloads = [] }: Interpreter): string => [extension, ...preloads].join('\n')
 
-/** In the working directory, so that the code finds what is beside it; where the user may not write there, in /tmp. */
+/** In the working directory, so that the code finds the files beside it; in /tmp if the user may not write there. */
 async function placeFiles(
   sandbox: RunningSandbox,
   input: RunCodeParsed,
@@ -165,14 +165,14 @@ function keepAbort(error: unknown, { signal }: RunOptions): undefined {
   if (signal?.aborted) throw error
 }
 
-/** By the owner, the group and the rest, as the file that was written there shows who the user is. */
+/** By the permission bits of the directory; the file that was written there shows the user and group. */
 function mayWrite(directory: Entry, { uid, gid }: Entry): boolean {
   if (uid === 0) return true
   const shift = directory.uid === uid ? 6 : directory.gid === gid ? 3 : 0
   return ((directory.mode >> shift) & 0o3) === 0o3
 }
 
-/** Of code that could not be put into its working directory, what is there is found by these. */
+/** For code in /tmp: variables by which it finds modules in its working directory. */
 function searchPaths(sandbox: RunningSandbox, input: RunCodeParsed): Record<string, string> {
   const cwd = workingDirectory(sandbox, input)
   const env: Record<string, string | undefined> = {
@@ -187,7 +187,7 @@ function searchPaths(sandbox: RunningSandbox, input: RunCodeParsed): Record<stri
   }
 }
 
-/** Best effort: a sandbox that is gone took them with it. */
+/** Best effort: a sandbox that is gone has no files. */
 async function removeFiles(guest: Guest, paths: readonly string[]): Promise<void> {
   await Promise.all(paths.map((path) => guest.remove(path).catch(() => {})))
 }

@@ -1,13 +1,13 @@
-// Which language a piece of code is written in: by its first line if that says so, else by what speaks for each.
+// Detects the language of a piece of code: by its shebang, else by the scores of the rules.
 import type { Language } from '@islet/contract'
 import { JAVASCRIPT, PYTHON, type Rule, SHELL, TYPESCRIPT } from './rules.ts'
 
-/** What is looked at; an honest piece of code shows what it is within this. */
+/** Only this much is examined; the language of real code shows within it. */
 const MAX_CHARACTERS = 16 * 1024
 const MAX_LINE = 500
-/** Patterns may try a run of white space in several ways, so long runs are cut; a blank line says nothing and is left out. */
+/** Patterns may match a run of white space in several ways, so long runs are cut; blank lines are dropped. */
 const LONG_SPACE = /\s{5,}/g
-/** A rule that matches more often than this says no more. */
+/** More matches of a rule than this do not count. */
 const MAX_MATCHES = 3
 
 const SHEBANGS: readonly [RegExp, Language][] = [
@@ -40,7 +40,7 @@ export function detectLanguage(code: string): Language {
   return looksLikeWords(plain.bare) ? 'shell' : 'python'
 }
 
-/** The same code as different rules want to see it. */
+/** The forms of the code that the rules are tried on. */
 export interface Plain {
   /** Strings are empty, comments are only their mark, heredocs have no body. */
   bare: string
@@ -61,7 +61,7 @@ function beginning(code: string): string {
 
 const HEREDOC = /<<[-~]?[ \t]*(['"]?)([A-Za-z_]\w*)\1/g
 
-/** Each body ends at a line that is the word after `<<`; without such a line it is no heredoc. */
+/** A body ends at a line that equals the word after `<<`; without such a line it is not a heredoc. */
 function withoutHeredocs(text: string): string {
   const lines = text.split('\n')
   const trimmed = lines.map((line) => line.trim())
@@ -87,7 +87,7 @@ function withoutText(text: string): Plain {
   return { bare, quoted }
 }
 
-/** An escaped character is matched for itself, so that an escaped backtick begins no template, and stays. */
+/** Escaped characters are matched too and kept, so that an escaped backtick does not begin a template. */
 function withoutTemplate(match: string): string {
   if (!match.startsWith('`')) return match
   return match.includes('${') ? '`$`' : '``'
@@ -102,17 +102,17 @@ function score(rules: readonly Rule[], plain: Plain): number {
   return sum
 }
 
-/** Imports have their names in strings, so the whole text is looked at for those. */
+/** The names of imports are in strings, so imports are searched in the whole text. */
 function javascriptRuntime(text: string, bare: string): Language {
   if (/\b(?:from|import)\s*\(?\s*["'](?:jsr:|npm:|https?:\/\/)/.test(text)) return 'deno'
   if (/\b(?:from|import|require)\s*\(?\s*["']bun(?::\w+)?["']/.test(text)) return 'bun'
-  // Code that asks whether it is there runs elsewhere too.
+  // Code that tests for the runtime runs on others too.
   if (/\bDeno\.\w/.test(bare) && !/typeof\s+Deno|globalThis\.Deno/.test(bare)) return 'deno'
   if (/\bBun\.\w/.test(bare) && !/typeof\s+Bun|globalThis\.Bun/.test(bare)) return 'bun'
   return 'node'
 }
 
-/** A command nobody here has heard of, and its arguments. */
+/** An unknown command and its arguments. */
 function looksLikeWords(bare: string): boolean {
   return bare
     .split('\n')

@@ -5,12 +5,12 @@ import type { Language } from '@islet/contract'
 /** One way to run a file of a language. */
 export interface Interpreter {
   program: string
-  /** Between the program and the file. */
+  /** Arguments before the file. */
   args: readonly string[]
   extension: string
   /** Sources of files that `--require` loads before the code. */
   preloads?: readonly string[]
-  /** The result of a program that is there and cannot run this language. The code has not begun then. */
+  /** Whether the program exists but cannot run this language. The code has not begun then. */
   isUnable?(result: { exitCode: number; stderr: string }): boolean
 }
 
@@ -21,7 +21,7 @@ export function interpretersOf(language: Language, code: string): readonly Inter
 }
 
 const FIXED: Record<Exclude<Language, 'node' | 'typescript'>, readonly Interpreter[]> = {
-  // Unbuffered, so that what it prints to stdout and to stderr comes in order.
+  // Unbuffered, so that stdout and stderr come in order.
   python: ['python3', 'python'].map((program) => ({ program, args: ['-u'], extension: '.py' })),
   deno: [{ program: 'deno', args: ['run', '--quiet', '--allow-all'], extension: '.ts' }],
   bun: [{ program: 'bun', args: ['run'], extension: '.ts' }],
@@ -35,7 +35,7 @@ function node(code: string): Interpreter[] {
   return NODES.map((program) => ({ program, args: [], extension, preloads: globalsFor(code, isModule) }))
 }
 
-/** Node itself since 22.18; of an older one the code is left to whatever else in the sandbox runs TypeScript. */
+/** Node since 22.18; else any other program in the sandbox that runs TypeScript. */
 function typescript(code: string): Interpreter[] {
   const isModule = MODULE_SYNTAX.test(code)
   const extension = isModule ? '.mts' : '.cts'
@@ -50,27 +50,27 @@ function typescript(code: string): Interpreter[] {
       isUnable: isUnableNode,
     })),
     { program: 'tsx', args: [], extension, preloads: globals },
-    // It makes CommonJS of modules; anything else would depend on the package.json nearby.
+    // It compiles modules to CommonJS; otherwise the result would depend on a package.json nearby.
     {
       program: 'ts-node',
       args: ['--transpileOnly', '--compilerOptions', '{"module":"commonjs"}'],
       extension: '.cts',
     },
     ...FIXED.bun,
-    // By the extension it tells CommonJS from a module.
+    // The extension tells it whether the file is CommonJS or a module.
     ...FIXED.deno.map((deno) => ({ ...deno, extension })),
   ]
 }
 
 const TRANSFORM = '--experimental-transform-types'
-/** What is more than types, which Node can take out: it has to become other code. */
+/** Syntax that is more than types: Node has to transform it and cannot just strip it. */
 const TRANSFORMED_SYNTAX =
   /^[ \t]*(?:(?:export|declare|const)\s+){0,3}(?:enum|namespace|module)\s+[\w.]+\s*\{|\bconstructor\s*\([^)]{0,1000}\b(?:public|private|protected|readonly)\s|^[ \t]*import\s+\w+\s*=/m
 const MODULE_SYNTAX = /^[ \t]*(?:import\s*[\w{*"'.]|export\b)|\bawait\b|\bimport\.meta\b/m
 const UNABLE = 'islet: this Node does not run TypeScript'
 const UNABLE_EXIT_CODE = 9 // Node's own for an option that it does not know
 
-/** Before any of the code: an older Node would end with an error about the name of the file. */
+/** Runs before the code: an older Node would fail with an error about the file name. */
 const ONLY_WITH_TYPESCRIPT = `if (!process.features.typescript) { console.error(${JSON.stringify(UNABLE)}); process.exit(${UNABLE_EXIT_CODE}) }\n`
 
 function isUnableNode({ exitCode, stderr }: { exitCode: number; stderr: string }): boolean {
@@ -80,22 +80,22 @@ function isUnableNode({ exitCode, stderr }: { exitCode: number; stderr: string }
   )
 }
 
-/** Gives a module what only CommonJS has. */
+/** Gives a module the globals of CommonJS. */
 const COMMONJS_GLOBALS = 'Object.assign(globalThis, { require, __dirname, __filename: process.argv[1] })\n'
 
 function globalsFor(code: string, isModule: boolean): string[] {
   return isModule && /\b(?:require|__dirname|__filename)\b/.test(code) ? [COMMONJS_GLOBALS] : []
 }
 
-/** Compiling and looking for syntax take time of the server. Of more code only this much, or the beginnings of its lines, is looked at. */
+/** Compiling and searching block the server. Of longer code only this much, or the beginnings of its lines, is examined. */
 const MAX_LOOKED_AT = 256 * 1024
 const PARAMETERS = ['exports', 'require', 'module', '__filename', '__dirname']
-/** `await (x)` at the beginning of a line is a call of a function `await` to CommonJS. */
+/** In CommonJS `await (x)` at the beginning of a line is a call of a function named `await`. */
 const AWAIT_FIRST = /^(?:(?:const|let|var)\s[^\n=]*=\s*|[\w$.]+\s*=\s*|return\s+)?await\s*[([`/+-]/m
 
 /**
- * Whether Node would take it as the body of a CommonJS module: it is compiled as one, and never run. What is neither that
- * nor has a word of a module in it is broken, and CommonJS gives the plainer message.
+ * Whether Node accepts it as the body of a CommonJS module: it is compiled as one, never run. Code that does not compile and has
+ * no module keyword is broken; CommonJS gives the clearer message for it.
  */
 function isCommonJs(code: string): boolean {
   const body = code.replace(/^\uFEFF?#!/, '//')

@@ -1,12 +1,12 @@
-// What speaks for each language, and how much. Patterns are global: how often one matches counts too, up to a bound.
-// The code is hostile. It comes with bounded length, bounded lines and bounded white space (detect.ts); a pattern must not make more than
-// a product of two parts of a line out of that: what repeats begins with something that cannot end it, and what may span lines is bounded.
+// Patterns that indicate a language, with their weights. Patterns are global: the number of matches counts too, up to a bound.
+// The code is hostile. detect.ts bounds its length, its lines and its white space. The cost of a pattern must be at most quadratic
+// in a line: a repeated part begins with a character that cannot end it, and a part that may span lines is bounded.
 import type { Plain } from './detect.ts'
 
 export interface Rule {
   weight: number
   pattern: RegExp
-  /** Which form of the code it is tried on. Default: bare. */
+  /** The form of the code that it is tried on. Default: bare. */
   sees?: keyof Plain
 }
 

@@ -1,9 +1,9 @@
-// Changes of a .env file. What is not changed keeps its bytes; what is written reads back as it was given, here and, where a
-// shell can hold the value at all, with `. ./.env`.
+// Edits of a .env file. Unchanged parts keep their bytes. A written value reads back as it was given, here and, if a shell can
+// represent it, with `. ./.env`.
 import { IsletError } from '@islet/contract'
 import { isPair, type Pair, parseEnv, parseSegments, type Segment, textOf, variablesOf } from './parse.ts'
 
-/** Changes the last line of a key that is there, adds a line for one that is not. */
+/** Changes the last line of an existing key, and adds a line for a new one. */
 export function updateEnv(text: string, variables: Record<string, string>): string {
   const segments = parseSegments(text)
   const wanted = { ...variablesOf(segments), ...variables }
@@ -14,7 +14,7 @@ export function updateEnv(text: string, variables: Record<string, string>): stri
   throw unclosed(segments)
 }
 
-/** Takes out every line of these keys; answers with those that were there. */
+/** Removes all lines of these keys; returns the keys that were found. */
 export function removeEnv(text: string, keys: readonly string[]): { text: string; removed: string[] } {
   const segments = parseSegments(text)
   const before = variablesOf(segments)
@@ -53,7 +53,7 @@ function lineEndOf(segments: readonly Segment[]): string {
   return first?.endsWith('\r\n') ? '\r\n' : '\n'
 }
 
-/** Bare, in single quotes, or in double quotes: the first that holds the value. A line break stays one, as shells want it. */
+/** Unquoted, in single quotes or in double quotes: the first form that can hold the value. Line breaks are kept, as shells need. */
 function readable(value: string): string {
   if (/^[\w./:@%+,=-]*$/.test(value)) return value
   const escaped = value.replace(/["\\$`]/g, '\\$&').replaceAll('\r', '\\r')
@@ -62,12 +62,12 @@ function readable(value: string): string {
   return forms.find((form) => parseEnv(`K=${form}`).K === value) ?? oneLine(value)
 }
 
-/** Shells take these apart in double quotes. */
+/** A shell would expand these in double quotes. */
 function misleads(form: string): boolean {
   return form.startsWith('"') && /[$`\\]/.test(form)
 }
 
-/** Reaches into no other line and no other line into it, but a shell does not take its `\n` for a line break. */
+/** On one line, so that an open quote elsewhere cannot reach it; but a shell does not read its `\n` as a line break. */
 function oneLine(value: string): string {
   const escaped = value.replace(/["\\$`]/g, '\\$&')
   return `"${escaped.replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`
@@ -80,13 +80,13 @@ function isSame(a: Record<string, string>, b: Record<string, string>): boolean {
   )
 }
 
-/** A quote that never ends can reach into what is written after it. */
+/** An unclosed quote can reach into lines that are written after it. */
 function unclosed(segments: readonly Segment[]): IsletError {
   const open = segments.findIndex((segment) => !isPair(segment) && /^[^#]*=\s*["'`]/.test(segment))
   const before = segments.slice(0, open).map(textOf).join('')
   return new IsletError(
     'conflict',
-    `The change cannot be made beside the quote that never ends in line ${before.split('\n').length}.`,
+    `The file cannot be changed because a quote in line ${before.split('\n').length} is not closed.`,
     { hint: 'Close that quote, or remove the line, with the files routes.' },
   )
 }

@@ -1,4 +1,4 @@
-// .env files: read, changed in place, written whole. One change of a file at a time.
+// .env files: read, edited, and written as a whole. One change of a file at a time.
 import { IsletError } from '@islet/contract'
 import { ignoring } from '../../lib/has-code.ts'
 import { oneChunk } from '../../wire/chunks.ts'
@@ -6,9 +6,9 @@ import type { Files } from '../files/files.ts'
 import { removeEnv, updateEnv } from './edit.ts'
 import { parseEnv } from './parse.ts'
 
-/** Far more than any real one has; parsing is quick, but nothing else happens meanwhile. */
+/** Far more than a real file has; parsing blocks the event loop. */
 const MAX_BYTES = 512 * 1024
-/** A new file may come to hold secrets. */
+/** A new file may get secrets later. */
 const NEW_FILE_MODE = 0o600
 
 export interface EnvFilesOptions {
@@ -26,12 +26,12 @@ export class EnvFiles {
     this.#files = files
   }
 
-  /** `file_not_found` when there is none. */
+  /** Throws `file_not_found` if the file does not exist. */
   async read(sandboxId: string, file: string, options: Abortable = {}): Promise<Record<string, string>> {
     return parseEnv((await this.#bytes(sandboxId, file, options)).toString('utf8'))
   }
 
-  /** Makes the file if there is none. Answers with the keys that were set. */
+  /** Creates a missing file. Returns the keys that were set. */
   async update(
     sandboxId: string,
     file: string,
@@ -47,7 +47,7 @@ export class EnvFiles {
     return Object.keys(variables)
   }
 
-  /** Answers with the keys that were there. */
+  /** Returns the keys that were in the file. */
   remove(
     sandboxId: string,
     file: string,
@@ -88,7 +88,7 @@ export class EnvFiles {
   }
 }
 
-/** Characters that are the bytes of the text: a file need not be UTF-8 to be changed without harm. */
+/** One character per byte, so that a file that is not UTF-8 can be edited without damage. */
 function toLatin1(text: string): string {
   return Buffer.from(text).toString('latin1')
 }

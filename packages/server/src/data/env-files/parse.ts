@@ -1,9 +1,9 @@
-// The .env dialect. A file is cut into segments that joined are the file again, byte for byte:
+// The .env dialect. A file is cut into segments; joined, they are the file again, byte for byte:
 //
 //   export KEY = "value"  # why        head `export KEY = `, raw `"value"`, tail `  # why`, then the end of the line
 //
 // Unquoted values end at ` #` or with the line. Single quotes and backticks are literal; double quotes know \n \r \t \" \\ \$ \`.
-// Quoted values may have several lines. A line that is none of this (no =, a quote that never ends) is kept and means nothing.
+// Quoted values may have several lines. Any other line (no =, an unclosed quote) is kept and has no meaning.
 
 export interface Pair {
   key: string
@@ -14,10 +14,10 @@ export interface Pair {
   end: string
 }
 
-/** A pair, or a line that means nothing: a comment, a blank or a broken one. */
+/** A pair, or a line without meaning: a comment, a blank line or a broken one. */
 export type Segment = Pair | string
 
-/** The last one of a key wins. */
+/** The last value of a key wins. */
 export function parseEnv(text: string): Record<string, string> {
   return variablesOf(parseSegments(text))
 }
@@ -32,7 +32,7 @@ export function isPair(segment: Segment): segment is Pair {
   return typeof segment !== 'string'
 }
 
-/** Also of text whose characters are bytes (latin1): the dialect is made of ASCII, the rest is carried along. */
+/** Also works on latin1 text, one character per byte: the syntax is ASCII, other characters are passed through. */
 export function parseSegments(text: string): Segment[] {
   const segments: Segment[] = []
   const mark = /^(?:\uFEFF|\xEF\xBB\xBF)/.exec(text)?.[0] ?? ''
@@ -52,7 +52,7 @@ export function textOf(segment: Segment): string {
 
 const HEAD = /[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*=[ \t]*/y
 const TAIL = /[ \t]*(?:#[^\n]*?)?(?=\r?\n|\r?$)/y
-/** What stands before the opening quote of a value. */
+/** The text before the opening quote of a value. */
 const ONLY_HEAD = /^[ \t]*(?:export[ \t]+)?[\w.-]+[ \t]*=[ \t]*$/
 
 function pairAt(text: string, at: number): Pair | undefined {
@@ -87,7 +87,7 @@ function quotedAt(text: string, from: number): Value | undefined {
   const isOneLine = lineStart <= from
   // A value like 'a'b begins with a quote and is not quoted.
   if (tail === undefined) return isOneLine ? unquotedAt(text, from) : undefined
-  // A quote that never ends would end where the next value begins.
+  // An unclosed quote would end where the next value begins.
   if (!isOneLine && ONLY_HEAD.test(text.slice(lineStart, close))) return undefined
   const raw = text.slice(from, close + 1)
   const { end, next } = lineEnd(text, close + 1)
@@ -111,7 +111,7 @@ function unquote(raw: string): string {
   return raw[0] === '"' ? inner.replace(/\\([nrt"\\$`])/g, (_, letter: string) => ESCAPES[letter]!) : inner
 }
 
-/** Where the line at an index ends, without and with its end. */
+/** Where the line at an index ends, without and with its line break. */
 function lineEnd(text: string, at: number): { end: number; next: number } {
   const newline = text.indexOf('\n', at)
   if (newline === -1)

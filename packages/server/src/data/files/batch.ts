@@ -1,9 +1,9 @@
-// Many writes and deletes at once. Each has its own result; two batches that share a file do not mix.
+// Many writes and deletes in one call. Each has its own result; two batches that share a file run one after the other.
 import { type BatchOperationParsed, type BatchResult, IsletError } from '@islet/contract'
 import { oneChunk } from '../../wire/chunks.ts'
 import type { Files } from './files.ts'
 
-/** In the order of the paths, whatever order they came in; the last operation on a path is the one that counts. */
+/** Applied in the order of the paths; of several operations on a path the last one counts. */
 export async function applyBatch(
   files: Files,
   sandboxId: string,

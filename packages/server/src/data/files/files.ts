@@ -1,4 +1,4 @@
-// Files of a sandbox, through its guest. Paths mean what they mean inside; no path of the host is ever made from them.
+// Files of a sandbox, through its guest. Paths are resolved inside the sandbox; no host path is ever made from them.
 import { join, posix } from 'node:path'
 import { type FileEntry, type FileList, IsletError, newId } from '@islet/contract'
 import type { Sandboxes } from '../../control/sandboxes.ts'
@@ -11,13 +11,13 @@ import { release, type Told } from '../output/kept-bytes.ts'
 import { ListedFiles, toFileEntry } from './listed-files.ts'
 
 const LOOKUPS_AT_ONCE = 16
-/** Of a sandbox, from the guest; sending them takes longer. */
+/** Lists of one sandbox that are read from the guest at the same time; sending them to clients takes longer. */
 const LISTS_AT_ONCE = 2
 
 export interface FilesOptions {
-  /** For lists that wait to be read. */
+  /** For lists that wait to be sent. */
   dir: string
-  /** False while nothing is to be written to it. */
+  /** False while the disk is too full to write. */
   hasRoom(): boolean
 }
 
@@ -92,7 +92,7 @@ export class Files {
     if (start < 0) start = Math.max(0, (await guest.stat(absolute, { follow: true })).sizeBytes + start)
     const wanted = end === undefined ? undefined : end - start + 1
     const { entry, body } = await guest.read(absolute, { offset: start, length: wanted, signal })
-    // Files of /proc and /sys say they are empty: only their end tells.
+    // Files of /proc and /sys have size 0: their length is known only at their end.
     if (entry.sizeBytes === 0 && start === 0 && wanted === undefined)
       return { entry: toFileEntry(absolute, entry), start, length: undefined, body }
     const length = Math.min(wanted ?? Number.MAX_SAFE_INTEGER, Math.max(0, entry.sizeBytes - start))
@@ -197,7 +197,7 @@ export class Files {
   }
 }
 
-/** A file that grows while it is read ends where it was announced to; one that shrinks is an error, not a short answer. */
+/** Exactly the announced length: a file that grows while it is read is cut, one that shrinks is an error. */
 class Exactly implements Chunks<Buffer>, AsyncIterableIterator<Buffer> {
   readonly #body: Chunks<Buffer>
   readonly #chunks: AsyncIterator<Buffer>

@@ -1,23 +1,23 @@
-// Globs that say which paths are left out. A path is left out when it, or a directory above it, matches a pattern.
+// Globs of ignored paths. A path is ignored when it, or a directory above it, matches a pattern.
 //
 //   no slash    node_modules, *.log     any name below the root
 //   a slash     src/**/*.tmp            the path below the root
 //   absolute    /work/dist              the absolute path
 //
-// `*` and `?` match within a name, leading dots included; `[a-z]` and `[!a-z]` one character; `{a,b}` either; `**` as a whole
-// part any number of parts, none too; `\` takes the next character as it is. Nothing here is a regular expression: a
-// pattern of many stars costs at most its length times that of the name.
+// `*` and `?` match within a name, leading dots included; `[a-z]` and `[!a-z]` match one character; `{a,b}` matches either; `**`
+// between slashes matches any number of directories, also none; `\` takes the next character literally. Regular expressions are
+// not used: a pattern of many stars costs at most its length times the length of the name.
 import { posix } from 'node:path'
 import { IsletError } from '@islet/contract'
 
-/** `{a,b}{c,d}` are four patterns. More than these from one list, or longer ones together, are a mistake or an attack. */
+/** `{a,b}{c,d}` are four patterns. A list that expands to more, or to more characters, is a mistake or an attack. */
 const MAX_ALTERNATIVES = 1024
 const MAX_CHARACTERS = 32 * 1024
 const MAX_BRACE_DEPTH = 16
-/** Directories whose verdict is remembered: what happens mostly happens beside what just happened. */
+/** Directories whose result is cached: consecutive events are mostly in the same directory. */
 const MAX_REMEMBERED = 256
 
-/** Compiled once. True: the absolute path is left out. The root itself, and what is not below it, never is. */
+/** Compiled once. True: the absolute path is ignored. The root itself and paths outside it never are. */
 export function createIgnore(patterns: readonly string[], root: string): (path: string) => boolean {
   const { names, paths } = compile(patterns)
   const base = root === '/' ? '' : root
@@ -47,8 +47,8 @@ export function createIgnore(patterns: readonly string[], root: string): (path: 
 }
 
 /**
- * The patterns for names that fnmatch(3) understands the same way, byte by byte: no slash, no `?`, no `[`. What they match
- * need not be looked at at all.
+ * The patterns for names that fnmatch(3) understands the same way, byte by byte: no slash, no `?`, no `[`. The guest can skip
+ * what they match.
  */
 export function plainNames(patterns: readonly string[]): string[] {
   return alternativesOf(patterns).filter((text) => !/[/?[\]]/.test(text) && text !== '')
@@ -62,7 +62,7 @@ interface Class {
 }
 interface Part {
   tokens: Token[]
-  /** Characters a name must have. */
+  /** The shortest name that can match. */
   shortest: number
   isGlobstar: boolean
 }
@@ -79,7 +79,7 @@ function compile(patterns: readonly string[]) {
   return { names, paths }
 }
 
-/** Without braces, and without the `./` and `/` around a name that change nothing. */
+/** Expands braces, and strips a leading `./` and a trailing `/`. */
 function alternativesOf(patterns: readonly string[]): string[] {
   const found: string[] = []
   let characters = 0
@@ -115,7 +115,7 @@ function expandBraces(pattern: string, depth: number): string[] {
   return middles.flatMap((middle) => tails.map((tail) => before + middle + tail))
 }
 
-/** The first `{...}` that closes and has a comma; others are plain characters. */
+/** The first `{...}` that is closed and has a comma; other braces are plain characters. */
 function findGroup(pattern: string) {
   const open: { start: number; commas: number[] }[] = []
   let first: { start: number; end: number; commas: number[] } | undefined
@@ -156,7 +156,7 @@ function compilePart(text: string): Part {
   return { tokens, shortest, isGlobstar: text === '**' }
 }
 
-/** Undefined: it does not close, so the bracket is a plain character. */
+/** Undefined: the bracket is not closed and so a plain character. */
 function compileClass(characters: string[], start: number): { token: Class; end: number } | undefined {
   const negated = characters[start + 1] === '!' || characters[start + 1] === '^'
   const first = start + (negated ? 2 : 1)
@@ -174,7 +174,7 @@ function compileClass(characters: string[], start: number): { token: Class; end:
   return undefined
 }
 
-/** Going back to the latest star is enough: an earlier one could only take what this one can. */
+/** Backtracking to the latest star is enough: an earlier one could match no more than this one. */
 function matchesAll<P, T>(
   pattern: P[],
   text: T[],

@@ -1,5 +1,5 @@
-// The entries of a directory tree on their way to an answer: a few of them in memory, the others in a file without a name, in runs that are
-// sorted each, and merged while they are read. A line of the file is an entry.
+// The entries of a list until they are sent: a few in memory, the others in an unlinked file, as sorted runs that are merged
+// while they are read. Each line of the file is an entry.
 import { posix } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import { type FileEntry, IsletError } from '@islet/contract'
@@ -7,20 +7,20 @@ import type { Hold } from '../../control/held.ts'
 import type { Entry } from '../../guest/guest.ts'
 import { KeptBytes } from '../output/kept-bytes.ts'
 
-/** What an entry takes beside its texts. */
+/** Memory of an entry beside its texts. */
 const ENTRY_BYTES = 160
-/** So much is in memory before it is a run: little, so that it is young garbage afterwards. */
+/** Entries in memory before they are written as a run: few, so that they are still young garbage then. */
 const RUN_BYTES = 64 * 1024
 
-/** Entries are counted as they come. */
+/** Entries are counted in `add`. */
 const UNCOUNTED: Hold = { take: () => true, [Symbol.dispose]: () => {} }
 
 export interface ListedFilesOptions {
-  /** Of the file, while it has a name. */
+  /** Path of the file until it is unlinked. */
   path: string
-  /** Counts what is in memory and what is in the file. */
+  /** Counts the bytes in memory and in the file. */
   hold: Hold
-  /** False while nothing is to be written to the disk. */
+  /** False while the disk is too full to write. */
   hasRoom(): boolean
 }
 
@@ -45,7 +45,7 @@ export class ListedFiles implements Iterable<FileEntry>, Disposable {
       0,
     )
     if (!this.#options.hold.take(bytes)) {
-      // At once, so that of two that grow side by side one goes on.
+      // Release now, so that of two growing lists the other one can go on.
       this.clear()
       throw new IsletError('too_many_requests', 'Too many large lists of this sandbox wait to be read.')
     }
@@ -63,7 +63,7 @@ export class ListedFiles implements Iterable<FileEntry>, Disposable {
     this.#options.hold[Symbol.dispose]()
   }
 
-  /** By path. */
+  /** Sorted by path. */
   *[Symbol.iterator](): Generator<FileEntry> {
     for (const entry of merge([...this.#runs, this.#entries.sort(byPath)]))
       yield toFileEntry(posix.join(this.#directory, entry.path), entry)
@@ -78,7 +78,7 @@ export class ListedFiles implements Iterable<FileEntry>, Disposable {
     return new KeptBytes({ path, disk: UNCOUNTED, hasRoom })
   }
 
-  /** Without room on the disk it stays in memory. */
+  /** Without room on the disk the run stays in memory. */
   #endRun(): void {
     const kept = this.#kept
     const run = this.#entries.sort(byPath)
@@ -125,7 +125,7 @@ interface Run {
   rest: Iterator<Entry>
 }
 
-/** A heap of the runs, by what is next in each. */
+/** Merges sorted runs with a heap, ordered by the next entry of each run. */
 function* merge(runs: readonly Iterable<Entry>[]): Generator<Entry> {
   const heap: Run[] = []
   for (const run of runs) {

@@ -1,16 +1,16 @@
-// Output that waits for its answer: a little of it in memory, the rest in a file without a name, and read from there piece by piece.
+// Output that waits to be sent in an answer: a little in memory, the rest in an unlinked file that is read piece by piece.
 import { closeSync, mkdirSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import type { Hold } from '../../control/held.ts'
 import { ByteBuffer } from '../../lib/byte-buffer.ts'
 
-/** So many are in memory. */
+/** Bytes in memory. */
 const MEMORY_BYTES = 64 * 1024
-/** A multiple of three, so that pieces of base64 are whole; few, so that their text is young garbage even if JSON escapes each. */
+/** A multiple of three, so that pieces of base64 are whole; small, so that their text is young garbage even if JSON escapes it. */
 const PIECE_BYTES = 12 * 1024
 
-/** What an answer may hold in place of plain JSON. */
+/** An answer in which long texts and lists may be replaced by ones that are produced piece by piece. */
 export type Told<T> = T extends string
   ? T | LongText
   : T extends (infer Item)[]
@@ -20,22 +20,22 @@ export type Told<T> = T extends string
       : T
 
 export interface KeptBytesOptions {
-  /** Of the file, while it has a name. */
+  /** Path of the file until it is unlinked. */
   path: string
   /** Counts the bytes in the file. */
   disk: Hold
-  /** False while nothing is to be written to the disk. */
+  /** False while the disk is too full to write. */
   hasRoom(): boolean
 }
 
 export class KeptBytes implements Disposable {
   readonly #options: KeptBytesOptions
-  /** What comes after the bytes in the file. */
+  /** The bytes after those in the file. */
   readonly #end = new ByteBuffer()
   #file: number | undefined
   #fileBytes = 0
   #isFull = false
-  /** The file could not be written, or was not to be. */
+  /** The file could not be written, or the disk was too full to try. */
   isDiskFull = false
 
   constructor(options: KeptBytesOptions) {
@@ -46,7 +46,7 @@ export class KeptBytes implements Disposable {
     return this.#fileBytes + this.#end.length
   }
 
-  /** False: there is no room for it, or for anything else. */
+  /** False: there is no room for these bytes or any later ones. */
   append(bytes: Buffer): boolean {
     if (this.#isFull) return false
     if (this.#end.length + bytes.length <= MEMORY_BYTES) {
@@ -55,7 +55,7 @@ export class KeptBytes implements Disposable {
     }
     const { disk, hasRoom } = this.#options
     this.isDiskFull = !hasRoom()
-    // A full disk, or more than this sandbox may keep at once.
+    // Full: the disk, or this sandbox's share of it.
     this.#isFull = this.isDiskFull || !disk.take(this.#end.length + bytes.length) || !this.#write(bytes)
     return !this.#isFull
   }
@@ -74,13 +74,13 @@ export class KeptBytes implements Disposable {
     return true
   }
 
-  /** As text: itself when it is short. */
+  /** As a string if it is short, else as a LongText. */
   text(encoding: 'utf8' | 'base64'): string | LongText {
     if (this.#file === undefined) return this.#end.bytes.toString(encoding)
     return new LongText(this, encoding)
   }
 
-  /** Each is in the place of the one before. */
+  /** Each piece overwrites the one before. */
   *pieces(start = 0, end = this.length): Generator<Buffer> {
     const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, end - start))
     for (let at = start; at < end; ) {
@@ -110,7 +110,7 @@ export class KeptBytes implements Disposable {
   }
 }
 
-/** A text that is made piece by piece. Whoever answers with it disposes of it. */
+/** A text that is produced piece by piece. The sender of the answer disposes of it. */
 export class LongText implements Disposable {
   readonly #bytes: KeptBytes
   readonly #encoding: 'utf8' | 'base64'
@@ -131,7 +131,7 @@ export class LongText implements Disposable {
   }
 }
 
-/** Lets go of everything in an answer that holds something. */
+/** Disposes of everything disposable in an answer. */
 export function release(answer: unknown): void {
   if (typeof answer !== 'object' || answer === null) return
   if (Symbol.dispose in answer) (answer as Disposable)[Symbol.dispose]()

@@ -1,13 +1,13 @@
-// What a process printed, kept on disk for later readers: its end, in order, with the channel of each piece.
+// The last output of a process, kept on disk for later readers, in order and with the channel of each piece.
 //
 // The files PATH, PATH.1, PATH.2 … are segments, each:
 //
 //   8 bytes     offset of the first byte in it, little-endian
-//   then, again and again: 1 byte channel (1 stdout, 2 stderr), 4 bytes length, the bytes
+//   then for each piece: 1 byte channel (1 stdout, 2 stderr), 4 bytes length, the bytes
 //
-// Only the last one is written to. Once the others hold enough, the first is removed as a whole, so nothing is rewritten.
-// A piece is written before it is acknowledged to the guest, so after a crash of the server the files say where to
-// go on; a piece that the crash cut in half is dropped and sent again by the guest.
+// Only the last segment is written to. Once the others hold enough, the first one is removed, so nothing is rewritten. A piece is
+// written before it is acknowledged to the guest: after a crash of the server the files say where to continue, and a piece that
+// the crash cut in half is dropped and sent again by the guest.
 import { closeSync, mkdirSync, openSync, rmSync, truncateSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { OutputChannel } from '../../guest/guest.ts'
@@ -25,16 +25,16 @@ import {
   withFile,
 } from './output-reader.ts'
 
-/** A log has about so many segments, unless they would be too small, or so large that looking through one takes long. */
+/** A log has about so many segments, unless they would be too small, or too large to scan quickly. */
 const SEGMENTS = 8
 const MIN_SEGMENT_BYTES = 4096
 const MAX_SEGMENT_BYTES = 1024 * 1024
-/** So many more are there than are kept: a reader that was just opened does not miss its first ones. */
+/** Segments beyond those that are kept, so that a new reader does not miss its first ones. */
 const SPARE_SEGMENTS = 2
 const COPIED_BYTES = 4096
 
 export interface LogRoom {
-  /** False while nothing is to be written to the disk. */
+  /** False while the disk is too full to write. */
   hasRoom(): boolean
   wrote(bytes: number): void
 }
@@ -51,7 +51,7 @@ export class OutputLog {
   #fileBytes = 0
   #end = 0
 
-  /** The log of a process that has not printed yet. */
+  /** The log of a process that has printed nothing yet. */
   constructor(path: string, keepBytes: number, room: LogRoom = ANY_ROOM) {
     this.#path = path
     this.#room = room
@@ -60,7 +60,7 @@ export class OutputLog {
     this.#segmentBytes = Math.min(Math.max(share, MIN_SEGMENT_BYTES), MAX_SEGMENT_BYTES)
   }
 
-  /** Goes on with what an earlier server wrote at this path. */
+  /** Continues the log that an earlier server wrote at this path. */
   static recover(path: string, keepBytes: number, room?: LogRoom): OutputLog {
     const log = new OutputLog(path, keepBytes, room)
     log.#segments = segmentsOf(path)
@@ -76,19 +76,19 @@ export class OutputLog {
     return log
   }
 
-  /** All that was printed so far, kept or not. */
+  /** Bytes printed so far, kept or not. */
   get end(): number {
     return this.#end
   }
 
-  /** Without room what is kept gives way, and this is not kept: the process goes on, and whoever is attached sees it. */
+  /** On a full disk these bytes and all kept ones are dropped; the process goes on, and attached clients still get its output. */
   append(channel: OutputChannel, bytes: Buffer): void {
     if (this.#room.hasRoom() && this.#isAppended(channel, bytes)) return
     this.#forget()
     this.#end += bytes.length
   }
 
-  /** What was printed up to this offset is gone, and what is kept of before it goes too. */
+  /** Output up to this offset is gone: drops what is kept and continues at the offset. */
   skipTo(offset: number): void {
     if (offset <= this.#end) return
     this.#forget()
@@ -113,7 +113,7 @@ export class OutputLog {
     const isFull = this.#fileBytes > HEADER_BYTES && this.#fileBytes + bytes.length > this.#segmentBytes
     const isNew = this.#file === undefined || isFull
     if (isNew) this.#begin()
-    // Over what a write that failed has left.
+    // Overwrites the rest of a failed write.
     writePiece(this.#file!, head, bytes, this.#fileBytes)
     const pieceBytes = head.length + bytes.length
     this.#fileBytes += pieceBytes
@@ -122,19 +122,19 @@ export class OutputLog {
     this.#room.wrote(pieceBytes)
   }
 
-  /** The last `maxBytes` of what is kept; undefined when nothing is. */
+  /** The last `maxBytes` of the kept output; undefined when nothing is kept. */
   open(maxBytes: number): OutputReader | undefined {
     if (this.#segments.length === 0) return undefined
     return new OutputReader(this.#path, this.#segments, this.#end, Math.min(maxBytes, this.#keepBytes))
   }
 
-  /** At most the last `maxBytes`, by whole pieces cut at the front. */
+  /** The last `maxBytes` in memory; the first piece may be cut at its front. */
   read(maxBytes: number): KeptOutput {
     const reader = this.open(maxBytes)
     return { start: reader?.start ?? this.#end, end: this.#end, pieces: [...(reader ?? [])] }
   }
 
-  /** Keeps nothing of this segment and those before it. Of the last one, the offset stays: a new one begins there. */
+  /** Removes this segment and those before it. If it is the last one, a new one begins at its end, to keep the offset. */
   drop(number: number): void {
     const isLast = this.#segments.at(-1)?.number === number
     if (isLast && this.#file === undefined) return
@@ -149,11 +149,11 @@ export class OutputLog {
     try {
       closeSync(file)
     } catch {
-      // The disk is broken; it is closed all the same.
+      // The disk is broken; the file is closed anyway.
     }
   }
 
-  /** The file of the next segment. A number that a crash left without a header is taken again. */
+  /** Begins the next segment. A file that a crash left without a header is overwritten. */
   #begin(): void {
     const number = (this.#segments.at(-1)?.number ?? -1) + 1
     const file = create(segmentPath(this.#path, number))
@@ -187,12 +187,12 @@ export class OutputLog {
   }
 }
 
-/** All that is kept at a path. */
+/** Removes all segments at a path. */
 export function removeOutput(path: string): void {
   for (const number of numbersOf(path)) rmSync(segmentPath(path, number), { force: true })
 }
 
-/** The directory is there but for the first process of a sandbox that prints. */
+/** Creates the directory for the first process of a sandbox that prints. */
 function create(path: string): number {
   try {
     return openSync(path, 'w', 0o600)
@@ -209,7 +209,7 @@ function header(start: number): Buffer {
   return bytes
 }
 
-/** In one write if it is small. A copy of a large one costs more than a second write. */
+/** One write for a small piece; for a large one a copy costs more than a second write. */
 function writePiece(file: number, head: Buffer, bytes: Buffer, position: number): void {
   const parts = bytes.length < COPIED_BYTES ? [Buffer.concat([head, bytes])] : [head, bytes]
   let at = position

@@ -1,4 +1,4 @@
-// Reads what output-log.ts has written, piece by piece: however much is kept, little of it is in memory.
+// Reads what output-log.ts wrote, piece by piece: little is in memory, however much is kept.
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { OutputChannel } from '../../guest/guest.ts'
@@ -8,8 +8,8 @@ export const HEADER_BYTES = 8
 export const PIECE_BYTES = 5
 const READ_BYTES = 64 * 1024
 /**
- * A reader holds its first files open, so many and no more than about so many bytes: a client that does not read keeps no more
- * than that on the disk. It is what a program may print before it waits for such a client, so an ordinary reader misses nothing.
+ * A reader holds its first files open, up to these limits: a client that does not read keeps no more than that on the disk. A
+ * program waits for such a client after about as many bytes, so an ordinary reader misses nothing.
  */
 const HELD_BYTES = 1024 * 1024
 const HELD_FILES = 16
@@ -20,7 +20,7 @@ export interface OutputPiece {
 }
 
 export interface KeptPiece extends OutputPiece {
-  /** Offset of its first byte. Above the end of the piece before: what is between was removed meanwhile. */
+  /** Offset of its first byte. If it is above the end of the piece before, the bytes between were removed meanwhile. */
   at: number
   /** Offset after its last byte, for a reader that frees the bytes. */
   end: number
@@ -28,7 +28,7 @@ export interface KeptPiece extends OutputPiece {
 
 export interface KeptOutput {
   pieces: OutputPiece[]
-  /** Offset of the first byte kept; above 0 the beginning is gone. */
+  /** Offset of the first byte that is kept; above 0 the beginning was dropped. */
   start: number
   end: number
 }
@@ -40,8 +40,8 @@ export interface Segment {
 }
 
 /**
- * What is kept from an offset on, up to what was printed when it was opened. What is appended meanwhile changes nothing; files that
- * are removed before they are reached are left out. Read once, or closed.
+ * The kept output from an offset up to the end at the time of opening. Later output is not read; files that are removed before
+ * they are reached are skipped. Iterate it once, or close it.
  */
 export class OutputReader {
   readonly start: number
@@ -51,7 +51,7 @@ export class OutputReader {
   readonly #held = new Map<number, number>()
   #isClosed = false
 
-  /** Undefined when nothing is kept. */
+  /** Undefined if nothing is kept. */
   static open(path: string, maxBytes: number): OutputReader | undefined {
     const segments: Segment[] = []
     let end: number | undefined
@@ -68,7 +68,7 @@ export class OutputReader {
     return end === undefined ? undefined : new OutputReader(path, segments, end, maxBytes)
   }
 
-  /** `segments`: those that are kept, at least one. */
+  /** `segments`: the kept ones, at least one. */
   constructor(path: string, segments: readonly Segment[], end: number, maxBytes: number) {
     this.#path = path
     this.end = end
@@ -118,7 +118,7 @@ export class OutputReader {
   }
 }
 
-/** At most the last `maxBytes`, in memory. Undefined when nothing is kept. */
+/** The last `maxBytes`, in memory. Undefined if nothing is kept. */
 export function readOutput(path: string, maxBytes: number): KeptOutput | undefined {
   const reader = OutputReader.open(path, maxBytes)
   return reader && { start: reader.start, end: reader.end, pieces: [...reader] }
@@ -127,7 +127,7 @@ export function readOutput(path: string, maxBytes: number): KeptOutput | undefin
 export const segmentPath = (path: string, number: number): string =>
   number === 0 ? path : `${path}.${number}`
 
-/** Of the segments that are there, in order. */
+/** The numbers of the existing segments, in order. */
 export function numbersOf(path: string): number[] {
   const name = basename(path)
   return namesIn(dirname(path))
@@ -136,7 +136,7 @@ export function numbersOf(path: string): number[] {
     .sort((a, b) => a - b)
 }
 
-/** Those with a whole header: a crash may have cut off the last one's. The first may just have been removed. */
+/** Segments with a whole header: a crash may have cut the last one. The first one may just have been removed. */
 export function segmentsOf(path: string): Segment[] {
   return numbersOf(path).flatMap((number) => {
     const start = withFile(path, number, startOf)
@@ -144,7 +144,7 @@ export function segmentsOf(path: string): Segment[] {
   })
 }
 
-/** Where its last whole piece ends: in all that was printed, and in the file. */
+/** Where the last whole piece ends: as an offset in the output, and in the file. */
 export function endOf(file: number, start: number): { end: number; fileBytes: number } {
   let end = start
   let fileBytes = HEADER_BYTES
@@ -155,7 +155,7 @@ export function endOf(file: number, start: number): { end: number; fileBytes: nu
   return { end, fileBytes }
 }
 
-/** Undefined when it is not there. */
+/** Undefined if the file does not exist. */
 export function withFile<T>(path: string, number: number, work: (file: number) => T): T | undefined {
   const file = openIfThere(segmentPath(path, number))
   if (file === undefined) return undefined
@@ -172,7 +172,7 @@ function startOf(file: number): number | undefined {
   return got < HEADER_BYTES ? undefined : Number(header.readBigUInt64LE())
 }
 
-/** A reader that is done with a piece may free its memory. */
+/** A reader may free each piece after use. */
 function* readPieces(file: number): Generator<OutputPiece> {
   let have: Buffer = Buffer.alloc(0)
   let filled = 0

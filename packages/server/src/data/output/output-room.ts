@@ -1,11 +1,11 @@
-// What the processes of one sandbox have printed is bounded in all: beyond the bound the oldest of it goes, whoever printed it. So is
-// what all sandboxes keep together: beyond that the oldest goes of who has most.
+// Bounds the kept output of each sandbox, and of all sandboxes together. Beyond the bound of a sandbox its oldest files are removed;
+// beyond the total, the oldest files of the sandbox that keeps most.
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../../log.ts'
 import type { OutputLog } from './output-log.ts'
 
-/** The files are looked at whenever this part of a bound was printed. */
+/** Files are counted again after output of 1/PART of a bound. */
 const PART = 16
 
 export interface OutputRoomOptions {
@@ -13,9 +13,9 @@ export interface OutputRoomOptions {
   boundBytes: number
   /** Of all sandboxes. */
   totalBytes: number
-  /** Of one that is followed: it removes its files itself, and goes on in a new one. */
+  /** The log of a followed process, which removes its files itself. */
   running(processId: string): Pick<OutputLog, 'drop'> | undefined
-  /** Of those that have not ended, followed or not. After a restart of the server it takes a while until all are followed. */
+  /** Processes that have not ended, followed or not: after a restart of the server some are not followed yet. */
   unended(sandboxId: string): ReadonlySet<string>
   log: Log
 }
@@ -32,10 +32,10 @@ export class OutputRoom {
   readonly #options: OutputRoomOptions
   readonly #printed = new Map<string, number>()
   readonly #sweeping = new Set<string>()
-  /** What each keeps, or more: counted when its files are looked at, and grown by what was printed since then. */
+  /** An upper bound of what each sandbox keeps: the size of its files when they were counted, plus the output since then. */
   readonly #kept = new Map<string, number>()
   #sum = 0
-  /** The sum at which it is made less. */
+  /** Files are removed when the sum exceeds this. */
   #mostBytes: number
   #isRelieving = false
 
@@ -62,7 +62,7 @@ export class OutputRoom {
     if (removed) this.#count(sandboxId, 0)
   }
 
-  /** Removes the oldest files until the rest is within the bound; those that are being written to last. */
+  /** Removes the oldest files until the rest is within the bound; files that are being written go last. */
   async sweep(sandboxId: string, boundBytes = this.#options.boundBytes): Promise<void> {
     const found = inOrder(await this.#files(sandboxId))
     this.#count(sandboxId, bytesOf(found))
@@ -70,7 +70,7 @@ export class OutputRoom {
       this.#count(sandboxId, await this.#removeOldest(sandboxId, found, boundBytes))
   }
 
-  /** Answers how much is left. */
+  /** Returns how many bytes are left. */
   async #removeOldest(sandboxId: string, found: Found[], boundBytes: number): Promise<number> {
     const { running } = this.#options
     let sum = bytesOf(found)
@@ -82,7 +82,7 @@ export class OutputRoom {
     for (const { path, process, number, sizeBytes } of [...found.filter(isOther), ...found.filter(isLast)]) {
       if (sum <= boundBytes) break
       const log = running(process)
-      // Whoever is going to follow it takes the offset from its files.
+      // The offset at which it will be followed is in its files.
       if (!log && unended.has(process)) continue
       if (log) log.drop(number)
       else await rm(path, { force: true })
@@ -91,7 +91,7 @@ export class OutputRoom {
     return sum
   }
 
-  /** Who has most gives as much as is too much in all, and a little more, so that it is a while until the next time. */
+  /** Sandboxes that keep most give up the excess, and a little more, so that this does not run again soon. */
   async #relieve(): Promise<void> {
     const { totalBytes } = this.#options
     this.#isRelieving = true
@@ -106,7 +106,7 @@ export class OutputRoom {
     }
   }
 
-  /** What servers before kept. */
+  /** Counts the files that earlier servers kept. */
   async #countAll(): Promise<void> {
     for (const sandboxId of await readdir(this.#options.dir).catch(() => []))
       this.#count(sandboxId, bytesOf(await this.#files(sandboxId)))
@@ -119,7 +119,7 @@ export class OutputRoom {
   }
 
   #inBackground(work: () => Promise<void>): void {
-    work().catch((error) => this.#options.log.warn({ error }, 'output not swept'))
+    work().catch((error) => this.#options.log.warn({ error }, 'old output not removed'))
   }
 
   async #files(sandboxId: string): Promise<Found[]> {
@@ -145,7 +145,7 @@ export class OutputRoom {
 
 const bytesOf = (found: Found[]): number => found.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
 
-/** Oldest first, those of one process in their order, so that what is left of it is its end: also when the clock was set back meanwhile. */
+/** Oldest first, and files of one process in their order, so that its end is kept, even if the clock was set back. */
 function inOrder(found: Found[]): Found[] {
   const newest = new Map<string, number>()
   const aged = found

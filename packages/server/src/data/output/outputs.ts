@@ -1,4 +1,4 @@
-// Where the output of every process is kept, and how much of it.
+// Where the output of each process is kept, and how much of it.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ExecParsed, IsletError, newId } from '@islet/contract'
@@ -10,25 +10,25 @@ import { type LogRoom, OutputLog, removeOutput } from './output-log.ts'
 import { OutputReader } from './output-reader.ts'
 import { OutputRoom } from './output-room.ts'
 
-/** Of output on the disk that waits for its answer. */
+/** Output on the disk that waits to be sent in an answer. */
 const WAITING = { eachBytes: 256 * 1024 * 1024, allBytes: 2 * 1024 * 1024 * 1024 }
 
 export interface OutputOptions {
   dir: string
-  /** Of each process that asks for nothing else. */
+  /** Per process, by default. */
   keepBytes: number
-  /** Of all processes of a sandbox together, and so the most that one may ask for. */
+  /** For all processes of a sandbox together, and so the maximum for one process. */
   sandboxBytes: number
-  /** Of all sandboxes. */
+  /** For all sandboxes together. */
   totalBytes: number
-  /** False while nothing is to be kept. */
+  /** False while the disk is too full to write. */
   hasRoom(): boolean
 }
 
 export interface OutputParts {
-  /** The log of a process that is followed. */
+  /** The log of a followed process. */
   running(processId: string): OutputLog | undefined
-  /** Ids of those of a sandbox that have not ended. */
+  /** Ids of the processes of a sandbox that have not ended. */
   unended(sandboxId: string): ReadonlySet<string>
   log: Log
 }
@@ -49,7 +49,7 @@ export class Outputs {
     this.#room = new OutputRoom({ dir, boundBytes: sandboxBytes, totalBytes, ...parts })
   }
 
-  /** How much is kept of a process that is started like this. What a service asked for may be more than this server allows by now. */
+  /** How much output of a new process is kept. `lower`: a service may have asked for more than this server allows now. */
   keepBytes({ keepOutput }: Pick<ExecParsed, 'keepOutput'>, { lower = false } = {}): number {
     const { keepBytes, sandboxBytes } = this.#options
     if (keepOutput === undefined) return keepBytes
@@ -63,23 +63,23 @@ export class Outputs {
     return join(this.#options.dir, sandboxId, `${id}.log`)
   }
 
-  /** For output of a sandbox that is going to be an answer. */
+  /** For output of a sandbox that is sent in an answer. */
   keep(sandboxId: string): KeptBytes {
     const path = join(this.#options.dir, sandboxId, `${newId('request')}.answer`)
     return new KeptBytes({ path, disk: this.#waiting.open(sandboxId), hasRoom: this.#options.hasRoom })
   }
 
-  /** Of a process that has not printed yet. */
+  /** For a process that has printed nothing yet. */
   begin(record: ProcessRecord): OutputLog {
     return new OutputLog(this.path(record), record.keepOutputBytes, this.#roomOf(record))
   }
 
-  /** Of one that an earlier server has followed, or that has ended. */
+  /** For a process that an earlier server followed, or that has ended. */
   recover(record: ProcessRecord): OutputLog {
     return OutputLog.recover(this.path(record), record.keepOutputBytes, this.#roomOf(record))
   }
 
-  /** The last `maxBytes` of what is kept; undefined when nothing is. */
+  /** The last `maxBytes` of the kept output; undefined if nothing is kept. */
   open(record: ProcessRecord, maxBytes = record.keepOutputBytes): OutputReader | undefined {
     const log = this.#running(record.id)
     if (log) return log.open(maxBytes)
@@ -90,7 +90,7 @@ export class Outputs {
     removeOutput(this.path(owner))
   }
 
-  /** Of a sandbox that goes on, only the counting ends. */
+  /** Without `removed` the files stay and only the counting ends. */
   async gone(sandboxId: string, options: { removed: boolean }): Promise<void> {
     this.#room.forget(sandboxId, options)
     if (options.removed) await rm(join(this.#options.dir, sandboxId), { recursive: true, force: true })

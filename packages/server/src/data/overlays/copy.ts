@@ -1,4 +1,4 @@
-// The copying itself. A tree that can be listed at once is one copy in the guest; a larger one goes directory by directory.
+// Copies a template. A tree that fits into one list is one copy request; a larger one is copied directory by directory.
 import { posix } from 'node:path'
 import { IsletError, LIMITS, type OverlayInfo } from '@islet/contract'
 import type { OverlayGround, OverlaySpec } from '../../db/overlays.ts'
@@ -7,9 +7,9 @@ import { hasCode } from '../../lib/has-code.ts'
 import { createIgnore } from '../files/globs.ts'
 import { type Plan, planDirectory, type Rules } from './plan.ts'
 
-/** Deeper than any path. */
+/** More levels than any path has. */
 const ALL_LEVELS = 4096
-/** Of the paths that one copy leaves out: they travel in one message. */
+/** Bytes of the paths that one copy leaves out: they are sent in one message. */
 const MAX_SKIP_BYTES = 512 * 1024
 const MAX_SKIPPED = 1000
 
@@ -17,13 +17,13 @@ export interface Copying {
   guest: Guest
   spec: OverlaySpec
   ground: OverlayGround
-  /** Counted as the work goes on. */
+  /** Updated during the copy. */
   stats: OverlayInfo['stats']
   owner: string | undefined
   signal: AbortSignal
 }
 
-/** Doing it again over what is there already gives the same. */
+/** Idempotent: a second run gives the same result. */
 export async function copyTemplate({ guest, spec, ground, stats, owner, signal }: Copying): Promise<void> {
   const source = await guest.realpath(spec.source)
   const rules = rulesOf(spec)
@@ -61,7 +61,7 @@ export async function copyTemplate({ guest, spec, ground, stats, owner, signal }
     )
   }
 
-  /** False: a directory is there already, so it is filled like any other. */
+  /** False: a directory exists there, so it is filled like any other. */
   async function link(from: string, to: string): Promise<boolean> {
     try {
       await guest.symlink(to, from)

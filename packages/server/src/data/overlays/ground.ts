@@ -1,4 +1,4 @@
-// What is at the two ends of an overlay before anything is copied.
+// The source and target of an overlay before anything is copied.
 import { posix } from 'node:path'
 import { IsletError } from '@islet/contract'
 import type { OverlayGround, OverlaySpec } from '../../db/overlays.ts'
@@ -6,12 +6,12 @@ import type { Entry, Guest } from '../../guest/guest.ts'
 import { hasCode, ignoring } from '../../lib/has-code.ts'
 import { rulesOf } from './copy.ts'
 
-/** Into a directory that is there: all these names are kept, so that they can be taken away again. */
+/** Names that are recorded when the target directory exists, so that they can be removed again. */
 const MAX_PLACED = 10_000
 const REMOVE_ATTEMPTS = 3
 const unlessMissing = ignoring('file_not_found')
 
-/** Throws unless the source is a directory, the target may become one, and neither lies in the other. */
+/** Throws unless the source is a directory, the target is or can become one, and neither lies in the other. */
 export async function checkEnds(guest: Guest, { source, root }: OverlaySpec): Promise<void> {
   const entry = await guest.stat(source)
   if (entry.type !== 'directory') throw notDirectory(source)
@@ -22,7 +22,7 @@ export async function checkEnds(guest: Guest, { source, root }: OverlaySpec): Pr
   if (isWithin(from, to)) throw nested(`The source ${source} lies in the target ${root}.`)
 }
 
-/** Taken down before the first byte is copied: later nobody can tell. */
+/** Records what exists at the target before the first byte is copied. */
 export async function surveyGround(guest: Guest, spec: OverlaySpec): Promise<OverlayGround> {
   const found = await existingDirectory(guest, spec.root)
   if (!found) return { root: spec.root, placed: [] }
@@ -40,13 +40,13 @@ export async function surveyGround(guest: Guest, spec: OverlaySpec): Promise<Ove
   return { root, existing: { mode: found.mode, owner: `${found.uid}:${found.gid}` }, placed }
 }
 
-/** Takes away what the overlay put there, and nothing that was there before. */
+/** Removes what the overlay created, and nothing that existed before. */
 export async function clearGround(guest: Guest, { root, existing, placed }: OverlayGround): Promise<void> {
   const paths = existing ? placed.map((name) => posix.join(root, name)) : [root]
   for (const path of paths) await removeAll(guest, path)
 }
 
-/** The last act of a copy that was just stopped may come in between. */
+/** A copy that was just stopped may still create an entry. */
 async function removeAll(guest: Guest, path: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -60,7 +60,7 @@ async function removeAll(guest: Guest, path: string): Promise<void> {
 async function existingDirectory(guest: Guest, path: string): Promise<Entry | undefined> {
   const here = await guest.stat(path, { follow: false }).catch(unlessMissing)
   if (!here) return undefined
-  // A symlink that leads nowhere is there and no directory.
+  // A dangling symlink exists and is not a directory.
   const entry = here.type === 'symlink' ? await guest.stat(path).catch(unlessMissing) : here
   if (entry?.type !== 'directory') throw notDirectory(path)
   return entry

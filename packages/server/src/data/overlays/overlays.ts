@@ -1,5 +1,5 @@
-// Template directories, copied in the background: one at a time in each sandbox. What is not complete when the server or the
-// sandbox ends is done again by the next one.
+// Template directories, copied in the background, one at a time in each sandbox. An incomplete copy is repeated after a restart of
+// the server or the sandbox.
 import { posix } from 'node:path'
 import { type CreateOverlayParsed, IsletError, LIMITS, newId, type OverlayInfo } from '@islet/contract'
 import type { Sandboxes } from '../../control/sandboxes.ts'
@@ -12,7 +12,7 @@ import type { Log } from '../../log.ts'
 import { copyTemplate, rulesOf } from './copy.ts'
 import { checkEnds, clearGround, surveyGround } from './ground.ts'
 
-/** How often a copy is begun again whose connection broke. */
+/** How often a copy is tried when its connection breaks. */
 const ATTEMPTS = 3
 
 export interface OverlaysOptions {
@@ -32,7 +32,7 @@ export class Overlays {
   readonly #table: OverlayTable
   readonly #locks = new Locks()
   readonly #jobs = new Map<string, Job>()
-  /** Sandboxes that stand still. */
+  /** Suspended sandboxes. */
   readonly #still = new Set<string>()
   #closed = false
 
@@ -60,7 +60,7 @@ export class Overlays {
     })
   }
 
-  /** Answers before anything is copied. */
+  /** Returns before anything is copied. */
   async create(sandboxId: string, input: CreateOverlayParsed): Promise<OverlayInfo> {
     const { guest, sandbox } = await this.#in(sandboxId)
     const { target, ignore = [], strategy = 'smart' } = input
@@ -68,7 +68,7 @@ export class Overlays {
     const spec = { source, target, root: posix.resolve(sandbox.workdir, target), ignore, strategy }
     rulesOf(spec)
     await checkEnds(guest, spec)
-    // The sandbox may have gone meanwhile, and what goes with it has gone already.
+    // The sandbox may have ended meanwhile, and its overlays were removed with it.
     await this.#options.sandboxes.running(sandboxId)
     if (this.#table.count(sandboxId) >= LIMITS.overlays) {
       throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.overlays} overlays.`, {
@@ -97,20 +97,20 @@ export class Overlays {
     return toInfo(this.#find(sandboxId, id))
   }
 
-  /** Stops the copying, takes away what it put there, forgets it. */
+  /** Stops the copy, removes its files, and removes the record. */
   async destroy(sandboxId: string, id: string): Promise<void> {
     const record = this.#find(sandboxId, id)
     const { guest } = await this.#in(sandboxId)
     const job = this.#jobs.get(id)
     const isCopying = record.state.copyStatus === 'in_progress'
-    // A server that is killed from here on does not begin it again.
+    // If the server is killed from here on, the next one does not repeat the copy.
     this.#stop(record, 'It is being removed.')
     if (isCopying) await job?.done
     if (record.state.before) await clearGround(guest, record.state.before)
     this.#table.remove(id)
   }
 
-  /** What is going on is left for the next server. */
+  /** Running copies are repeated by the next server. */
   async close(): Promise<void> {
     this.#closed = true
     const jobs = [...this.#jobs.values()]
@@ -133,7 +133,7 @@ export class Overlays {
     this.#jobs.set(record.id, job)
   }
 
-  /** What is going on is left for the next start of the sandbox. */
+  /** Running copies are repeated at the next start of the sandbox. */
   #abandon(sandboxId: string): void {
     for (const [id, { record, abort }] of this.#jobs) {
       if (record.sandboxId !== sandboxId) continue
@@ -202,7 +202,7 @@ export class Overlays {
     return this.#table.list(sandboxId).map((record) => this.#live(record))
   }
 
-  /** What is being copied is counted in memory. */
+  /** The statistics of a running copy are in memory. */
   #live(record: OverlayRecord): OverlayRecord {
     return this.#jobs.get(record.id)?.record ?? record
   }

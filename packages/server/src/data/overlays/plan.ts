@@ -1,7 +1,7 @@
-// What becomes of each entry of a template: copied, linked or left out.
+// Decides for each entry of a template: copy, link or ignore.
 import type { Entry } from '../../guest/guest.ts'
 
-/** Directories that tools fill and nobody edits. */
+/** Directories that tools fill and people do not edit. */
 const IMMUTABLE = new Set([
   'node_modules',
   'bower_components',
@@ -15,26 +15,26 @@ const IMMUTABLE = new Set([
 
 export interface Rules {
   isSmart: boolean
-  /** Of a path below the source. */
+  /** For a path relative to the source. */
   isIgnored(path: string): boolean
 }
 
-/** Paths are below the directory that was listed. */
+/** Paths are relative to the listed directory. */
 export interface Plan {
-  /** What the copy leaves out: the ignored, the linked and the later ones. */
+  /** Left out of the copy: `ignored`, `linked` and `later`. */
   skip: string[]
   ignored: string[]
   linked: string[]
-  /** Directories that are copied on their own. */
+  /** Directories that are copied separately. */
   later: string[]
-  /** What the copy takes. */
+  /** Entries in the copy. */
   files: number
   directories: number
 }
 
 /**
- * `entries` come depth first, each directory before what is in it. With `perDirectory` they are children only, and their
- * directories are for later.
+ * `entries` are depth first, each directory before its content. With `perDirectory` they are direct children only, and the
+ * directories among them go into `later`.
  */
 export function planDirectory(
   entries: readonly Entry[],

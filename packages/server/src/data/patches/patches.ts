@@ -1,9 +1,8 @@
-// Scripts that belong to a checkpoint: each is run once in every sandbox made from it, in their order, when that is made or
-// when it goes on after it stood still.
+// Scripts of a checkpoint: each runs once in every sandbox made from it, in order, when the sandbox is created or resumed.
 //
-//   a run with the id of its process is written down  →  the process is started  →  its end, the run and the event together
+//   record the run with the id of its process  →  start the process  →  record its end, the run and the event together
 //
-// A server that is killed in between leaves the next one to look for that process: it runs, it has ended, or it never was.
+// If the server is killed in between, the next one looks for that process: it runs, it has ended, or it never started.
 import type { CreatePatchParsed, PatchInfo, PatchRun } from '@islet/contract'
 import { IsletError, isId, LIMITS, newId, type ProcessInfo } from '@islet/contract'
 import type { Beginning, Fleet, RunningSandbox, SandboxObserver } from '../../control/fleet.ts'
@@ -28,7 +27,7 @@ export interface PatchesOptions {
 export class Patches implements SandboxObserver {
   readonly #options: PatchesOptions
   readonly #table: PatchTable
-  /** One after the other in each sandbox. */
+  /** One patch at a time in each sandbox. */
   readonly #turns = new Locks()
 
   constructor(options: PatchesOptions) {
@@ -50,13 +49,13 @@ export class Patches implements SandboxObserver {
     return this.#table.list(checkpointId).map(toInfo)
   }
 
-  /** Where it was applied it stays so. */
+  /** Sandboxes that already ran the patch keep its effects. */
   delete(checkpointId: string, id: string): void {
     this.#options.checkpoints.record(checkpointId)
     if (!isId('patch', id) || !this.#table.remove(checkpointId, id)) throw new IsletError('patch_not_found')
   }
 
-  /** What became of them in this sandbox, in their order, and what is still to be done. */
+  /** The runs in this sandbox in order, then the pending patches. */
   runs(sandboxId: string): PatchRun[] {
     const { patchesOf } = this.#options.fleet.record(sandboxId)
     const runs = this.#table.runs(sandboxId)
@@ -65,10 +64,10 @@ export class Patches implements SandboxObserver {
     return [...runs.map(toRun), ...pending.map(({ id }) => ({ ...PENDING, patchId: id }))]
   }
 
-  /** Resolves when all that can be applied is. Whoever uses the sandbox waits for that too. */
+  /** Resolves when all patches that can be applied are. Users of the sandbox wait for that too. */
   began({ record }: RunningSandbox, how: Beginning): Promise<void> | undefined {
     const { id } = record
-    // One made from an image comes from no checkpoint.
+    // A sandbox made from an image has no checkpoint.
     if (how === 'created' || !this.#hasWork(id)) return
     const leave = this.#options.sandboxes.keepAwake(id)
     const work = this.#turns
@@ -89,7 +88,7 @@ export class Patches implements SandboxObserver {
     for (let next = this.#next(id); next; next = this.#next(id)) if (!(await this.#run(id, next))) return
   }
 
-  /** Undefined: all are done, or one has failed and stands in the way, or the sandbox does not run. */
+  /** Undefined: all are applied, or one failed and blocks the rest, or the sandbox does not run. */
   #next(id: string): PatchRecord | undefined {
     const { fleet } = this.#options
     const record = fleet.table.get(id)
@@ -99,7 +98,7 @@ export class Patches implements SandboxObserver {
     return next && statuses.has(next.id) ? undefined : next
   }
 
-  /** False: it could not be begun, and is still to be done. */
+  /** False: it could not be started and stays pending. */
   async #run(id: string, patch: PatchRecord): Promise<boolean> {
     const { processes } = this.#options
     const processId = newId('process')
@@ -118,7 +117,7 @@ export class Patches implements SandboxObserver {
       this.#ended(id, run, { result })
     } catch (error) {
       const code = error instanceof IsletError ? error.code : undefined
-      // The next server finds out whether it was begun.
+      // The next server finds out whether it was started.
       if (this.#options.fleet.closed || code === 'draining') return false
       if (code === 'invalid_state') {
         this.#table.removeRun(id, patch.id)
@@ -129,14 +128,14 @@ export class Patches implements SandboxObserver {
     return true
   }
 
-  /** What another server began, or this one before the sandbox stood still. */
+  /** Continues a run that another server began, or this one before the sandbox was suspended. */
   async #goOn(id: string, run: PatchRunRecord, how: Beginning): Promise<void> {
     if (run.processId === null) return this.#ended(id, run, { reason: COPIED })
     const process = await this.#follow(id, run)
     if (this.#options.fleet.closed) return
     if (process?.status === 'running') throw new Error('The process of a patch could not be followed.')
     if (process?.status === 'exited') return this.#ended(id, run, { result: process.result })
-    // The guest of before knows of every process that was started.
+    // After `adopted` the guest is the same and knows every process that was started.
     const neverRan = process === undefined || how === 'adopted'
     if (!neverRan) return this.#ended(id, run, { reason: LOST })
     const patch = this.#table.get(run.patchId)
@@ -144,13 +143,13 @@ export class Patches implements SandboxObserver {
     else this.#table.removeRun(id, run.patchId)
   }
 
-  /** To its end; undefined: there is none. */
+  /** Waits for its end; undefined: the process does not exist. */
   async #follow(id: string, { processId, patchId }: PatchRunRecord): Promise<ProcessInfo | undefined> {
     const { processes } = this.#options
     try {
       const { status } = await processes.get(id, processId!, { waitMs: 1 })
       const script = this.#table.get(patchId)?.script
-      // The server of before may have been killed while it sent the script; what has it all does not look at this.
+      // The last server may have been killed while it sent the script; a process that has all of it ignores this.
       if (status === 'running' && script !== undefined)
         processes
           .writeStdin(id, processId!, Buffer.from(`\0${patchInput(processId!, script)}`), { end: true })
@@ -174,7 +173,7 @@ export class Patches implements SandboxObserver {
     const exitCode = result?.exitCode ?? null
     fleet.db.transaction(() => {
       this.#table.saveRun(id, { ...run, status, exitCode, output, reason: why, at: Date.now() })
-      // Nothing happens any more to one that is gone.
+      // A stopped sandbox gets no more events.
       if (fleet.table.get(id)?.status === 'stopped') return
       if (status === 'applied') fleet.events.add(id, 'patch.applied', { patchId: run.patchId })
       else fleet.events.add(id, 'patch.failed', { patchId: run.patchId, exitCode, reason: why })

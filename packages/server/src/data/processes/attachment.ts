@@ -1,4 +1,4 @@
-// One client of a process: what is kept of its output, a mark, then what it prints, then its end.
+// One client of a process: its kept output, then `replay-end`, then its live output, then its exit.
 import { IsletError, type ProcessInfo } from '@islet/contract'
 import type { OutputChannel, TerminalSize } from '../../guest/guest.ts'
 import { Windows } from '../../guest/streams/windows.ts'
@@ -6,7 +6,7 @@ import { Wakeup } from '../../lib/wakeup.ts'
 import type { OutputPiece, OutputReader } from '../output/output-reader.ts'
 import { type OutputListener, type TrackedProcess, toProcessInfo } from './tracked.ts'
 
-/** What waits for a client that does not read; beyond it the program waits. The clients of a server share memory. */
+/** Output that waits for a slow client; beyond it the program waits. All clients of a server share this memory. */
 const QUEUES = new Windows({ sharedBytes: 2 * 1024 ** 2, minBytes: 32 * 1024, maxBytes: 1024 ** 2 })
 /** A piece takes memory however small it is. */
 const PIECE_COST_BYTES = 256
@@ -94,7 +94,7 @@ class OutputQueue implements OutputListener {
 
   output(channel: OutputChannel, bytes: Buffer): void | Promise<void> {
     if (this.closed) return
-    // The bytes belong to the caller once this returns.
+    // The caller frees the bytes once this returns.
     this.#pieces.push({ channel, bytes: Buffer.from(bytes) })
     this.#bytes += bytes.length + PIECE_COST_BYTES
     this.#news.wake()

@@ -1,4 +1,4 @@
-// The beginning of a command's output, up to a bound, for the answer of an exec.
+// The first bytes of a command's output, for the answer of an exec.
 import { type KeptBytes, type LongText, release } from '../output/kept-bytes.ts'
 import type { OutputListener } from './tracked.ts'
 
@@ -9,7 +9,7 @@ export interface CollectedOutput extends OutputListener, Disposable {
     truncated: boolean
     droppedBytes: number
   }
-  /** Both channels, in the order they came; only of one that was asked to keep that. */
+  /** Both channels in the order they came; empty unless `together` was asked for. */
   together(encoding: 'utf8' | 'base64'): string | LongText
 }
 

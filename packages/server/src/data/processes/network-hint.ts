@@ -1,14 +1,14 @@
-// A command that failed because its sandbox has no network mostly says so, in words that few users connect with that.
+// A hint for commands that failed because their sandbox has no network: their own messages rarely make that clear.
 import type { SandboxRecord } from '../../db/sandboxes.ts'
 import type { OutputLog } from '../output/output-log.ts'
 import type { ProcessResult } from './tracked.ts'
 
 export const NETWORK_HINT = 'This sandbox has no network; create it with network or run islet network on'
 
-/** The end of the output that is looked at. Programs say last why they failed. */
+/** Only the end of the output is searched: programs say last why they failed. */
 const LOOKED_AT_BYTES = 8 * 1024
 
-/** What programs say when a name has no address, or an address no route. */
+/** Messages of programs when a name cannot be resolved or an address has no route. */
 const SAYINGS: readonly RegExp[] = [
   /could not resolve (?:host|proxy|')/i, // curl, git, apt
   /temporary failure (?:in name resolution|resolving)/i, // the C library, apt
@@ -22,13 +22,13 @@ const SAYINGS: readonly RegExp[] = [
   /\bUnknownHostException\b/, // Java
 ]
 
-/** The result of a command. Of one that succeeded, or has a network, the output is not looked at. */
+/** Adds the hint to the result of a failed command in a sandbox without network. */
 export function withHint(
   result: ProcessResult,
   { network, isolation }: Pick<SandboxRecord, 'network' | 'isolation'>,
   log: Pick<OutputLog, 'end' | 'read'>,
 ): ProcessResult {
-  // Without a wall there is the network of the machine.
+  // Without isolation a sandbox uses the network of the machine.
   if (result.exitCode === 0 || network.enabled || isolation === 'none') return result
   const hint = networkHint(log)
   return hint === undefined ? result : { ...result, hint }

@@ -1,4 +1,4 @@
-// The processes of all sandboxes, as callers see them: run, start, list, wait, signal, write to, read from, attach to.
+// The processes of all sandboxes: exec, start, list, wait, signal, stdin, output, attach.
 
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import {
@@ -21,24 +21,24 @@ import { type CollectedOutput, collectOutput } from './collect.ts'
 import { type ProcessResult, type TrackedProcess, toProcessInfo } from './tracked.ts'
 import { ProcessTracker, type TrackerOptions } from './tracker.ts'
 
-/** One that stands still since before this server has to be found again first; that is looked for so often. */
+/** How often to look for a process in a sandbox that was suspended before this server started. */
 const FOUND_AGAIN_MS = 200
-/** Most commands are short: that one has begun is told together with its end, unless that takes longer. */
+/** Most commands are short: the guest reports start and exit together if the command ends within this time. */
 const QUIET_MS = 5
-/** Of kept output that is read for one answer: then others have their turn. A piece costs as much as so many bytes. */
+/** Kept output that is read in one turn of the event loop. Each piece counts as some more bytes. */
 const BYTES_AT_ONCE = 1024 * 1024
 const PIECE_WORK_BYTES = 512
 
 export interface ProcessOwner {
   terminalId?: string
   service?: string
-  /** Its end is waited for. */
+  /** The caller waits for its end. */
   foreground?: boolean
 }
 
 export class Processes {
   readonly #tracker: ProcessTracker
-  /** Clients that wait for the end of a command. */
+  /** Calls that wait for the end of a command. */
   readonly #waiting = new Set<{ machine: Machine; giveUp(): void }>()
 
   constructor(options: TrackerOptions) {
@@ -55,7 +55,7 @@ export class Processes {
     return { processId, ...result, ...output.texts(input.encoding ?? 'utf8') }
   }
 
-  /** As `exec`, for callers that want the output in another form, or know the id beforehand. They dispose of the output. */
+  /** As `exec`, for callers that want the output in another form or choose the id. The caller disposes of the output. */
   async capture(
     sandboxId: string,
     input: ExecParsed,
@@ -112,12 +112,12 @@ export class Processes {
     return this.startOwned(sandboxId, input, {})
   }
 
-  /** Refuses what no process may ask for, before it is written down. */
+  /** Throws if a process may not keep this much output. */
   assertKeeps(input: Pick<StartProcessParsed, 'keepOutput'>): void {
     this.#tracker.outputs.keepBytes(input)
   }
 
-  /** For what manages processes of its own: the terminal or service it belongs to is remembered with it. */
+  /** For terminals and services: the record names the owner. */
   async startOwned(sandboxId: string, input: StartProcessParsed, owner: ProcessOwner): Promise<ProcessInfo> {
     const sandbox = await this.#tracker.running(sandboxId)
     const tracked = this.#tracker.prepare(sandbox, input, {
@@ -127,7 +127,7 @@ export class Processes {
       maxRunAfterDisconnectMs: input.maxRunAfterDisconnect,
     })
     if (input.hold) tracked.hold()
-    // Services and terminals are meant to go on; a job has the limits of a command.
+    // Services and terminals have no default timeout; a job has that of a command.
     const isJob = owner.service === undefined && input.terminal === undefined
     const timed = isJob ? withTimeout(input, sandbox) : input
     await this.#tracker.spawn(sandbox, tracked, timed, { stdin: input.stdin ?? false, pty: input.terminal })
@@ -155,20 +155,20 @@ export class Processes {
     return toProcessInfo(this.#tracker.record(sandboxId, processId))
   }
 
-  /** As it is once the processes of before a restart were found again, however long that takes. */
+  /** Waits until processes from before a restart were adopted. */
   async found(sandboxId: string, processId: string): Promise<ProcessInfo> {
     await this.#tracker.followed(sandboxId, processId)
     return toProcessInfo(this.#tracker.record(sandboxId, processId))
   }
 
-  /** Its end, however long that takes. */
+  /** Waits for its end, without a deadline. */
   async waitEnd(sandboxId: string, processId: string, signal?: AbortSignal): Promise<ProcessInfo> {
     const tracked = await this.#tracker.followed(sandboxId, processId)
     if (tracked) await untilAborted(tracked.ended, signal)
     return toProcessInfo(this.#tracker.record(sandboxId, processId))
   }
 
-  /** As `kill`, for one that nobody waits for any more. */
+  /** As `kill`, without waiting: in a suspended sandbox it takes effect on resume. */
   async cancel(sandboxId: string, processId: string): Promise<void> {
     const tracked = await this.#tracker.followed(sandboxId, processId)
     if (tracked) await this.#tracker.cancel(tracked)
@@ -228,7 +228,7 @@ export class Processes {
       }
       work += PIECE_WORK_BYTES + bytes.length
       if (work < BYTES_AT_ONCE) continue
-      // Others are served meanwhile.
+      // Let other requests run.
       work = 0
       await setImmediate()
     }
@@ -243,13 +243,13 @@ export class Processes {
     }
   }
 
-  /** The end of all it has printed, as text. */
+  /** The end of its output, as text. */
   tail(sandboxId: string, processId: string, maxBytes: number): string {
     const all = new ByteBuffer()
     const record = this.#tracker.record(sandboxId, processId)
     for (const piece of this.#tracker.outputs.open(record, maxBytes) ?? []) all.append(piece.bytes)
     const { bytes } = all
-    // Not from the midst of a character.
+    // Do not begin inside a character.
     const start = bytes.subarray(0, 3).findIndex((byte) => (byte & 0xc0) !== 0x80)
     return bytes.subarray(Math.max(start, 0)).toString()
   }
@@ -257,7 +257,7 @@ export class Processes {
   async attach(sandboxId: string, processId: string, options: { replay: boolean }): Promise<Attachment> {
     const followed = await this.#tracker.followed(sandboxId, processId)
     const tracked = followed ?? this.#tracker.ended(this.#tracker.record(sandboxId, processId))
-    // Read and subscribe without a pause between them: nothing is missed, nothing comes twice.
+    // No await between opening the kept output and subscribing: nothing is missed, nothing comes twice.
     const { record } = tracked
     const kept = options.replay ? this.#tracker.outputs.open(record) : undefined
     const droppedBytes = options.replay ? (kept?.start ?? record.outputBytes) : 0
@@ -271,13 +271,13 @@ export class Processes {
     )
   }
 
-  /** The server is about to drop its clients: they have not left. What stands still does not end meanwhile. */
+  /** Before shutdown: lost clients do not count as having left, and calls that wait in suspended sandboxes are answered. */
   leave(): void {
     this.#tracker.leave()
     for (const { machine, giveUp } of this.#waiting) if (machine.suspended) giveUp()
   }
 
-  /** Processes go on; the next server follows them. */
+  /** Processes keep running; the next server follows them. */
   close(): void {
     this.#tracker.close()
   }
@@ -297,13 +297,13 @@ export class Processes {
   }
 }
 
-/** Nobody should run it again: it is there, and will go on. */
+/** The command must not be run again: it goes on when the sandbox resumes. */
 const leftStill = () =>
-  new IsletError('sandbox_lost', 'The server is shutting down, and the sandbox stands still.', {
-    hint: 'The command goes on when the sandbox does; it is in the list of its processes.',
+  new IsletError('sandbox_lost', 'The server is shutting down while the sandbox is suspended.', {
+    hint: 'The command goes on when the sandbox resumes; find it in the list of its processes.',
   })
 
-/** What the sandbox says for commands that name no timeout; 0: none. */
+/** Applies the sandbox's default timeout; 0 means none. */
 function withTimeout<Input extends { timeout?: number }>(input: Input, { record }: RunningSandbox): Input {
   return { ...input, timeout: input.timeout ?? record.timeouts.executionMs }
 }
@@ -313,11 +313,11 @@ async function feed(process: GuestProcess, bytes: Buffer): Promise<void> {
     await process.writeStdin(bytes)
     await process.endStdin()
   } catch {
-    // The program ended without reading all of it; its result says how.
+    // The program ended before it read all of stdin.
   }
 }
 
-/** `over`: nobody waits any more. */
+/** `over` aborts when the wait is over. */
 async function waitFor(
   ended: (over: AbortSignal) => Promise<void>,
   waitMs: number,

@@ -1,9 +1,9 @@
-// The rows of processes, each change written together with the events that it makes true.
+// The rows of processes. Each change is written in one transaction with its events.
 import type { Events } from '../../control/events.ts'
 import type { Db } from '../../db/db.ts'
 import { type ProcessRecord, ProcessTable } from '../../db/processes.ts'
 
-/** Of a command in an event. */
+/** Characters of a command in an event. */
 const MAX_COMMAND_LENGTH = 200
 
 export class ProcessRecords {
@@ -17,7 +17,7 @@ export class ProcessRecords {
     this.#events = events
   }
 
-  /** It is about to start. */
+  /** The process is about to start. */
   begun(record: ProcessRecord): void {
     const { id, sandboxId, service, terminalId } = record
     const command = shortened(record.command)
@@ -32,7 +32,7 @@ export class ProcessRecords {
     })
   }
 
-  /** Leaves no record, but everybody who heard that it was begun hears why it is not there. */
+  /** Removes the record; an event tells readers of `process.started` why. */
   neverRan({ id, sandboxId, status }: ProcessRecord, error: unknown): void {
     const reason = `It never ran: ${error instanceof Error ? error.message : error}`
     this.#db.transaction(() => {
@@ -41,12 +41,12 @@ export class ProcessRecords {
     })
   }
 
-  /** Of one that is lost: why. Resolves when it is kept. */
+  /** Resolves when the end is written. `reason`: why a lost process was lost. */
   ended(record: ProcessRecord, reason: string): Promise<void> {
     const { id, sandboxId } = record
     const { hint: _hint, ...result } = record.result ?? {}
     return this.#db.later(() => {
-      // It has ended already, or with its sandbox all that was known of it is gone.
+      // Its end was recorded before, or its sandbox is removed.
       if (!this.table.ended(id, record)) return
       if (!record.result) return this.#events.add(sandboxId, 'process.lost', { id, reason })
       if (record.result.oom) this.#events.add(sandboxId, 'oom', { processId: id })
@@ -55,7 +55,7 @@ export class ProcessRecords {
   }
 }
 
-/** As it was given: text for a shell, or a program and its arguments. */
+/** In the form it was given: text for a shell, or a program and its arguments. */
 function shortened(command: string | string[]): string | string[] {
   if (typeof command === 'string') return shortText(command, MAX_COMMAND_LENGTH)
   const words: string[] = []

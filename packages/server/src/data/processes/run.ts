@@ -1,10 +1,10 @@
-// One-shot: make a sandbox, run one command, collect its output, remove the sandbox, whatever happens.
+// One-shot: create a sandbox, run one command, collect its output, and always remove the sandbox.
 import type { RunParsed, RunResult } from '@islet/contract'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Told } from '../output/kept-bytes.ts'
 import type { Processes } from './processes.ts'
 
-/** One whose server died before it could remove it is idle once its command has ended, and goes then. */
+/** If the server dies before it removes the sandbox, the idle timeout removes it after its command has ended. */
 const LEFT_BEHIND = { idle: 60_000, onIdle: 'kill' } as const
 
 export async function runOnce(

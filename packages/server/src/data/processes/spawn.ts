@@ -1,4 +1,4 @@
-// What a caller's command means in a given sandbox: program, directory, user, environment.
+// A caller's command as the guest needs it: program, directory, user, environment.
 import { availableParallelism } from 'node:os'
 import { posix } from 'node:path'
 import type { ExecParsed } from '@islet/contract'
@@ -34,15 +34,15 @@ export function toSpawn(
 }
 
 /**
- * A CPU limit is a share of the time of all cores, and programs that count cores would start too many threads. `nproc` and all that uses
- * OpenMP go by this variable.
+ * A CPU limit is a share of the time of all cores, so programs that count cores would start too many threads. `nproc` and
+ * programs with OpenMP obey this variable.
  */
 function threads({ cpuMillis }: RunningSandbox['record']['resources']): Record<string, string> {
   const count = Math.ceil(cpuMillis / 1000)
   return count < CORES ? { OMP_NUM_THREADS: String(count) } : {}
 }
 
-/** Where a command runs, and as whom. */
+/** The directory and user of a command. */
 export function placeOf(
   input: Pick<ExecParsed, 'cwd' | 'user'>,
   sandbox: Pick<RunningSandbox['record'], 'workdir' | 'user'>,
@@ -50,7 +50,7 @@ export function placeOf(
   return { cwd: posix.resolve(sandbox.workdir, input.cwd ?? ''), user: input.user ?? sandbox.user }
 }
 
-/** Last, so that it is in nobody's way: our programs are found whatever PATH a caller sets. */
+/** Appended, so that it shadows nothing: Islet's programs are found with any PATH. */
 function withDirectory(path: string, directory: string): string {
   if (path === '') return directory
   return path.split(':').includes(directory) ? path : `${path}:${directory}`

@@ -1,9 +1,9 @@
-// Processes that a guest knows and this server does not.
+// Processes that a guest has and this server has no running record of.
 import type { Guest, GuestProcessState } from '../../guest/guest.ts'
 
 /**
- * One that has ended had its end recorded before a crash, but the guest was not told so. One that runs came with the memory of
- * another sandbox: nobody reads what it prints, and it must not wait for that.
+ * An ended one: its end was recorded, but the server crashed before FORGET. A running one came with the memory of another
+ * sandbox: its output is discarded, so that it does not wait for a reader.
  */
 export async function leaveAlone(
   guest: Guest,

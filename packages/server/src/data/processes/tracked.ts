@@ -1,4 +1,4 @@
-// One process the server follows: its output goes to the log and to everybody attached; its end is one promise.
+// One followed process: its output goes to the log and to the attached clients; its end is a promise.
 import { constants } from 'node:os'
 import type { AwakeReason, ProcessInfo } from '@islet/contract'
 import type { ProcessRecord } from '../../db/processes.ts'
@@ -8,16 +8,16 @@ import type { OutputLog } from '../output/output-log.ts'
 
 export type ProcessResult = NonNullable<ProcessInfo['result']>
 
-/** Takes output as it comes; a promise says "wait for me before you send more". */
+/** Takes output as it comes; no more is sent until a returned promise resolves. */
 export interface OutputListener {
-  /** It has all it wanted; what comes now is for nobody. */
+  /** It takes no more; further output is unread. */
   readonly full?: boolean
   output(channel: OutputChannel, bytes: Buffer): void | Promise<void>
 }
 
 const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
 
-/** How long a first client may take. */
+/** How long output is held for the first client. */
 const HOLD_MS = 10_000
 
 /** Output that nobody reads: what a sandbox may print without a wait, and how fast it may go on then. */
@@ -37,10 +37,10 @@ export class TrackedProcess implements OutputSink {
   readonly ended: Promise<ProcessRecord>
   /** Set once the guest has started or found it. */
   guest: GuestProcess | undefined
-  /** Of one that is lost. */
+  /** Why it was lost. */
   lostBecause = 'The sandbox ended before the process did.'
   readonly abandonment: Abandonment
-  /** The sandbox need not stay awake for it any more. Twice is fine. */
+  /** Ends its use of the sandbox. Calling it twice is fine. */
   leave: () => void = () => {}
   readonly #pace: Rate
   #held: Promise<void> | undefined
@@ -57,7 +57,7 @@ export class TrackedProcess implements OutputSink {
     })
   }
 
-  /** Output waits for `attach`, so that the first client sees all of it. */
+  /** Output waits for `attach`, so that the first client gets all of it. */
   hold(): void {
     this.#held = new Promise((resolve) => {
       this.#release = resolve
@@ -65,7 +65,7 @@ export class TrackedProcess implements OutputSink {
     setTimeout(this.#release, HOLD_MS).unref()
   }
 
-  /** A client. Call what it answers when the client leaves. */
+  /** Adds a client. Call the returned function when the client leaves. */
   attach(listener: OutputListener): () => void {
     const leave = this.abandonment.join()
     this.listeners.add(listener)
@@ -77,9 +77,9 @@ export class TrackedProcess implements OutputSink {
     }
   }
 
-  /** The slowest listener sets the pace. */
+  /** The slowest listener limits the program. */
   write(channel: OutputChannel, bytes: Buffer): void | Promise<void> {
-    // Given up already, while what it printed was on its way.
+    // It was marked as lost while this output was under way.
     if (this.record.status !== 'running') return
     this.log.append(channel, bytes)
     this.record.outputBytes = this.log.end
@@ -125,7 +125,7 @@ class Abandonment {
     this.#end = end
   }
 
-  /** Call what it answers when the client leaves; twice is fine. */
+  /** Call the returned function when the client leaves; twice is fine. */
   join(): () => void {
     this.#clients++
     clearTimeout(this.#timer)
@@ -136,7 +136,7 @@ class Abandonment {
     }
   }
 
-  /** The time runs from now, unless a client is there. */
+  /** Starts the timer, unless a client is attached. */
   begin(afterMs = this.#limitMs): void {
     clearTimeout(this.#timer)
     if (this.#limitMs === null || afterMs === null || this.#clients > 0) return
@@ -161,7 +161,7 @@ export function toResult(exit: GuestExit, oom: boolean): ProcessResult {
   }
 }
 
-/** Undefined: it is not work. A service keeps its sandbox awake as a whole, also between two attempts. */
+/** Undefined: it does not keep its sandbox awake. For a service the Keeper does that, also between two attempts. */
 export function whyAwake(record: ProcessRecord): AwakeReason | undefined {
   const { id, terminal, terminalId, foreground, keepAwake, service } = record
   if (!keepAwake || service !== null) return undefined
@@ -185,7 +185,7 @@ function toJobStatus({ status, pid, cancelSignals, result }: ProcessRecord): Pro
   return result && isAskedFor(result, cancelSignals) ? 'cancelled' : 'failed'
 }
 
-/** Whether a signal that was sent ended it, at once or after the program had put things in order. */
+/** Whether it was ended by a signal that a client sent, directly or by a handler that exits with 128 + signal. */
 function isAskedFor({ exitCode, timedOut }: ProcessResult, signals: number): boolean {
   const signal = exitCode - 128
   return !timedOut && signal > 0 && signal < 32 && (signals & (1 << signal)) !== 0

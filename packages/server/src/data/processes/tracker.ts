@@ -1,4 +1,4 @@
-// Follows every process from its start to its recorded end, across restarts of the server.
+// Follows each process from its start to its recorded end, across restarts of the server.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ExecParsed, IsletError, isId, newId, type ProcessInfo } from '@islet/contract'
 import type { Events } from '../../control/events.ts'
@@ -18,18 +18,18 @@ import { placeOf, toSpawn } from './spawn.ts'
 import { leaveAlone } from './strangers.ts'
 import { newPace, TrackedProcess, toResult, whyAwake } from './tracked.ts'
 
-/** Ended processes remembered in each sandbox; the oldest go first. */
+/** Records of ended processes per sandbox; the oldest are removed. */
 const KEEP_ENDED = 1000
 const SWEEP_EVERY = 100
 const GUEST_WAIT_MS = 10_000
 const AGAIN_MS = 5000
 
 const STARTED_OVER =
-  'What ran in the sandbox has ended: it was hibernated, lost while it stood still, or taken back to a checkpoint.'
+  'The processes of the sandbox have ended: it was hibernated, lost while it was suspended, or restored from a checkpoint.'
 const ENDED = 'The sandbox ended before the process did.'
 
 const SIGKILL = 9
-/** Hangup, interrupt, quit, kill, terminate: sent to end a process, not to tell it something. */
+/** Signals that are sent to end a process: HUP, INT, QUIT, KILL, TERM. */
 const ENDING_SIGNALS: readonly number[] = [1, 2, 3, SIGKILL, 15]
 
 export interface TrackerOptions {
@@ -51,7 +51,7 @@ export interface PrepareOptions {
   /** The service it belongs to. */
   service?: string
   maxRunAfterDisconnectMs?: number
-  /** Whoever starts it waits for its end. */
+  /** The caller waits for its end. */
   foreground?: boolean
   keepAwake: boolean
 }
@@ -64,11 +64,11 @@ export class ProcessTracker implements SandboxObserver {
   readonly #tracked = new Map<string, TrackedProcess>()
   readonly #adopting = new Map<string, Promise<void>>()
   readonly #paces = new Map<string, Rate>()
-  /** To be killed as soon as their sandboxes go on. */
+  /** To be killed when their sandboxes resume. */
   readonly #cancelled = new Set<TrackedProcess>()
   #starts = 0
   #closed = false
-  /** The clients are about to lose this server, and the next server's clients are not here yet. */
+  /** The server is shutting down: clients that disconnect now do not abandon their processes. */
   #isLeaving = false
 
   constructor(options: TrackerOptions) {
@@ -83,7 +83,7 @@ export class ProcessTracker implements SandboxObserver {
     options.sandboxes.observe(this)
   }
 
-  /** A process that is about to start; give it its listeners, then `spawn` it. */
+  /** A process that is about to start; add listeners, then `spawn` it. */
   prepare(sandbox: RunningSandbox, input: StartInput, options: PrepareOptions): TrackedProcess {
     const { cwd, user } = placeOf(input, sandbox.record)
     const record: ProcessRecord = {
@@ -110,7 +110,7 @@ export class ProcessTracker implements SandboxObserver {
     return this.#track(record, this.outputs.begin(record))
   }
 
-  /** One that never ran is an error and leaves no record. */
+  /** A process that never ran is an error and leaves no record. */
   async spawn(
     sandbox: RunningSandbox,
     tracked: TrackedProcess,
@@ -124,7 +124,7 @@ export class ProcessTracker implements SandboxObserver {
     try {
       await sandbox.machine.envReady
       this.#options.sandboxes.show(sandbox)
-      // A service is all that its command has started: nothing of it may hold its port when it is started again.
+      // A service includes everything that its command started: nothing of it may hold the port at a restart.
       const spec = { ...toSpawn(record.id, input, sandbox), ...io, endsSession: record.service !== null }
       const process = await sandbox.machine.guest.spawn(spec, tracked)
       record.pid = process.pid
@@ -135,13 +135,13 @@ export class ProcessTracker implements SandboxObserver {
       this.#tracked.delete(record.id)
       tracked.leave()
       this.#records.neverRan(record, error)
-      // Given up while it was being started: that is the reason, not what the guest said then.
+      // It was marked as lost while it was being started: report that, not the guest's error.
       if (tracked.record.status === 'lost') throw new IsletError('sandbox_lost', tracked.lostBecause)
       throw error
     }
   }
 
-  /** As it is now, running or not. */
+  /** The current record, running or not. */
   record(sandboxId: string, processId: string): ProcessRecord {
     this.#options.sandboxes.record(sandboxId)
     const tracked = this.#tracked.get(processId)
@@ -154,13 +154,13 @@ export class ProcessTracker implements SandboxObserver {
     )
   }
 
-  /** Read one after the other as they are used: a command may have half a megabyte. */
+  /** Each record is read when it is used: a command may have half a megabyte. */
   list(sandboxId: string, query: { status?: ProcessInfo['status']; limit: number }): Iterable<ProcessRecord> {
     this.#options.sandboxes.record(sandboxId)
     return this.#each(this.table.ids(sandboxId, query))
   }
 
-  /** Oldest first, as list. */
+  /** Oldest first, each read when it is used. */
   ofTerminal(terminalId: string): Iterable<ProcessRecord> {
     return this.#each(this.table.idsOfTerminal(terminalId))
   }
@@ -171,10 +171,10 @@ export class ProcessTracker implements SandboxObserver {
     return records.filter((record) => record !== undefined)
   }
 
-  /** Undefined once it has ended. Waits while processes of before a restart are being found again. */
+  /** Undefined once it has ended. Waits while processes from before a restart are being adopted. */
   async followed(sandboxId: string, processId: string): Promise<TrackedProcess | undefined> {
     const { status } = this.record(sandboxId, processId)
-    // A sandbox that is still being brought back has not begun to find them.
+    // A sandbox that is still being recovered has not begun to adopt its processes.
     if (status === 'running' && !this.#tracked.has(processId))
       await this.#options.sandboxes.running(sandboxId).catch(() => {})
     await this.#adopting.get(sandboxId)
@@ -182,7 +182,7 @@ export class ProcessTracker implements SandboxObserver {
     return tracked?.record.status === 'running' ? tracked : undefined
   }
 
-  /** The same for one that has ended: all it still says is how. */
+  /** The same for an ended process: it only reports its end. */
   ended(record: ProcessRecord): TrackedProcess {
     const tracked = new TrackedProcess({ ...record }, this.outputs.recover(record), newPace(), () => {})
     tracked.end(record.status === 'exited' ? 'exited' : 'lost', record.result)
@@ -195,7 +195,7 @@ export class ProcessTracker implements SandboxObserver {
     return sandbox
   }
 
-  /** That it was asked for is recorded before it is sent: a crash in between does not make a failure of it. */
+  /** Records the signal before it is sent, so that after a crash the process still counts as cancelled and not as failed. */
   async signal({ record }: TrackedProcess, signal: number, options: { group: boolean }): Promise<void> {
     const { machine } = await this.running(record.sandboxId)
     if (ENDING_SIGNALS.includes(signal)) {
@@ -205,13 +205,13 @@ export class ProcessTracker implements SandboxObserver {
     await machine.guest.signal(record.id, signal, options)
   }
 
-  /** With its whole session. */
+  /** Kills its whole session. */
   async kill(tracked: TrackedProcess): Promise<void> {
     // Not found: it ended by itself meanwhile.
     await this.signal(tracked, SIGKILL, { group: true }).catch(ignoring('process_not_found'))
   }
 
-  /** As `kill`, for one that nobody waits for any more: one that stands still is killed when it goes on. */
+  /** As `kill`, but never fails: in a suspended sandbox the process is killed on resume. */
   async cancel(tracked: TrackedProcess): Promise<void> {
     try {
       await this.kill(tracked)
@@ -227,7 +227,7 @@ export class ProcessTracker implements SandboxObserver {
     if (how === 'resumed') return this.#killCancelled(id)
     const work = this.#adopt(sandbox)
       .catch((error) => {
-        // Ended again, or its server: who did that says what becomes of them.
+        // `sandbox_lost`: the sandbox or the server ended meanwhile; that code handles the processes.
         this.#options.log[hasCode(error, 'sandbox_lost') ? 'debug' : 'error'](
           { sandbox: id, error },
           'processes not adopted',
@@ -238,16 +238,16 @@ export class ProcessTracker implements SandboxObserver {
     return work
   }
 
-  /** What is kept goes on by itself: it is waited for like any other. */
+  /** With `kept` the processes go on after the resume. */
   suspended(sandboxId: string, { kept }: { kept: boolean }): void {
     if (!kept) this.#loseAll(sandboxId, STARTED_OVER)
   }
 
-  /** Be the reader of what still runs, record what ended meanwhile. */
+  /** Attaches to processes that still run, and records those that ended meanwhile. */
   async #adopt(sandbox: RunningSandbox): Promise<void> {
     const { guest } = sandbox.machine
     const known = this.table.running(sandbox.record.id)
-    // However late it dials again on a busy machine: if it is dead, the fleet finds out, and this rejects.
+    // No deadline, because a busy machine may redial late. If the guest is dead, the fleet notices and this rejects.
     await guest.ready()
     const states = new Map((await guest.processes()).map((state) => [state.id, state]))
     for (const record of known) {
@@ -267,7 +267,7 @@ export class ProcessTracker implements SandboxObserver {
       tracked.abandonment.begin()
     }
     for (const state of states.values()) {
-      // Started here meanwhile. A fork with memory has processes by the same ids as its source.
+      // Skip processes that were started meanwhile. A fork with memory has processes with the ids of its source.
       if (this.#tracked.get(state.id)?.record.sandboxId === sandbox.record.id) continue
       const source = state.running ? this.table.find(state.id) : undefined
       await leaveAlone(guest, state, source && this.#use(sandbox.record.id, source))
@@ -280,7 +280,7 @@ export class ProcessTracker implements SandboxObserver {
     await this.outputs.gone(sandboxId, options)
   }
 
-  /** From now on nobody counts as having left. */
+  /** From now on disconnected clients do not abandon their processes. */
   leave(): void {
     this.#isLeaving = true
   }
@@ -309,7 +309,7 @@ export class ProcessTracker implements SandboxObserver {
     }
   }
 
-  /** If it is work. Call the answer at its end. */
+  /** Keeps the sandbox awake for a process that wants that. Call the returned function at its end. */
   #use(sandboxId: string, record: ProcessRecord): () => void {
     const why = whyAwake(record)
     return why ? this.#options.sandboxes.keepAwake(sandboxId, why) : () => {}
@@ -332,10 +332,10 @@ export class ProcessTracker implements SandboxObserver {
     tracked.guest = process
     process.exited.then(
       async (exit) => {
-        // Any failure may have been the memory limit's doing; a success was not.
+        // Any failure may come from the memory limit; a success does not.
         const oom = (exit.code !== 0 || exit.signal !== 0) && (await this.#sawOom(sandbox))
         const result = withHint(toResult(exit, oom), sandbox.record, tracked.log)
-        // The guest remembers it until its end is kept here.
+        // The guest keeps the result until it is recorded here.
         if (await this.#end(tracked, 'exited', result)) process.forget()
       },
       () => this.#end(tracked, 'lost'),
@@ -343,8 +343,8 @@ export class ProcessTracker implements SandboxObserver {
   }
 
   /**
-   * Who waits for it hears of it first, then it is written down: when a crash comes between the two, the guest tells the next
-   * server. Answers whether it is kept. When the server closes, its guests seem lost to it, but they are not.
+   * First callers that wait are answered, then the end is recorded: after a crash in between, the guest reports it to the next
+   * server. Returns whether it is recorded. During shutdown guests seem lost but are not, so nothing is recorded.
    */
   async #end(
     tracked: TrackedProcess,
@@ -361,14 +361,14 @@ export class ProcessTracker implements SandboxObserver {
     return isKept
   }
 
-  /** On a full disk it is tried again until there is room. */
+  /** On a full disk it retries until there is room. */
   async #keepEnd(record: ProcessRecord, lostBecause: string): Promise<boolean> {
     while (!this.#closed) {
       try {
         await this.#records.ended(record, lostBecause)
         return true
       } catch (error) {
-        this.#options.log.error({ process: record.id, error }, 'the end of a process is not written down yet')
+        this.#options.log.error({ process: record.id, error }, 'the end of a process is not recorded yet')
         await sleep(AGAIN_MS, undefined, { ref: false })
       }
     }
@@ -377,7 +377,7 @@ export class ProcessTracker implements SandboxObserver {
 
   async #sawOom({ machine }: RunningSandbox): Promise<boolean> {
     const kills = await this.#options.sandboxes.oomKills(machine).catch(() => machine.oomKillsSeen)
-    // Another cell, with the same memory, counts from 0.
+    // After a move to another cell the count begins at 0.
     const saw = kills > (kills < machine.oomKillsSeen ? 0 : machine.oomKillsSeen)
     machine.oomKillsSeen = kills
     return saw

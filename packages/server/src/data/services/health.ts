@@ -1,11 +1,11 @@
-// One health check: GET over a connection into the sandbox. Only the head of the answer is read.
+// One health check: a GET through a dialed connection. Only the head of the answer is read.
 import { request } from 'node:http'
 import { boundHead } from '../../guest/dial/answer-head.ts'
 import type { Guest } from '../../guest/guest.ts'
 
 export interface Health {
   healthy: boolean
-  /** A few words for people. */
+  /** A short text for people. */
   status: string
 }
 
@@ -18,7 +18,7 @@ export interface HealthTarget {
 
 const MAX_HEAD_BYTES = 16 * 1024
 
-/** Any answer with a status below 400 is healthy, redirects too. Rejects only when `signal` aborts. */
+/** An answer with a status below 400 is healthy, also a redirect. Rejects only when `signal` aborts. */
 export async function checkHealth(
   guest: Pick<Guest, 'dial'>,
   target: HealthTarget,

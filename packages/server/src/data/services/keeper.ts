@@ -1,5 +1,5 @@
-// Keeps one service running, from whatever its record says: each status has one step, and a step ends with a move to the
-// next status. Nothing is known but the record, so the next server goes on where this one was.
+// Keeps one service running, starting from its record: each status has one step, and a step ends with a move to the next status.
+// All state is in the record, so the next server continues where this one was.
 import { posix } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { env as envSchema, IsletError, type ProcessInfo } from '@islet/contract'
@@ -24,7 +24,7 @@ export interface KeeperParts {
   signals: Signals
   log: Log
   previewUrl: (sandboxId: string, port: number) => Promise<string>
-  /** The port for this service that is free now; null when it wants none. */
+  /** A free port for this service; null when it wants none. */
   assignPort: (key: ServiceKey) => Promise<number | null>
 }
 
@@ -35,7 +35,7 @@ export class Keeper {
   readonly #released = new AbortController()
   #isResuming: boolean
 
-  /** `resumes`: its record was left by another server, which may have done more than it could write down. */
+  /** `resumes`: the record comes from another server, which may have started a process that it did not record. */
   constructor(parts: KeeperParts, key: ServiceKey, options: { resumes: boolean }) {
     this.#parts = parts
     this.#key = key
@@ -48,7 +48,7 @@ export class Keeper {
       .finally(leave)
   }
 
-  /** Stops looking after it and leaves its processes as they are. They are all in the record then. */
+  /** Stops keeping it and leaves its processes running. All of them are in the record then. */
   release(): Promise<void> {
     this.#released.abort()
     return this.done
@@ -77,7 +77,7 @@ export class Keeper {
     }
   }
 
-  /** What runs in a sandbox finds it patched. */
+  /** Patches are applied before a service starts. */
   async #settled(): Promise<void> {
     const released = Promise.withResolvers<void>()
     this.#released.signal.addEventListener('abort', () => released.resolve(), { once: true })
@@ -88,7 +88,7 @@ export class Keeper {
     return this.#parts.records.get(this.#key)
   }
 
-  /** Released, or its sandbox is going or gone: whoever did that says what becomes of the record. */
+  /** Released, or its sandbox does not run: the caller that did that updates the record. */
   get #isOver(): boolean {
     if (this.#released.signal.aborted) return true
     try {
@@ -160,12 +160,12 @@ export class Keeper {
 
   async #pause(): Promise<void> {
     const { notBefore, attemptAt } = this.#record.state
-    // Never longer than was meant, also when the clock was set back.
+    // Never longer than intended, also when the clock was set back.
     const left = Math.min(notBefore - Date.now(), notBefore - attemptAt)
     if (left > 0) await setTimeout(left, undefined, { signal: this.#released.signal, ref: false })
   }
 
-  /** What the env file and the environment of the service say, and PORT. The sandbox's own lies under it. */
+  /** The env file, the environment of the service, and PORT. They override the sandbox's environment. */
   async #environment(port: number | null = null): Promise<Record<string, string>> {
     const { environment } = this.#record.spec
     const all = { ...(await this.#envFile()), ...environment, ...(port !== null && { PORT: String(port) }) }
@@ -175,7 +175,7 @@ export class Keeper {
     return all
   }
 
-  /** An install may be what makes it: only the command needs it. */
+  /** The install step may create the file: it is required only for the command. */
   async #envFile(): Promise<Record<string, string>> {
     const { spec, state } = this.#record
     if (!spec.envFile) return {}
@@ -204,18 +204,18 @@ export class Keeper {
     return this.#parts.processes.startOwned(sandboxId, input, { service })
   }
 
-  /** The process that this attempt has started already and that is not in the record. */
+  /** A process that this attempt started but did not record. */
   async #begun(): Promise<ProcessInfo | undefined> {
     if (!this.#isResuming) return undefined
     const { sandboxId, name } = this.#key
     const { attemptAt } = this.#record.state
     const found = Iterator.from(this.#parts.processes.list(sandboxId, { limit: 1000 })).find(
-      // The clock may have been set back since; one that runs is this attempt's, for those before it were ended.
+      // A running one belongs to this attempt even if the clock was set back: earlier ones were ended.
       ({ service, status, startedAt }) =>
         service === name && (status === 'running' || Date.parse(startedAt) >= attemptAt),
     )
     if (!found) return undefined
-    // One that is lost never ran.
+    // A lost one never ran.
     const process = await this.#parts.processes.found(sandboxId, found.id)
     return process.status === 'lost' ? undefined : process
   }

@@ -1,4 +1,4 @@
-// The statuses of a service and the moves between them, as data; what each status forgets of the one before.
+// The statuses of a service, the moves between them, and the fields that entering a status resets.
 //
 //     stopped, failed ──install──> installing ──start──> starting ──run──> running <──ready, unready──> ready
 //                                                           ^───────restart───────'───────────────────────'
@@ -38,7 +38,7 @@ const ENTERED: Record<ServiceStatus, () => Partial<ServiceState>> = {
   stopped: () => ({ ...NO_PROCESS, assignedPort: null, reason: null }),
 }
 
-/** The state after the move. An illegal move is a fault of this server. */
+/** The state after the move. An illegal move is a bug of this server. */
 export function move(state: ServiceState, verb: Verb, patch: Partial<ServiceState> = {}): ServiceState {
   const { from, to }: Move = MOVES[verb]
   if (!from.includes(state.status))
@@ -50,12 +50,12 @@ export function hasEnded({ status }: Pick<ServiceState, 'status'>): boolean {
   return status === 'stopped' || status === 'failed'
 }
 
-/** ready is also running. */
+/** `ready` includes `running`. */
 export function isAtLeast(status: ServiceStatus, wanted: ServiceStatus): boolean {
   return status === wanted || (wanted === 'running' && status === 'ready')
 }
 
-/** Before its first move. */
+/** The state before the first move. */
 export function newState(path: string, options: { installed: boolean }): ServiceState {
   return {
     status: 'stopped',
@@ -73,7 +73,7 @@ export function newState(path: string, options: { installed: boolean }): Service
   }
 }
 
-/** The first move of a life: install unless that was done. */
+/** The first move: install, unless that was done. */
 export function begin(state: ServiceState, patch: Partial<ServiceState> = {}): ServiceState {
   return move(state, state.installed ? 'start' : 'install', {
     goal: 'up',

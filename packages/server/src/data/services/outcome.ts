@@ -1,4 +1,4 @@
-// What became of a service when its sandbox was started: said once it is known, or after a bounded time.
+// The outcome of a service after its sandbox was started: once it is known, or after a bounded time.
 import { setTimeout } from 'node:timers/promises'
 import type { RestoredSandbox } from '@islet/contract'
 import type { ServiceState } from '../../db/services.ts'
@@ -8,14 +8,14 @@ import type { ServiceKey, ServiceRecords } from './records.ts'
 
 export type ServiceOutcome = RestoredSandbox['services'][number]
 
-/** An install may take long: then it is told as started. */
+/** An install may take longer: then the outcome is `started`. */
 const START_WAIT_MS = 5000
-/** A command that cannot work ends within moments; one that runs by then has started, whether it listens or not. */
+/** A broken command ends soon; one that still runs after this time has started, whether it listens or not. */
 const SETTLE_WAIT_MS = 1500
 
 type Look = (record: { state: ServiceState }) => boolean
 
-/** `begun`: what the start does to the record has been done. Undefined: it was to be deleted, and is. */
+/** `begun` resolves when the start has changed the record. Undefined: the service was deleted. */
 export async function outcomeOf(
   records: ServiceRecords,
   key: ServiceKey,

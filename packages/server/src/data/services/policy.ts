@@ -1,8 +1,8 @@
-// What follows the end of a service's command that nobody asked for.
+// What to do after a service's command ended by itself.
 import type { ProcessInfo, StartServiceParsed } from '@islet/contract'
 import type { ServiceState } from '../../db/services.ts'
 
-/** However short the delay, a command that ends at once must not keep the server busy. */
+/** A command that ends at once must not keep the server busy. */
 const MIN_RESTART_DELAY_MS = 20
 const RESTART_DELAY_MS = 1000
 
@@ -11,7 +11,7 @@ export type Verdict =
   | { verb: 'fail'; reason: string }
   | { verb: 'restart'; delayMs: number }
 
-/** `why` says how it ended; absent: with success. */
+/** `why` says how it failed; absent: it succeeded. */
 export function afterEnd(
   spec: StartServiceParsed,
   { restartCount }: Pick<ServiceState, 'restartCount'>,
@@ -26,7 +26,7 @@ export function afterEnd(
   return { verb: 'fail', reason: `It was restarted ${times}. ${why ?? 'It ended with exit code 0.'}` }
 }
 
-/** Undefined: with success. */
+/** Undefined: it succeeded. */
 export function whyEnded(subject: string, result: ProcessInfo['result']): string | undefined {
   if (!result) return `${subject} was lost.`
   const { exitCode, signal, oom } = result

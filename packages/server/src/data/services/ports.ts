@@ -1,11 +1,11 @@
-// Which port a service is given, and which one it has really taken.
+// Which port a service gets, and on which one it really listens.
 import { IsletError, type StartServiceParsed } from '@islet/contract'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { OpenPort } from '../ports.ts'
 import { hasEnded } from './moves.ts'
 import type { ServiceKey, ServiceRecords } from './records.ts'
 
-/** How many ports after the wanted one are looked at. */
+/** How many ports after the wanted one are tried. */
 const SEARCH = 1000
 const LAST = 65_535
 
@@ -21,7 +21,7 @@ export class PortGiver {
     this.#sandboxes = sandboxes
   }
 
-  /** Before every start: the port it has if that is still free, else another one, written down. */
+  /** Before every start: its current port if that is free, else another one, which is recorded. */
   async assign(key: ServiceKey): Promise<number | null> {
     const open = await this.open(key, this.#records.get(key).spec)
     const { spec, state } = this.#records.get(key)
@@ -32,20 +32,20 @@ export class PortGiver {
     return assignedPort
   }
 
-  /** All that listens where the sandbox does, whosever it is; nothing when no port is wished for. */
+  /** All ports that listen in the sandbox's network; empty when the service wants no port. */
   async open({ sandboxId }: ServiceKey, { port }: Wish): Promise<Set<number>> {
     if (port === undefined) return new Set()
     const { machine } = await this.#sandboxes.running(sandboxId)
     return new Set((await machine.guest.ports()).map((open) => open.port))
   }
 
-  /** Write the answer down before anything is waited for, so that nobody else is given it. */
+  /** Record the answer before the next await, so that no other service gets the same port. */
   choose(key: ServiceKey, { port, strictPort = false }: Wish, open: ReadonlySet<number>): number | null {
     if (port === undefined) return null
     return choosePort(port, { taken: this.#taken(key, open), strict: strictPort })
   }
 
-  /** The open ones, and those that others were given and may not have opened yet. */
+  /** Open ports, and ports that other services got but may not have opened yet. */
   #taken({ sandboxId, name }: ServiceKey, open: ReadonlySet<number>): Set<number> {
     const others = this.#records
       .list(sandboxId)
@@ -66,7 +66,7 @@ export function choosePort(wanted: number, options: { taken: ReadonlySet<number>
   )
 }
 
-/** Of the ports that the session listens on: the assigned one, else the lowest. One that can be dialed comes first. */
+/** Of the ports of the session: the assigned one, else the lowest; of two addresses the one that can be dialed. */
 export function ownPort(
   open: readonly OpenPort[],
   session: number,
@@ -79,7 +79,7 @@ export function ownPort(
     .at(0)
 }
 
-/** Where a listener is reached on the loopback; undefined: nowhere there. */
+/** The loopback address that reaches a listener; undefined if none does. */
 export function dialable(address: string): '127.0.0.1' | '::1' | undefined {
   if (address === '::1' || address === '::') return '::1'
   return /^(::ffff:)?(127\.0\.0\.1|0\.0\.0\.0)$/.test(address) ? '127.0.0.1' : undefined

@@ -1,4 +1,4 @@
-// While a service's command runs: sees which port it takes, asks its health, and says ready or not.
+// While a service's command runs: watches its port, checks its health, and moves it to ready or back.
 import { setTimeout } from 'node:timers/promises'
 import type { HealthCheckParsed } from '@islet/contract'
 import type { OpenPort } from '../ports.ts'
@@ -22,7 +22,7 @@ export class Readiness implements Disposable {
   #healthy: boolean
   #announced: boolean
 
-  /** Of the process that the record names. */
+  /** For the process that the record names. */
   constructor(parts: KeeperParts, key: ServiceKey, options: { startedAt: number }) {
     this.#parts = parts
     this.#key = key
@@ -112,8 +112,8 @@ export class Readiness implements Disposable {
     return checkHealth(machine.guest, target, signal)
   }
 
-  /** Once it is over, its record may have gone: then there is nothing to say. */
+  /** Afterwards its record may be gone, so errors are not reported. */
   #report(error: unknown): void {
-    if (!this.#over.signal.aborted) this.#parts.log.error({ error, ...this.#key }, 'readiness not followed')
+    if (!this.#over.signal.aborted) this.#parts.log.error({ error, ...this.#key }, 'readiness check failed')
   }
 }

@@ -1,4 +1,4 @@
-// The records of services. Every change is a move or a note, saved before anybody is told of it.
+// The records of services. Every change is a move or a note, saved before waiting callers are notified.
 import { EventEmitter } from 'node:events'
 import { type EventType, IsletError, type SandboxEvent, type ServiceInfo } from '@islet/contract'
 import type { Events } from '../../control/events.ts'
@@ -11,7 +11,7 @@ export interface ServiceKey {
   name: string
 }
 
-/** What is told of the moves that matter to those who follow a sandbox. */
+/** The events of moves. */
 const EVENTS: Partial<Record<Verb, EventType>> = {
   run: 'service.started',
   ready: 'service.ready',
@@ -56,7 +56,7 @@ export class ServiceRecords {
     return this.#save(record)
   }
 
-  /** The one way a status changes. `why` is told with the event. */
+  /** The only way to change a status. `why` goes into the event. */
   move(key: ServiceKey, verb: Verb, patch: Partial<ServiceState> = {}, why?: string): ServiceRecord {
     const record = this.get(key)
     const state = move(record.state, verb, patch)
@@ -67,13 +67,13 @@ export class ServiceRecords {
     return this.#save({ ...record, state, updatedAt: Date.now() }, type && { type, data })
   }
 
-  /** Without a change of status. */
+  /** Changes the state without changing the status. */
   note(key: ServiceKey, patch: Partial<Omit<ServiceState, 'status'>>): ServiceRecord {
     const record = this.get(key)
     return this.#save({ ...record, state: { ...record.state, ...patch } })
   }
 
-  /** Instead of what is there. With `why`: it was told to restart. */
+  /** Replaces the state. `why`: a restart was asked for. */
   replace(key: ServiceKey, state: ServiceState, why?: string): ServiceRecord {
     const news = { type: 'service.restarted', data: { name: key.name, reason: why ?? '' } } as const
     const record = { ...this.get(key), state, updatedAt: Date.now() }
@@ -86,7 +86,7 @@ export class ServiceRecords {
     this.#changes.emit(nameOf(key))
   }
 
-  /** As it is once `isSo`, or after the time; `service_not_found` when it goes meanwhile. */
+  /** The record once `isSo`, or after the time; throws `service_not_found` if it is deleted meanwhile. */
   async wait(
     key: ServiceKey,
     isSo: (record: ServiceRecord) => boolean,
@@ -114,13 +114,13 @@ export class ServiceRecords {
     return this.get(key)
   }
 
-  /** Nobody waits any more. */
+  /** Ends all waits. */
   leave(): void {
     this.#isLeaving = true
     for (const name of this.#changes.eventNames()) this.#changes.emit(name)
   }
 
-  /** Nothing is written any more; the next server goes on from what is there. */
+  /** No more writes; the next server continues from the records. */
   close(): void {
     this.#closed = true
   }
@@ -165,7 +165,7 @@ export function toServiceInfo({ sandboxId, name, spec, state, ...times }: Servic
   }
 }
 
-/** Without what is not there. */
+/** Without undefined and null values. */
 function given<T extends object>(values: T): { [Key in keyof T]?: NonNullable<T[Key]> } {
   const entries = Object.entries(values).filter(([, value]) => value !== undefined && value !== null)
   return Object.fromEntries(entries) as { [Key in keyof T]?: NonNullable<T[Key]> }

@@ -1,5 +1,5 @@
-// Long-running programs that are kept running. What is asked for is written down first (`goal`), then carried out: a
-// server that is killed in between leaves it to the next one.
+// Long-running programs that are kept running. A request is recorded first (`goal`), then carried out: if the server is killed in
+// between, the next one carries it out.
 import { posix } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import {
@@ -31,12 +31,12 @@ import { type ServiceKey, ServiceRecords, toServiceInfo } from './records.ts'
 import { endProcess, killStranger } from './stop.ts'
 
 const STOP_TIMEOUT_MS = 10_000
-/** A launch takes milliseconds; one that takes longer is told as `starting`. */
+/** A launch takes milliseconds; after this time the answer is `starting`. */
 const LAUNCH_WAIT_MS = 5000
 
-/** Before a sandbox stands still, whatever is being started or asked inside has this long to come to a point. */
+/** Before a sandbox is suspended, pending starts and health checks have this long to finish. */
 const RELEASE_WAIT_MS = 2000
-const STARTED_OVER = 'The sandbox was hibernated, lost while it stood still, or taken back to a checkpoint.'
+const STARTED_OVER = 'The sandbox was hibernated, lost while it was suspended, or restored from a checkpoint.'
 
 export interface ServicesOptions {
   db: Db
@@ -48,7 +48,7 @@ export interface ServicesOptions {
   ports: Ports
   signals: Signals
   log: Log
-  /** The address of a port from outside; makes its preview if there is none. */
+  /** The preview URL of a port; creates the preview if there is none. */
   previewUrl: (sandboxId: string, port: number) => Promise<string>
 }
 
@@ -58,9 +58,9 @@ export class Services implements SandboxObserver {
   readonly #ports: PortGiver
   readonly #parts: KeeperParts
   readonly #keepers = new Map<string, Keeper>()
-  /** One thing at a time is done to a service. */
+  /** One operation at a time per service. */
   readonly #locks = new Locks()
-  /** Sandboxes that stand still: nothing in them is kept running until they go on. */
+  /** Suspended sandboxes: their services are not kept running until they resume. */
   readonly #still = new Set<string>()
 
   constructor(options: ServicesOptions) {
@@ -71,7 +71,7 @@ export class Services implements SandboxObserver {
     options.sandboxes.observe(this)
   }
 
-  /** Answers before anything of it runs. One of that name that has ended is replaced. */
+  /** Returns before anything runs. An ended service of the same name is replaced. */
   async start(sandboxId: string, spec: StartServiceParsed): Promise<ServiceInfo> {
     this.#options.processes.assertKeeps(spec)
     const { record: sandbox } = await this.#options.sandboxes.running(sandboxId)
@@ -80,7 +80,7 @@ export class Services implements SandboxObserver {
     return this.#alone(key, async () => {
       await this.#assertDirectory(sandboxId, path)
       const open = await this.#ports.open(key, spec)
-      // From here on nothing is waited for: what is checked holds when it is written down.
+      // No await from here on: the checks still hold when the record is written.
       this.#assertRoom(key, spec)
       const assignedPort = this.#ports.choose(key, spec, open)
       const fresh = newState(path, { installed: spec.install === undefined })
@@ -97,7 +97,7 @@ export class Services implements SandboxObserver {
     return this.#records.list(sandboxId).map(toServiceInfo)
   }
 
-  /** With `waitMs`: once it has the status, or has ended so that it will not have it by itself, or after that time. */
+  /** With `waitMs`: returns once it has the status or has ended, or after that time. */
   async get(
     sandboxId: string,
     name: string,
@@ -111,12 +111,12 @@ export class Services implements SandboxObserver {
     return toServiceInfo(await this.#records.wait(key, isSo, { waitMs, signal }))
   }
 
-  /** Answers once it has stopped. */
+  /** Returns once it has stopped. */
   stop(sandboxId: string, name: string): Promise<ServiceInfo> {
     return this.#ask({ sandboxId, name }, 'down')
   }
 
-  /** Answers once its command runs again, or with how far it has come after a while. */
+  /** Returns once its command runs again, or with its status after a while. */
   async restart(sandboxId: string, name: string): Promise<ServiceInfo> {
     const key = { sandboxId, name }
     await this.#ask(key, 'again')
@@ -138,7 +138,7 @@ export class Services implements SandboxObserver {
       const { outputBytes: _, ...output } = await this.#options.processes.output(sandboxId, processId)
       return { processId, ...output }
     } catch (error) {
-      // So many processes ran since then that it is not remembered.
+      // Its record was removed, because many processes ran since then.
       if (hasCode(error, 'process_not_found')) return nothing
       throw error
     }
@@ -150,12 +150,12 @@ export class Services implements SandboxObserver {
     for (const { sandboxId, name } of this.#records.list(record.id)) {
       const key = { sandboxId, name }
       this.#alone(key, () => this.#goOn(key, how)).catch((error) =>
-        this.#options.log.error({ error, ...key }, 'service not brought back'),
+        this.#options.log.error({ error, ...key }, 'service not recovered'),
       )
     }
   }
 
-  /** Kept: as if nobody had looked for a while. Else what was wanted is still wanted, and nothing of it runs. */
+  /** With `kept`, services go on after the resume. Otherwise nothing runs any more, but `goal` stays. */
   async suspended(sandboxId: string, { kept }: { kept: boolean }): Promise<void> {
     this.#still.add(sandboxId)
     const keys = this.#records.list(sandboxId).map(({ name }) => ({ sandboxId, name }))
@@ -168,12 +168,12 @@ export class Services implements SandboxObserver {
     }
   }
 
-  /** How each has come out of a start of its sandbox, once that is known or after a while. */
+  /** The outcome of each service after a start of its sandbox, once it is known or after a while. */
   async outcomes(sandboxId: string): Promise<ServiceOutcome[]> {
     const names = this.#records.list(sandboxId).map(({ name }) => name)
     const outcomes = names.map((name) => {
       const key = { sandboxId, name }
-      // What the start did to the record comes first.
+      // Wait until the start has changed the record.
       return outcomeOf(this.#records, key, { begun: this.#alone(key, async () => {}) })
     })
     return (await Promise.all(outcomes)).filter((outcome) => outcome !== undefined)
@@ -190,12 +190,12 @@ export class Services implements SandboxObserver {
     }
   }
 
-  /** The server is about to drop its clients: those who wait for a status are answered with how it is. */
+  /** Before shutdown: calls that wait for a status are answered with the current one. */
   leave(): void {
     this.#records.leave()
   }
 
-  /** Services go on; the next server keeps them. */
+  /** Services keep running; the next server takes them over. */
   close(): void {
     this.#records.close()
     for (const keeper of this.#keepers.values()) void keeper.release()
@@ -209,7 +209,7 @@ export class Services implements SandboxObserver {
     })
   }
 
-  /** From whatever the record says to what was asked for. */
+  /** Moves the service from its current state to its goal. */
   async #carryOut(key: ServiceKey): Promise<ServiceInfo> {
     const record = this.#records.get(key)
     const { goal, status } = record.state
@@ -221,12 +221,12 @@ export class Services implements SandboxObserver {
     try {
       await this.#halt(key)
     } catch (error) {
-      // It could not be stopped, so it goes on: what was asked for has not been done.
+      // It could not be stopped, so it goes on.
       this.#records.note(key, { goal: 'up' })
       this.#keep(key, { resumes: true })
       throw error
     }
-    if (goal === 'again') return this.#beginAgain(key, 'It was asked for.')
+    if (goal === 'again') return this.#beginAgain(key, 'A restart was requested.')
     const stopped = toServiceInfo(this.#records.move(key, 'stop'))
     if (goal === 'gone') this.#records.remove(key)
     return stopped
@@ -241,7 +241,7 @@ export class Services implements SandboxObserver {
     else if (!hasEnded(state)) this.#records.move(key, 'stop')
   }
 
-  /** Of a record that came from a saved state: what came with its memory holds the port of the one that is to be started. */
+  /** For a record from a saved state: a process that came with the memory holds the port of the one to be started. */
   async #endLeftover(key: ServiceKey, how: Beginning): Promise<boolean> {
     const { leftover, status, processId } = this.#records.get(key).state
     if (how === 'adopted' && leftover) {
@@ -268,14 +268,14 @@ export class Services implements SandboxObserver {
     })
   }
 
-  /** Nothing of it runs afterwards. */
+  /** Ends all its processes. */
   async #halt(key: ServiceKey): Promise<void> {
     await this.#keepers.get(keyText(key))?.release()
     const { sandboxId, name } = key
     const { spec, state } = this.#records.get(key)
     if (hasEnded(state)) return
     const timeoutMs = spec.stopTimeout ?? STOP_TIMEOUT_MS
-    // Also one that a crash kept from being written down.
+    // Includes a process that was not recorded because of a crash.
     const all = this.#options.processes.list(sandboxId, { status: 'running', limit: 1000 })
     const running = [...all].filter((process) => process.service === name)
     await Promise.all(
@@ -318,7 +318,7 @@ export class Services implements SandboxObserver {
   }
 }
 
-/** As they are kept. */
+/** Their size as they are stored. */
 export function bytesOfSpecs(specs: readonly object[]): number {
   return specs.reduce((bytes, spec) => bytes + Buffer.byteLength(JSON.stringify(spec)), 0)
 }

@@ -1,4 +1,4 @@
-// SIGTERM to all of a process's session, some time, SIGKILL.
+// Ends a process: SIGTERM to its session, some time, then SIGKILL.
 import { setTimeout } from 'node:timers/promises'
 import type { Guest } from '../../guest/guest.ts'
 import { hasCode } from '../../lib/has-code.ts'
@@ -6,11 +6,11 @@ import type { Processes } from '../processes/processes.ts'
 
 const SIGTERM = 15
 const SIGKILL = 9
-/** What was killed lets go of its port within moments. */
+/** A killed process releases its port soon. */
 const KILL_LOOKS = 100
 const KILL_LOOK_MS = 20
 
-/** Answers once it has ended. */
+/** Resolves once it has ended. */
 export async function endProcess(
   processes: Pick<Processes, 'signal' | 'get' | 'kill'>,
   sandboxId: string,
@@ -20,7 +20,7 @@ export async function endProcess(
   try {
     await processes.signal(sandboxId, processId, SIGTERM, { group: true })
   } catch (error) {
-    // It ended by itself meanwhile.
+    // It has ended by itself.
     if (hasCode(error, 'invalid_state', 'process_not_found')) return
     throw error
   }
@@ -28,7 +28,7 @@ export async function endProcess(
   if (status === 'running') await processes.kill(sandboxId, processId)
 }
 
-/** One that nobody here has a record of. */
+/** Kills a process without a record. */
 export async function killStranger(
   guest: Pick<Guest, 'signal' | 'processes'>,
   processId: string,

@@ -1,26 +1,26 @@
-// Ports that open and close inside a sandbox, as signals.
+// Signals for ports that open and close inside a sandbox.
 import { IsletError, type SignalEvent } from '@islet/contract'
 import type { Log } from '../../log.ts'
 import type { OpenPort } from '../ports.ts'
 
-/** How long a guest that is away is waited for. */
+/** How long to wait for a guest that is not connected. */
 const BEGIN_TIMEOUT_MS = 15_000
 
 export interface PortSignalsOptions {
   watch(onChange: (ports: OpenPort[]) => void): () => void
-  /** The address of a port from outside. */
+  /** The preview URL of a port. */
   urlOf(port: number): Promise<string>
   emit(event: SignalEvent): void
   log: Log
 }
 
 export class PortSignals {
-  /** What listens already is known from then on. */
+  /** Resolves after the first look: later changes are signalled. */
   readonly begun: Promise<void>
   readonly #options: PortSignalsOptions
   readonly #unwatch: () => void
   readonly #urls = new Map<number, string>()
-  /** What has been told; undefined before the first look. */
+  /** The ports that were signalled; undefined before the first look. */
   #told: Set<number> | undefined
   #now: Set<number> = new Set()
   #isTelling = false
@@ -48,7 +48,7 @@ export class PortSignals {
     this.#unwatch()
   }
 
-  /** One change after the other, until what was told is what there is now: what came and went meanwhile is left out. */
+  /** Signals one change after the other until they match the current ports; a port that opened and closed meanwhile is skipped. */
   async #tell(): Promise<void> {
     if (this.#isTelling) return
     this.#isTelling = true
@@ -69,14 +69,14 @@ export class PortSignals {
     if (!this.#isStopped) this.#options.emit({ signal: 'port', port, type, url })
   }
 
-  /** A port that closes has the address that it was told to have when it opened. */
+  /** A port that closes has the URL of its `open` signal. */
   async #urlOf(port: number): Promise<string> {
     const known = this.#urls.get(port)
     if (known !== undefined) return known
     try {
       return await this.#options.urlOf(port)
     } catch (error) {
-      this.#options.log.debug({ err: error, port }, 'a port has no address from outside')
+      this.#options.log.debug({ err: error, port }, 'a port has no preview URL')
       return `http://127.0.0.1:${port}`
     }
   }

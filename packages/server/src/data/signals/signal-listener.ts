@@ -1,7 +1,7 @@
 import type { SignalEvent, SignalMessage } from '@islet/contract'
 import { BoundedQueue } from '../bounded-queue.ts'
 
-/** A signal and what it takes in memory, counted once for all who hear it. */
+/** A signal and its size in memory, counted once for all listeners. */
 interface Told {
   message: SignalMessage
   bytes: number
@@ -19,12 +19,12 @@ export function toTold(event: SignalEvent): Told {
   return { message: { type: 'signal', event }, bytes: 64 + 2 * JSON.stringify(event).length }
 }
 
-/** One client: what it is to hear, from `start` to `exit`, at its own pace. */
+/** One client, which reads at its own pace, from `start` to `exit`. */
 export class SignalListener implements AsyncIterable<SignalMessage> {
   readonly #queue = new BoundedQueue<Told>(OPTIONS)
   readonly #onLeave: () => void
 
-  /** `onLeave`: it hears no more. */
+  /** `onLeave`: it gets no more signals. */
   constructor(onLeave: () => void) {
     this.#onLeave = onLeave
   }
@@ -33,13 +33,13 @@ export class SignalListener implements AsyncIterable<SignalMessage> {
     this.#queue.push(told)
   }
 
-  /** After what waits comes an `exit`, or this error. */
+  /** After the waiting signals comes `exit`, or this error. */
   end(error?: unknown): void {
     this.#queue.end(error)
     this.#onLeave()
   }
 
-  /** The client is gone. Twice is fine. */
+  /** The client is gone. Calling it twice is fine. */
   close(): void {
     this.#queue.close()
     this.#onLeave()

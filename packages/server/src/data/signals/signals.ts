@@ -1,5 +1,5 @@
-// Live messages about sandboxes, to whoever listens. Nothing of it is kept: after a restart of the server clients connect
-// again, and that starts it again.
+// Live messages about sandboxes for connected clients. Nothing is stored: after a restart of the server clients reconnect, which
+// starts signals again.
 import { IsletError, type SignalEvent } from '@islet/contract'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import { Rate } from '../../lib/rate.ts'
@@ -16,13 +16,13 @@ export interface SignalsOptions {
   sandboxes: Sandboxes
   ports: Ports
   log: Log
-  /** The address of a port from outside. */
+  /** The preview URL of a port. */
   previewUrl: (sandboxId: string, port: number) => Promise<string>
 }
 
 export class Signals {
   readonly #options: SignalsOptions
-  /** Of the sandboxes where signals are started. */
+  /** Channels of the sandboxes whose signals are started. */
   readonly #channels = new Map<string, Channel>()
   readonly #insideRates = new Map<string, Rate>()
 
@@ -36,20 +36,20 @@ export class Signals {
     this.#channel(sandboxId)
   }
 
-  /** Of one that does not run: `stopped`. */
+  /** `stopped` also for a sandbox that does not run. */
   status(sandboxId: string): 'active' | 'stopped' {
     this.#options.sandboxes.record(sandboxId)
     return this.#channels.has(sandboxId) ? 'active' : 'stopped'
   }
 
-  /** Everybody who listens hears that it is over. Of what is stopped: does nothing. */
+  /** Ends all listeners. Does nothing if signals are stopped. */
   stop(sandboxId: string): void {
     this.#options.sandboxes.record(sandboxId)
     this.#channels.get(sandboxId)?.end()
     this.#channels.delete(sandboxId)
   }
 
-  /** Starts signals if need be. Ports are told from here on: what listens already is not. */
+  /** Starts signals if necessary. Only later changes of ports are signalled. */
   async listen(sandboxId: string): Promise<SignalListener> {
     await this.start(sandboxId)
     const channel = this.#channel(sandboxId)
@@ -67,18 +67,18 @@ export class Signals {
     return listener
   }
 
-  /** Tells everybody who listens; with nobody there it is gone. */
+  /** Sends to all listeners; without any the signal is lost. */
   emit(sandboxId: string, event: SignalEvent): void {
     this.#channels.get(sandboxId)?.emit(event)
   }
 
-  /** The same for what a client asks for: it learns whether the sandbox runs. */
+  /** The same for a client's request: it fails if the sandbox does not run. */
   async emitFor(sandboxId: string, event: SignalEvent): Promise<void> {
     await this.#options.sandboxes.running(sandboxId)
     this.emit(sandboxId, event)
   }
 
-  /** The same for programs inside, who may not flood those who listen. */
+  /** The same for programs inside, with a rate limit. */
   emitFromInside(sandboxId: string, event: SignalEvent): void {
     let rate = this.#insideRates.get(sandboxId)
     if (!rate) {
@@ -88,7 +88,7 @@ export class Signals {
     if (!rate.tryNow()) {
       throw new IsletError(
         'limit_exceeded',
-        `At most ${INSIDE_PER_SECOND} signals a second come from inside.`,
+        `A sandbox may send at most ${INSIDE_PER_SECOND} signals a second from inside.`,
       )
     }
     this.emit(sandboxId, event)
@@ -118,7 +118,7 @@ export class Signals {
   }
 }
 
-/** Started signals of one sandbox. Its ports are looked at only while somebody listens. */
+/** The started signals of one sandbox. Its ports are polled only while there are listeners. */
 class Channel {
   readonly listeners = new Set<SignalListener>()
   readonly #makePorts: () => PortSignals

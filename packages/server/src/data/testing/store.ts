@@ -1,4 +1,4 @@
-// The real store on the real database of a directory, with one sandbox on record, without a server around it.
+// The real store on a real database in a directory, with one sandbox, without a server.
 
 import type { RunningSandbox, SandboxObserver } from '../../control/fleet.ts'
 import { move } from '../../control/lifecycle.ts'
@@ -13,13 +13,13 @@ export interface OpenStore extends AsyncDisposable {
   sandboxId: string
   /** Changes the record of the sandbox. */
   save(change: Partial<SandboxRecord>): void
-  /** As when the sandbox is taken back to a checkpoint, whose rows `give` writes. */
+  /** As when the sandbox is restored from a checkpoint; `give` writes its rows. */
   restore(give: () => void): Promise<void>
   /** As when the sandbox is deleted. */
   remove(): Promise<void>
 }
 
-/** The sandbox is the one that the directory has on record; the first time it is made. */
+/** Uses the sandbox in the directory's database; creates it the first time. */
 export function openStore(directory: string, limits?: StoreOptions['limits']): OpenStore {
   const db = openDb(directory)
   const table = new SandboxTable(db)

@@ -1,10 +1,10 @@
-// What is in a file that was added or changed.
+// The content of a file that was added or changed.
 import { type FileChange, IsletError, LIMITS } from '@islet/contract'
 import type { Guest } from '../../guest/guest.ts'
 
 type Content = Pick<FileChange, 'content' | 'contentOmitted'>
 
-/** Never fails: a file may be gone again, or never have been a regular one. A symlink is not followed. */
+/** Does not fail if the file is gone or is not a regular file. Symlinks are not followed. */
 export async function readContent(
   guest: Guest,
   path: string,
@@ -13,7 +13,7 @@ export async function readContent(
   const { encoding, signal } = options
   const max = LIMITS.watchContentBytes
   try {
-    // One byte more tells a file that has grown since it was opened.
+    // One byte more shows that the file has grown since it was opened.
     const { entry, body } = await guest.read(path, { length: max + 1, nofollow: true, signal })
     const chunks: Buffer[] = []
     let bytes = 0
@@ -29,7 +29,7 @@ export async function readContent(
   }
 }
 
-/** Work for several at once, whose results are handed on in the order it was given. */
+/** Runs several tasks concurrently and hands on their results in the order they were added. */
 export class InOrder<T> {
   readonly #atOnce: number
   readonly #handOn: (result: T) => void
@@ -44,7 +44,7 @@ export class InOrder<T> {
   /** Resolves when there is room for more. */
   async add(work: T | Promise<T>): Promise<void> {
     this.#last = Promise.all([work, this.#last]).then(([result]) => this.#handOn(result))
-    this.#last.catch(() => {}) // whoever waits hears of it
+    this.#last.catch(() => {}) // callers that wait get it
     this.#unfinished.push(this.#last)
     if (this.#unfinished.length >= this.#atOnce) await this.#unfinished.shift()
   }

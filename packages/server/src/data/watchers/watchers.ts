@@ -1,4 +1,4 @@
-// The watchers of files of every sandbox. They are rows: after a restart they are there again and watch.
+// The file watchers of all sandboxes. They are stored, and watch again after a restart of the server.
 import { posix } from 'node:path'
 import {
   type CreateWatcherParsed,
@@ -30,9 +30,9 @@ export class Watchers implements SandboxObserver {
   readonly #options: WatchersOptions
   readonly #table: WatcherTable
   readonly #watching = new Map<string, Watching>()
-  /** How many are being made in each sandbox. */
+  /** How many are being created in each sandbox. */
   readonly #creating = new Map<string, number>()
-  /** What may wait for clients, of each sandbox. */
+  /** The memory for messages that wait for clients, per sandbox. */
   readonly #waiting = new Map<string, Budget>()
 
   constructor(options: WatchersOptions) {
@@ -42,7 +42,7 @@ export class Watchers implements SandboxObserver {
     options.sandboxes.observe(this)
   }
 
-  /** What happens after the answer is seen, and held for the first client. */
+  /** Changes after the answer are seen, and held for the first client. */
   async create(
     sandboxId: string,
     input: CreateWatcherParsed,
@@ -63,7 +63,7 @@ export class Watchers implements SandboxObserver {
     const leave = this.#enter(sandboxId)
     try {
       await watching.open(options.signal)
-      // The sandbox may have gone meanwhile, and what goes with it has gone already.
+      // The sandbox may have ended meanwhile, and its watchers were removed with it.
       await this.#options.sandboxes.running(sandboxId)
       this.#table.insert(record)
       this.#watching.set(record.id, watching)
@@ -95,7 +95,7 @@ export class Watchers implements SandboxObserver {
     this.#watching.delete(id)
   }
 
-  /** First `start`, then what happens, last `exit`, or an error is thrown. Many clients may follow one watcher. */
+  /** First `start`, then changes, last `exit` or a thrown error. Many clients may follow one watcher. */
   async events(
     sandboxId: string,
     id: string,
@@ -149,7 +149,7 @@ export class Watchers implements SandboxObserver {
     })
   }
 
-  /** One more is being made; the answer must be called when it is. */
+  /** Counts a watcher that is being created; call the returned function afterwards. */
   #enter(sandboxId: string): () => void {
     const creating = this.#creating.get(sandboxId) ?? 0
     if (this.#table.count(sandboxId) + creating >= LIMITS.watchers)

@@ -1,5 +1,5 @@
-// One watcher: takes what the guest sees and gives it to everybody connected. While the guest is away it waits, then watches
-// again and says `overflow`. What happens before the first client has come is held for it.
+// One watcher: passes the guest's events to all connected clients. While the guest is not connected it waits, then watches again
+// and sends `overflow`. Events before the first client are held for it.
 import { setTimeout } from 'node:timers/promises'
 import { type FileChange, IsletError, type WatcherMessage } from '@islet/contract'
 import type { WatcherRecord } from '../../db/watchers.ts'
@@ -8,21 +8,21 @@ import { BoundedQueue, type Budget } from '../bounded-queue.ts'
 import { createIgnore, plainNames } from '../files/globs.ts'
 import { InOrder, readContent } from './content.ts'
 
-/** Files of one watcher whose content is read at the same time, each up to LIMITS.watchContentBytes. */
+/** Files of one watcher that are read at the same time, each up to LIMITS.watchContentBytes. */
 const READS_AT_ONCE = 4
 const MAX_CLIENTS = 64
 const QUEUE = { maxMessages: 16_384, maxBytes: 32 * 1024 * 1024 }
 /** Memory of a message beside its path and content. */
 const MESSAGE_BYTES = 128
-/** Between two attempts to watch again: while the guest is away, and after what was watched was replaced. */
+/** Between two attempts to watch again: while the guest is not connected, and after the watched path was replaced. */
 const AWAY_MS = 100
 const REPLACED_MS = 20
 
 export interface WatchingOptions {
   guest: Guest
-  /** What may wait for clients in this and the other watchers of the sandbox. */
+  /** Shared with the other watchers of the sandbox: what may wait for their clients. */
   waiting?: Budget
-  /** The watched path is gone, or cannot be watched any more. */
+  /** The watched path is gone or cannot be watched any more. */
   onStopped(reason: string): void
   onBug(error: unknown): void
 }
@@ -39,11 +39,11 @@ export class Watching {
   readonly #clients = new Set<BoundedQueue<WatcherMessage>>()
   #held: BoundedQueue<WatcherMessage> | undefined
   #end: { error?: IsletError } | undefined
-  /** What is watched; unknown before it was looked at. */
+  /** The type of the watched path; undefined before the first stat. */
   #type: EntryType | undefined
   #isReplaced = false
   #isRunning = false
-  /** It is gone for good; the next one is given to `moveTo`. */
+  /** This guest is gone for good; `moveTo` gives the next one. */
   #lostGuest: Guest | undefined
 
   constructor(record: WatcherRecord, options: WatchingOptions) {
@@ -56,7 +56,7 @@ export class Watching {
     if (record.reason !== null) this.#finish(new IsletError('invalid_state', stoppedBecause(record.reason)))
   }
 
-  /** Resolves once everything is watched: what happens from then on is seen. Fails when it cannot be. */
+  /** Resolves once everything is watched: later changes are seen. Fails if the path cannot be watched. */
   async open(signal: AbortSignal | undefined): Promise<void> {
     const leave = () => this.#closing.abort(signal?.reason)
     signal?.addEventListener('abort', leave, { once: true })
@@ -69,12 +69,12 @@ export class Watching {
     }
   }
 
-  /** For one of before a restart: nobody knows what it has missed. */
+  /** For a watcher from before a restart, which may have missed changes. */
   resume(): void {
     if (!this.#end) this.#run(undefined)
   }
 
-  /** Its sandbox was started over, perhaps with other files: the same clients go on there, after an overflow. */
+  /** Its sandbox was restarted, perhaps with other files: the same clients go on, after an overflow. */
   moveTo(guest: Guest, record: WatcherRecord): void {
     this.#guest = guest
     this.record = record
@@ -82,7 +82,7 @@ export class Watching {
     if (!this.#end && !this.#isRunning) this.#run(undefined)
   }
 
-  /** A client of its own pace. Waits while the watch is being made again. */
+  /** Adds a client, which reads at its own pace. Waits while the watch is being set up again. */
   async connect(): Promise<{ messages: AsyncIterable<WatcherMessage>; close(): void }> {
     await this.#opened.promise
     if (this.#clients.size >= MAX_CLIENTS)
@@ -94,14 +94,14 @@ export class Watching {
     if (this.#end) queue.end(this.#end.error)
     const close = () => {
       if (!this.#clients.delete(queue)) return
-      // One that went before it had anything was none.
+      // The first client left before it read anything: keep the messages for the next one.
       if (isFirst && !queue.isRead && !this.#closing.signal.aborted) this.#held = queue
       else queue.close()
     }
     return { messages: queue, close }
   }
 
-  /** The clients hear that it was destroyed, or the error. Twice is fine. */
+  /** Ends all clients, with the error if one is given. Closing twice is fine. */
   close(error?: IsletError): void {
     this.#finish(error)
     this.#held?.close()
@@ -139,7 +139,7 @@ export class Watching {
     }
   }
 
-  /** Undefined: the guest is gone for good. What becomes of the clients is said by whoever knows why: `moveTo` or `close`. */
+  /** Undefined: the guest is gone for good. The clients wait for `moveTo` or `close`. */
   async #watchAgain(): Promise<AsyncIterable<WatchEvent> | undefined> {
     const guest = this.#guest
     try {
@@ -163,7 +163,7 @@ export class Watching {
     return events
   }
 
-  /** Programs save a file by renaming another over it: then it is gone, and something is there. */
+  /** Programs save a file by renaming another over it: then the watched file is gone, but the path exists. */
   async #looksReplaced(error: IsletError): Promise<boolean> {
     if (error.code !== 'file_not_found' || this.#type === undefined) return false
     return this.#guest.stat(this.record.path).then(
@@ -230,7 +230,7 @@ function nameOf({ kind, directory }: WatchEvent): FileChange['event'] {
   return 'change'
 }
 
-/** The guest dials again, unless the sandbox has ended. */
+/** The guest redials, unless the sandbox has ended. */
 function isAway(error: IsletError): boolean {
   return error.code === 'sandbox_lost' || error.code === 'timeout'
 }

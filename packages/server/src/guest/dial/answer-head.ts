@@ -1,13 +1,13 @@
-// The beginning of an HTTP answer that comes from inside a sandbox. Node's parser bounds each head, but a program may send
-// any number of informational answers (100, 102, 103) before the real one, and Node reads them as fast as they come.
+// Bounds the head of an HTTP answer from inside a sandbox. Node's parser bounds each head, but a program may send any number of
+// informational answers (100, 102, 103) before the real one, and Node reads them as fast as they come.
 import type { ClientRequest } from 'node:http'
 
-/** Answers that are only informational. Servers send one or two. */
+/** Informational answers before the real one. Honest servers send one or two. */
 const MAX_INFORMATIONAL = 10
-/** From the first byte of a head to its last. How long a program thinks before the first is not our business. */
+/** From the first byte of a head to its last. How long a program thinks before the first byte is not limited here. */
 const HEAD_MS = 60_000
 
-/** Breaks a request whose answer begins with too many bytes, too many informational answers, or too slowly. */
+/** Destroys a request whose answer has a head that is too large or too slow, or too many informational answers. */
 export function boundHead(asked: ClientRequest, { maxBytes }: { maxBytes: number }): void {
   let bytes = 0
   let informational = 0
@@ -19,7 +19,7 @@ export function boundHead(asked: ClientRequest, { maxBytes }: { maxBytes: number
     asked.destroy(new Error(why))
   }
   asked.once('socket', (socket) => {
-    // After Node's own listener, so that a piece is parsed by now.
+    // Runs after Node's own listener, so the piece is parsed already.
     const count = (piece: Buffer): void => {
       if (isOver) return
       bytes += piece.length

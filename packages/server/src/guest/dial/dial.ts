@@ -1,4 +1,4 @@
-// DIAL: OPENED, then DATA and END both ways, as a Duplex. Each direction ends by itself.
+// DIAL: OPENED, then DATA and END in both directions, as a Duplex. Each direction ends by itself.
 
 import { Duplex } from 'node:stream'
 import type { Frame } from '../../wire/frames.ts'
@@ -11,9 +11,9 @@ import { Inflow } from '../streams/inflow.ts'
 import { Outflow } from '../streams/outflow.ts'
 import type { Dials, Feeder } from './dials.ts'
 
-/** What waits for whoever reads is counted apart from the window, and is as small. */
+/** Bytes in the buffer of the Duplex, which the window does not count. */
 const BUFFER_BYTES = 16 * 1024
-/** Pieces that take longer than this to deal with become smaller. */
+/** When the reader takes longer than this for a piece, the next pieces are smaller. */
 const SLOW_MS = 1
 const MIN_PIECE = 4 * 1024
 const MAX_PIECE = 64 * 1024
@@ -24,7 +24,7 @@ export interface DialRequest {
   signal?: AbortSignal | undefined
 }
 
-/** `dials`: those of the same sandbox. */
+/** `dials`: the dialed connections of the same sandbox. */
 export function dial(
   presence: Presence,
   dials: Dials,
@@ -75,7 +75,7 @@ class Dial extends Exchange<Duplex> {
 interface DialSocketOptions {
   dials: Dials
   inflow: Inflow
-  /** Gives the stream up before both sides have ended. */
+  /** Resets the stream before both sides have ended. */
   leave(): void
   /** Both sides have ended. */
   finish(): void
@@ -98,7 +98,7 @@ class DialSocket extends Duplex implements Feeder {
     this.#stream = stream
     this.#options = options
     options.dials.opened()
-    // The guest can break the stream before whoever dialed has a chance to listen: that must not end the server.
+    // The guest can break the stream before the caller listens for errors: that must not crash the server.
     this.on('error', () => {})
   }
 
@@ -115,7 +115,7 @@ class DialSocket extends Duplex implements Feeder {
     if (this.#ended) this.#options.finish()
   }
 
-  /** What is handed on from here would be dealt with later, when nobody counts the time it takes. */
+  /** Does not push from here: the reader would handle the piece later, where its time is not counted. */
   override _read(): void {
     this.#wanted = true
     const { dials, inflow } = this.#options

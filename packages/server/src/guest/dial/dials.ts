@@ -1,21 +1,20 @@
-// What programs inside send through dialed connections, so that no flood of one sandbox is felt by another:
+// Bytes that programs inside send through dialed connections, shared out so that one sandbox does not slow another:
 //
-// - Memory: each connection has a window. The more a sandbox has open, the smaller they are.
-// - Time: bytes are handed on piece by piece, sandbox by sandbox, for a few milliseconds of each turn of the event loop.
-//   What it costs to deal with a piece depends on what is in it (a body is copied, a thousand tiny chunks are parsed), so
-//   time is counted and not bytes.
+// - Memory: each connection has a window. The more connections a sandbox has, the smaller their windows.
+// - Time: pieces are handed on sandbox by sandbox, for a few milliseconds of each turn of the event loop. The cost of a piece
+//   depends on its content (a body is copied, a thousand tiny chunks are parsed), so time is counted and not bytes.
 
 import { Windows } from '../streams/windows.ts'
 
 const WINDOWS = { sharedBytes: 2 * 1024 * 1024, minBytes: 16 * 1024, maxBytes: 256 * 1024 }
-/** More than the windows together allow: only a guest that does not keep to them gets here. */
+/** More than all windows together allow: only a guest that ignores them gets here. */
 const MAX_QUEUED_BYTES = 32 * 1024 * 1024
 
-/** How long all sandboxes together may keep one turn of the event loop. */
+/** How long all sandboxes together may use one turn of the event loop. */
 const TURN_MS = 4
 
 export interface Feeder {
-  /** Hands one piece on. True: another is there and wanted. */
+  /** Hands one piece on. True: the reader wants more, and there is more. */
   handOn(): boolean
 }
 
@@ -39,13 +38,13 @@ export class Dials {
     this.#waiting.delete(feeder)
   }
 
-  /** So many bytes wait, or do not any more. False: it is too much. */
+  /** Counts bytes that wait; negative ones have been handed on. False: too many wait. */
   queued(bytes: number): boolean {
     this.#queuedBytes += bytes
     return this.#queuedBytes <= MAX_QUEUED_BYTES
   }
 
-  /** There is something to hand on: now if nobody else has to wait for that, else in a later turn. */
+  /** The feeder has a piece: it is handed on now if no other feeder waits, else in a later turn. */
   ready(feeder: Feeder, { now }: { now: boolean }): void {
     if (this.#waiting.has(feeder)) return
     if (now && TURNS.tryNow(feeder) === false) return
@@ -53,7 +52,7 @@ export class Dials {
     TURNS.add(this)
   }
 
-  /** One piece of the connection that has waited longest. True: another waits. */
+  /** Hands on one piece of the connection that has waited longest. True: another connection waits. */
   handOn(): boolean {
     const [feeder] = this.#waiting
     if (!feeder) return false
@@ -65,12 +64,12 @@ export class Dials {
 
 class Turns {
   readonly #waiting = new Set<Feeder>()
-  /** Those that were served at once in this turn: what comes for them now waits, and is handed on in one piece. */
+  /** Feeders that were served at once in this turn: their next pieces wait, and are handed on together. */
   readonly #served = new Set<Feeder>()
   #spentMs = 0
   #planned = false
 
-  /** Undefined: it has to wait. */
+  /** Undefined: the feeder has to wait. */
   tryNow(feeder: Feeder): boolean | undefined {
     if (this.#spentMs >= TURN_MS || this.#waiting.size > 0 || this.#served.has(feeder)) return undefined
     this.#served.add(feeder)

@@ -1,22 +1,22 @@
 import type { Connection, StreamOwner } from '../connection.ts'
 import { MAX_PROCESSES } from '../messages.gen.ts'
 
-/** So many FORGETs are sent before the guest is asked, by a PING, whether it has got that far. */
+/** After so many FORGETs a PING asks the guest whether it has handled them. */
 const CONFIRM_EVERY = 256
-/** Output that may come on the stream of a process that is attached only to be forgotten. */
+/** Output that may still come on the stream of a process that is attached only to be forgotten. */
 const LATE_BYTES = 512 * 1024
 const IGNORED: StreamOwner = { limited: false, onFrame() {}, onLost() {} }
 
 /**
- * Processes to be forgotten. FORGET has no answer, so one that was on its way when the connection was cut may not
- * have arrived, and the guest would keep the record for ever: what is not confirmed is sent again on the next one.
+ * Processes that the guest is to forget. FORGET has no answer, so one that was under way when the connection was cut may not
+ * have arrived, and the guest would keep the record for ever. Unconfirmed ones are sent again on the next connection.
  */
 export class Forgotten {
-  /** The output offset of each, by id, oldest first. */
+  /** The output offset of each process, by id, oldest first. */
   readonly #ids = new Map<string, number>()
   #confirming = false
 
-  /** `connection`: where FORGET was sent already. */
+  /** `connection`: the one on which FORGET was sent. */
   add(id: string, offset: number, connection: Connection | undefined): void {
     this.#ids.set(id, offset)
     if (this.#ids.size > MAX_PROCESSES) this.#ids.delete(this.#ids.keys().next().value!)
@@ -38,7 +38,7 @@ export class Forgotten {
     this.#confirm(connection)
   }
 
-  /** The guest answers in order: after the PONG it has done all that was sent before. */
+  /** The guest answers in order: the PONG confirms everything that was sent before the PING. */
   #confirm(connection: Connection): void {
     if (this.#confirming) return
     this.#confirming = true
@@ -53,7 +53,7 @@ export class Forgotten {
   }
 }
 
-/** FORGET goes on the process's stream, so there must be one. */
+/** FORGET goes on the stream of a process, so one is opened for it. */
 export function forget(connection: Connection, id: string, offset: number): void {
   const stream = connection.open(IGNORED)
   connection.out.send('ATTACH', stream, { id, offset })

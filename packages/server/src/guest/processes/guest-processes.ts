@@ -1,4 +1,4 @@
-// The processes of a guest that the link knows, by id, and the requests about them.
+// The processes of one guest that the server follows, by id, and the requests about them.
 import { IsletError } from '@islet/contract'
 import type { Connection } from '../connection.ts'
 import { type About, sandboxLost } from '../errors.ts'
@@ -15,7 +15,7 @@ export interface ProcessOptions {
   id: string
   about: About
   sink: OutputSink
-  /** Absent: it runs already, attach to it. */
+  /** Absent: the process runs already and is attached to. */
   spawn?: SpawnFields
   offset?: number
 }
@@ -55,7 +55,7 @@ export class GuestProcesses {
   async attach(id: string, offset: number, sink: OutputSink): Promise<GuestProcess> {
     checkId(id)
     checkNumber('offset', offset, Number.MAX_SAFE_INTEGER)
-    this.#processes.get(id)?.detach(new IsletError('conflict', 'Somebody else reads this process now.'))
+    this.#processes.get(id)?.detach(new IsletError('conflict', 'Another reader attached to this process.'))
     return this.#start({ id, about: { processId: id }, sink, offset })
   }
 
@@ -108,7 +108,7 @@ export class GuestProcesses {
     for (const process of [...this.#processes.values()]) process.fail(error)
   }
 
-  /** The process is no longer the link's concern. */
+  /** The link no longer follows the process. */
   onGone(process: Process): void {
     if (this.#processes.get(process.id) === process) this.#processes.delete(process.id)
   }

@@ -1,4 +1,4 @@
-// What a process prints, from its OUTPUT frames to the sink: in order, one write at a time, each byte once.
+// The output of a process, from its OUTPUT frames to the sink: in order, one write at a time, each byte once.
 //
 //     acked ........ taken ........ received        offsets in the output sequence
 //       | the sink has | waits or is   |
@@ -15,7 +15,7 @@ import { ByteQueue } from '../streams/queue.ts'
 export interface OutputEvents {
   /** `taken` moved on. */
   onTaken(): void
-  /** Nothing waits any more. */
+  /** Nothing waits or is being written. */
   onIdle(): void
   /** The sink failed; it is not called again. */
   onSinkFailed(error: unknown): void
@@ -24,13 +24,13 @@ export interface OutputEvents {
 export class Output {
   /** The sink has everything before this. */
   taken: number
-  /** The guest was told that everything before this is safe. */
+  /** Everything before this was acknowledged to the guest. */
   acked: number
   busy = false
   readonly #sink: OutputSink
   readonly #events: OutputEvents
   readonly #queue = new ByteQueue()
-  /** Which channel the bytes of the queue came through: lengths, stdout positive and stderr negative. */
+  /** The channels of the bytes in the queue, as lengths: stdout positive, stderr negative. */
   #runs: number[] = []
   #received: number
   #channel: OutputChannel = 'stdout'
@@ -60,7 +60,7 @@ export class Output {
       if (bytes < 1 || bytes > MAX_DATA) throw new Violation(`an OUTPUT of ${length} bytes`)
       const channel = payload[0]
       if (channel !== 1 && channel !== 2) throw new Violation(`output on channel ${channel}`)
-      if (readU64(payload, 1, 'offset') !== this.#received) throw new Violation('output that is not the next')
+      if (readU64(payload, 1, 'offset') !== this.#received) throw new Violation('output at the wrong offset')
       if (this.#received + bytes - this.acked > OUTPUT_BUFFER)
         throw new Violation('more unacknowledged output than the guest may keep')
       this.#channel = channel === 1 ? 'stdout' : 'stderr'
@@ -70,13 +70,13 @@ export class Output {
     }
   }
 
-  /** The connection is lost: the guest will send again what the sink does not have. */
+  /** The connection is lost: the guest sends again what the sink does not have. */
   drop(): void {
     this.#queue.clear()
     this.#runs = []
   }
 
-  /** The guest sends from `taken` on again. */
+  /** The guest sends again, from `taken` on. */
   rewind(): void {
     this.#received = this.taken
     this.acked = this.taken

@@ -25,9 +25,9 @@ import type { GuestProcesses, ProcessOptions } from './guest-processes.ts'
 import { Output } from './output.ts'
 import { Stdin } from './stdin.ts'
 
-/** Acknowledged at once when so much was taken, else at the end of the turn. */
+/** Acknowledged at once from this many bytes on, else at the end of the turn. */
 const ACK_BYTES = 64 * 1024
-/** Output of a forgotten process that may be under way. */
+/** Output that may still come on the stream of a forgotten process. */
 const LATE_BYTES = 512 * 1024
 const SIGKILL = 9
 
@@ -74,12 +74,12 @@ export class Process implements GuestProcess, StreamOwner {
     return this.#started.promise
   }
 
-  /** Nothing was asked of any guest yet. */
+  /** Neither SPAWN nor ATTACH was sent yet. */
   get fresh(): boolean {
     return !this.#everAsked
   }
 
-  /** Spawns or attaches on this connection, unless there is nothing left to do or a write to the sink is under way. */
+  /** Spawns or attaches on this connection, unless the process has settled or the sink is being written to. */
   start(connection: Connection): void {
     if (this.#settled || this.#connection || this.#output.busy) return
     this.#ask(connection, this.#spawn && !this.#everAsked ? 'SPAWN' : 'ATTACH')
@@ -98,7 +98,7 @@ export class Process implements GuestProcess, StreamOwner {
   forget(): void {
     if (this.#forgotten) return
     this.#forgotten = true
-    // One that runs is killed by it.
+    // FORGET kills a process that runs, so it is not delayed.
     if (this.#exit) this.#connection?.out.sendUnhurried('FORGET', this.#stream, {})
     else this.#connection?.out.send('FORGET', this.#stream, {})
     this.#owner.onForgotten(this.id, this.#output.taken, this.#connection)
@@ -107,7 +107,7 @@ export class Process implements GuestProcess, StreamOwner {
     this.#owner.onGone(this)
   }
 
-  /** It was killed by a request that leaves no exit report. */
+  /** The process was killed by FORGET or KILL_ALL, which send no EXITED. */
   killed(): void {
     if (this.#settled) return
     const outputEnd = this.#output.taken
@@ -117,7 +117,7 @@ export class Process implements GuestProcess, StreamOwner {
     this.#ended.resolve({ code: 0, signal: SIGKILL, timedOut: false, outputEnd, durationMs })
   }
 
-  /** Nobody reads it any more; it runs on. */
+  /** Stops reading its output; the process runs on. */
   detach(error: unknown): void {
     if (this.#connection) {
       this.#connection.reset(this.#stream)
@@ -187,7 +187,7 @@ export class Process implements GuestProcess, StreamOwner {
     const state = toProcess(fields.process)
     const { taken } = this.#output
     if (state.id !== this.id || taken < state.outputStart || taken > state.outputEnd)
-      throw new Violation('ATTACHED to something else')
+      throw new Violation('ATTACHED to another process or offset')
     this.pid = state.pid
     this.#output.rewind()
     const adopted = !this.#spawn && !this.#stdin.opened

@@ -1,4 +1,4 @@
-// Stdin of a process, kept until the guest surely has it:
+// Stdin of a process, held until the guest has confirmed it:
 //
 //     start ........ sent ........ end ........ limit     offsets in the stdin sequence
 //       | on its way   | held here   | may be added |
@@ -28,12 +28,12 @@ export class Stdin {
   readonly #room = new Wakeup()
   #order: Promise<void> = Promise.resolve()
 
-  /** A guest was told of this stdin before. */
+  /** It was opened on a connection before. */
   get opened(): boolean {
     return this.#stream !== 0
   }
 
-  /** Resolves when all bytes are held or sent. Calls go in order. */
+  /** Resolves when all bytes are held or sent. Calls are served in order. */
   write(bytes: Uint8Array): Promise<void> {
     this.#order = this.#order.then(() => this.#add(bytes))
     return this.#order
@@ -58,14 +58,14 @@ export class Stdin {
   /** Attached again: the guest has everything before `offset`. */
   resume(connection: Connection, stream: number, offset: number, ended: boolean): void {
     if (this.#closed) return
-    if (offset < this.#start || offset > this.#sent) throw new Violation('a stdin offset that cannot be')
+    if (offset < this.#start || offset > this.#sent) throw new Violation('a stdin offset out of range')
     this.#confirm(offset)
     this.#sent = offset
     this.#endSent = ended
     this.open(connection, stream)
   }
 
-  /** Attached to a process that somebody else fed before: nothing may be sent until its STDIN_WINDOW comes. */
+  /** Attached to a process that another server fed: nothing may be sent before its STDIN_WINDOW comes. */
   adopt(connection: Connection, stream: number, offset: number, ended: boolean): void {
     this.#start = this.#sent = this.#end = offset
     this.#limit = offset
@@ -75,18 +75,18 @@ export class Stdin {
 
   onLimit(limit: number): void {
     if (limit < this.#limit || limit > this.#sent + STDIN_BUFFER)
-      throw new Violation('a stdin window that cannot be')
+      throw new Violation('a stdin window out of range')
     this.#limit = limit
     this.#confirm(limit - STDIN_BUFFER)
     this.#room.wake()
   }
 
-  /** The connection is lost; what is held waits for the next one. */
+  /** The connection is lost; held bytes wait for the next one. */
   detach(): void {
     this.#connection = undefined
   }
 
-  /** The process has ended: nobody will read. */
+  /** The process has ended: nothing reads stdin any more. */
   close(): void {
     this.#closed = true
     this.#connection = undefined
@@ -118,7 +118,7 @@ export class Stdin {
     this.#start += gone
   }
 
-  /** Frames are copies: what is held moves when the guest confirms. */
+  /** Frames are copies, because held bytes move when the guest confirms some. */
   #flush(): void {
     const connection = this.#connection
     if (!connection) return

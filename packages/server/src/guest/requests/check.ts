@@ -1,10 +1,10 @@
-// What is checked before anything is sent: the guest would refuse it too, but with a poorer answer.
+// Checks before a request is sent. The guest checks the same, but its answers say less.
 import { IsletError } from '@islet/contract'
 import { MAX_PAYLOAD } from '../../wire/frames.ts'
 import type { SpawnSpec } from '../guest.ts'
 import { MAX_ID, MAX_PATH } from '../messages.gen.ts'
 
-/** Bytes a field costs beside its value. */
+/** Bytes of a field beside its value. */
 const FIELD_BYTES = 5
 const MAX_U32 = 0xffff_ffff
 const MAX_OWNER = 256
@@ -15,7 +15,7 @@ export function checkPath(path: string): void {
   checkLength(path, MAX_PATH, 'The path')
 }
 
-/** What a symlink points at: any text a path may be. */
+/** The target of a symlink: any path, also a relative one. */
 export function checkTarget(target: string): void {
   if (typeof target !== 'string' || target.length === 0 || target.includes('\0'))
     throw new IsletError('invalid_path', 'The target must not be empty or hold a NUL.')

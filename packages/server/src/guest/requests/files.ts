@@ -1,4 +1,4 @@
-// The file requests, one function each. Reads are asked again after a lost connection, changes are not.
+// The file requests, one function each. After a lost connection reads are sent again, changes are not.
 
 import { Violation } from '../errors.ts'
 import type { Entry, Guest, WriteOptions } from '../guest.ts'
@@ -121,7 +121,7 @@ export function fileRequests(presence: Presence) {
       checkPath(path)
       return call(presence, { name: 'REALPATH', fields: { path }, about: { path }, again: true }, (ok) => {
         const real = ok.path ?? ''
-        if (!real.startsWith('/') || real.length > MAX_PATH) throw new Violation('a real path that is none')
+        if (!real.startsWith('/') || real.length > MAX_PATH) throw new Violation('a malformed real path')
         return real
       })
     },

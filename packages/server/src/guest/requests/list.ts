@@ -12,7 +12,7 @@ import { toListedEntry } from './records.ts'
 import { Exchange, type Request } from './request.ts'
 
 export const MAX_ENTRIES = 100_000
-/** Of payload; what is held is a few times that. */
+/** Bytes of payload; the entries take a few times that in memory. */
 const MAX_LIST_BYTES = 32 * 1024 * 1024
 
 export interface Listing {
@@ -20,10 +20,10 @@ export interface Listing {
   truncated: boolean
 }
 
-/** Takes entries as they come. What `add` throws is the answer. */
+/** Takes entries as they come. If `add` throws, the request fails with that error. */
 export interface EntrySink {
   add(entries: Entry[]): void
-  /** They come again from the beginning. */
+  /** The request was sent again: entries come again from the first one. */
   clear(): void
 }
 
@@ -37,7 +37,7 @@ class List extends Exchange<Listing> {
   #count = 0
   #inflow = new Inflow()
 
-  /** Without a sink they are collected. */
+  /** Without a sink the entries are collected. */
   constructor(presence: Presence, request: Request, sink?: EntrySink) {
     super(presence, request)
     this.#sink = sink ?? {

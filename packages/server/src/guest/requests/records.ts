@@ -1,4 +1,4 @@
-// Records from the guest, checked and turned into what callers see. Whatever does not fit is a Violation.
+// Records from the guest, checked and converted for callers. A record that does not fit is a Violation.
 import { Violation } from '../errors.ts'
 import type { Entry, EntryType, GuestExit, GuestProcessState, ListeningPort } from '../guest.ts'
 import {
@@ -11,12 +11,12 @@ import {
 } from '../messages.gen.ts'
 
 const ENTRY_TYPES: readonly (EntryType | undefined)[] = [undefined, 'file', 'directory', 'symlink', 'other']
-/** The last millisecond that an ISO date with a year of four digits can say. */
+/** The last millisecond of an ISO date with a four-digit year. */
 const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 const MAX_ADDRESS = 64
 const MAX_MODE = 0o7777
 const MAX_PORT = 65_535
-/** As large as Linux makes them. */
+/** The largest pid that Linux uses. */
 const MAX_PID = 2 ** 22
 
 export function toEntry(record: EntryRecord | undefined): Entry {
@@ -39,7 +39,7 @@ export function toEntry(record: EntryRecord | undefined): Entry {
   }
 }
 
-/** An entry of a list: its path must lie below the listed directory, whoever joins the two. */
+/** An entry of a list: joined to the listed directory, its path must lie below it. */
 export function toListedEntry(record: EntryRecord): Entry {
   const entry = toEntry(record)
   const { path } = entry

@@ -1,5 +1,5 @@
-// One request and what is answered on its stream, the part that all kinds of requests share: opening the stream,
-// ERROR, aborting, a lost connection, and the second try of what may safely be asked twice.
+// One request and its answer, on a stream of its own: what all kinds of requests share. It opens the stream, handles ERROR,
+// abort and a lost connection, and retries a request that may safely be sent twice.
 
 import { IsletError } from '@islet/contract'
 import { decodeFields } from '../../wire/fields.ts'
@@ -21,7 +21,7 @@ export interface Request<N extends MessageName = MessageName> {
   fields: FieldsOf[N]
   about: About
   signal?: AbortSignal | undefined
-  /** A lost connection before the answer: ask again on the next one, once. */
+  /** When the connection is lost before the answer: send it again on the next one, once. */
   again?: boolean
 }
 
@@ -42,7 +42,7 @@ export abstract class Exchange<T> implements StreamOwner {
     this.#again = request.again ?? false
   }
 
-  /** A request that is asked again by itself needs no waiting for. */
+  /** A request that will be sent again need not be waited for. */
   get awaited(): boolean {
     return !this.settled && !this.#again
   }
@@ -79,9 +79,9 @@ export abstract class Exchange<T> implements StreamOwner {
 
   /** A frame that is not ERROR. */
   protected abstract onMessage(frame: Frame): void
-  /** The request failed after its answer: tell whoever uses what was answered. */
+  /** The request failed, perhaps after it was answered: tells the reader of the answer. */
   protected onFail(_error: unknown): void {}
-  /** Before a second try: forget what the first one brought. */
+  /** Before the retry: drops what the first try brought. */
   protected restart(): void {}
 
   protected resolve(value: T): void {
@@ -91,7 +91,7 @@ export abstract class Exchange<T> implements StreamOwner {
     this.#answer.resolve(value)
   }
 
-  /** The stream is at its end, or must be taken for it. */
+  /** The stream has ended. Calling it twice is fine. */
   protected finish(): void {
     this.connection?.end(this.stream)
     this.connection = undefined
@@ -106,7 +106,7 @@ export abstract class Exchange<T> implements StreamOwner {
     this.onFail(error)
   }
 
-  /** Gives the stream up. */
+  /** Resets the stream and fails. */
   protected cancel(error: unknown): void {
     this.connection?.reset(this.stream)
     this.finish()
@@ -143,7 +143,7 @@ export abstract class Exchange<T> implements StreamOwner {
   }
 }
 
-/** A request that is answered by OK alone. `parse` runs as part of receiving it, so that it may throw a Violation. */
+/** A request that is answered by OK alone. `parse` runs while the frame is received, so it may throw a Violation. */
 class Call<T> extends Exchange<T> {
   readonly #parse: (ok: OkFields) => T
 
@@ -168,5 +168,5 @@ export function call<N extends MessageName, T>(
   return new Call(presence, request, parse).run()
 }
 
-/** For requests whose OK says nothing more. */
+/** For requests whose OK has no fields. */
 export function nothing(): void {}

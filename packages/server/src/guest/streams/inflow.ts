@@ -4,10 +4,10 @@ import { Violation } from '../errors.ts'
 import { INITIAL_WINDOW, MAX_DATA } from '../messages.gen.ts'
 import { ByteQueue } from './queue.ts'
 
-/** How far the consumer gets before the guest is told, in windows: few WINDOW frames, and the guest never runs dry. */
+/** The part of a window that the reader takes before the guest gets a WINDOW: few frames, and the guest never has to wait. */
 const GRANT = 1 / 4
 
-/** DATA that comes in on a stream: what may come is bounded by the window, and the window follows the consumer. */
+/** DATA that comes in on a stream. The window bounds what may come, and follows the reader. */
 export class Inflow {
   readonly queue = new ByteQueue()
   received = 0
@@ -15,13 +15,13 @@ export class Inflow {
   #limit: number
   #taken = 0
 
-  /** `window`: how much may wait for the consumer. It may change, and is at most INITIAL_WINDOW. */
+  /** `window`: how much may wait for the reader. It may change, and is at most INITIAL_WINDOW. */
   constructor(window = () => INITIAL_WINDOW) {
     this.#window = window
     this.#limit = window()
   }
 
-  /** What the guest may send before it is told of more. */
+  /** Up to this offset the guest may send. */
   get limit(): number {
     return this.#limit
   }
@@ -34,12 +34,12 @@ export class Inflow {
 
   countBytes(bytes: number): void {
     this.received += bytes
-    // A guest that does not know smaller windows begins with a whole one.
+    // An older guest ignores a smaller window and begins with a whole one.
     if (this.received > Math.max(this.#limit, INITIAL_WINDOW))
       throw new Violation('more data than the window allows')
   }
 
-  /** The consumer is done with so many bytes: raises the window when that is due. */
+  /** The reader took so many bytes: raises the window when that is due. */
   taken(bytes: number, connection: Connection | undefined, stream: number): void {
     this.#taken += bytes
     if (!connection) return

@@ -57,7 +57,7 @@ export class Outflow {
 
   onWindow(frame: Frame): void {
     const { limit = 0 } = decodeFields(FIELDS.WINDOW!, frame.payload) as WindowFields
-    if (limit < this.#limit) throw new Violation('a window that falls')
+    if (limit < this.#limit) throw new Violation('a window that shrinks')
     this.#limit = limit
     if (this.#limit > this.#sent) this.#room.wake()
   }

@@ -1,7 +1,7 @@
-// How far streams of one kind may be ahead of their readers: the more of them a sandbox has open, the less each.
+// How far streams may be ahead of their readers: the more streams are open, the smaller the window of each.
 
 export interface WindowsOptions {
-  /** All of them together: about this, times the logarithm of their number. */
+  /** For all of them together: about this, times the logarithm of their number. */
   sharedBytes: number
   minBytes: number
   maxBytes: number
@@ -23,7 +23,7 @@ export class Windows {
     this.#open--
   }
 
-  /** Of one. */
+  /** The window of one stream. */
   size(): number {
     const { sharedBytes, minBytes, maxBytes } = this.#options
     return Math.max(minBytes, Math.min(maxBytes, Math.floor(sharedBytes / Math.max(1, this.#open))))

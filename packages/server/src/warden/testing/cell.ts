@@ -1,5 +1,5 @@
-// A real cell for tests: a runc container with an almost empty root, as the engine makes them, whose first process
-// does nothing. Everything it makes is gone after close().
+// A real cell for tests: a runc container with an almost empty root, as the engine makes them, with a first process that does
+// nothing. close() removes everything.
 import { execFile } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
