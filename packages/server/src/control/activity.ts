@@ -1,34 +1,34 @@
-// Who is using which sandbox, and since when nobody is. A use only counts; the clocks look at the counts when they ring.
+// Counts the uses of each sandbox and runs its idle and paused timers. A use only counts; a timer looks at the counts when it fires.
 //
-// Idleness is measured by a clock that nobody can set. What is written down, for the next server, is the time of day; and so
-// is the end of a pause, which callers were told.
+// Idle time is measured by the monotonic clock. The database holds the wall-clock time of the last use, for the next server. The
+// end of a pause is wall-clock time too, because callers were told it.
 import { AWAKE_KINDS, type Awake, type AwakeReason, LIMITS } from '@islet/contract'
 import { ActivityTable } from '../db/activity.ts'
 import type { Db } from '../db/db.ts'
 import type { SandboxRecord } from '../db/sandboxes.ts'
-import { isForDisk } from './lifecycle.ts'
+import { isPausedForDisk } from './lifecycle.ts'
 
-/** After a restart of the server its clients have this long to come back. */
+/** After a restart of the server, its clients have this long to reconnect. */
 const GRACE_MS = 10_000
-/** What is written down may be this part of the idle timeout old, but it is not written more often than once in LEAST_SAVE_MS. */
+/** The saved time of the last use is at most this part of the idle timeout old, and is saved at most every LEAST_SAVE_MS. */
 const SAVE_FRACTION = 20
 const LEAST_SAVE_MS = 1000
-/** setTimeout takes no more. */
+/** The most that setTimeout takes. */
 const MAX_TIMER_MS = 2 ** 31 - 1
-/** The time of day may be changed; it is looked at this often. */
+/** The wall clock may be changed, so the end of a pause is checked this often. */
 const LOOK_MS = 60_000
 const NEVER = Number.POSITIVE_INFINITY
-/** Before what failed is tried again. */
+/** Delay before the action of a timer that failed is retried. */
 const RETRY_MS = 10_000
-/** Before one whose processes are still being found again is looked at again. */
+/** While uses are still being found after a restart, the idle timer waits this much longer. */
 const HELD_MS = 1000
-/** Kinds of uses by somebody who waits for an answer or is connected; the others go on without anybody. */
+/** Kinds of uses by a client that waits for an answer or is connected. Other uses go on without a client. */
 const CALLERS: ReadonlySet<AwakeReason['kind']> = new Set(['session', 'preview', 'call'])
 
 interface ActivityOptions {
   db: Db
   record(id: string): SandboxRecord | undefined
-  /** It has been idle for its time, or stood paused for its time. Say with `again` when that was dealt with. */
+  /** The idle or the paused timeout has passed. Call `again` when that was handled. */
   onIdle(id: string): void
   onPausedTooLong(id: string): void
   graceMs?: number
@@ -37,12 +37,12 @@ interface ActivityOptions {
 
 interface IdleClock {
   uses: Set<{ why: AwakeReason }>
-  /** So many do not know yet whether it is used. */
+  /** How many callers do not know yet whether they use it. */
   holds: number
-  /** By `monotonicMs`. */
+  /** Monotonic, as is `savedAt`. */
   lastAt: number
   savedAt: number
-  /** As of when its clock was set; uses are too many to look at the record each time. */
+  /** Copied from the record when the timer is set: uses are too frequent to read the record each time. */
   saveEveryMs: number
   timer: NodeJS.Timeout | undefined
 }
@@ -58,7 +58,7 @@ export class Activity {
     this.#table = new ActivityTable(options.db)
   }
 
-  /** Until the answer is called the sandbox is not idle. Calling it twice is fine. */
+  /** The sandbox is not idle until the returned function is called. Calling it twice is fine. */
   use(id: string, why: AwakeReason = { kind: 'call' }): () => void {
     const clock = this.#clockOf(id)
     const use = { why }
@@ -69,7 +69,7 @@ export class Activity {
     }
   }
 
-  /** Until the answer is called it is not idle, but its idle time goes on. */
+  /** The sandbox does not become idle until the returned function is called, but its idle time goes on. */
   hold(id: string): () => void {
     const clock = this.#clockOf(id)
     clock.holds++
@@ -80,12 +80,12 @@ export class Activity {
     }
   }
 
-  /** By somebody who waits for an answer or is connected. */
+  /** Whether a client waits for an answer or is connected. */
   isUsed(id: string): boolean {
     return [...(this.#clocks.get(id)?.uses ?? [])].some(({ why }) => CALLERS.has(why.kind))
   }
 
-  /** Why it is awake, or when it will not be. */
+  /** Why it is awake, or when it becomes idle. */
   awake(record: SandboxRecord): Awake | null {
     if (record.status !== 'running') return null
     const clock = this.#clockOf(record.id)
@@ -94,13 +94,13 @@ export class Activity {
     return { reasons, sleepsAt: left === undefined ? null : new Date(Date.now() + left).toISOString() }
   }
 
-  /** Its time is over: what rang may have had to wait while it was used, or while its clock began anew. */
+  /** Whether its idle timeout has passed. Asked again after the timer fired: it may have been used since. */
   isIdle(record: SandboxRecord): boolean {
     const clock = this.#clocks.get(record.id)
     return clock !== undefined && clock.uses.size === 0 && (leftMs(record, clock) ?? 1) <= 0
   }
 
-  /** Its clock begins anew. Call it also when its timeouts or its status have changed. */
+  /** Restarts its timer. Also call it when its timeouts or its status have changed. */
   begin(id: string): void {
     const clock = this.#clockOf(id)
     clock.lastAt = monotonicMs()
@@ -108,7 +108,7 @@ export class Activity {
     this.#touch(id, clock)
   }
 
-  /** As `begin`, for one that was there before this server: its clock goes on. */
+  /** As `begin`, for a sandbox of an earlier server: its idle time goes on. */
   goOn(record: SandboxRecord): void {
     const clock = this.#clockOf(record.id)
     const { idleMs } = record.timeouts
@@ -118,7 +118,7 @@ export class Activity {
     this.#arm(record.id, clock)
   }
 
-  /** What a clock rang for was done, or was not to be done after all; or it failed, and is tried again later. */
+  /** The action of a timer was done, was not needed any more, or failed: then it is retried later. */
   again(id: string, { failed = false } = {}): void {
     const clock = this.#clocks.get(id)
     const { retryMs = RETRY_MS } = this.#options
@@ -130,7 +130,7 @@ export class Activity {
     this.#clocks.delete(id)
   }
 
-  /** What is known is written down; nothing rings any more. */
+  /** Saves the times of the last uses and stops all timers. */
   close(): void {
     if (this.#closed) return
     this.#closed = true
@@ -150,7 +150,7 @@ export class Activity {
     this.#save(id, Date.now())
   }
 
-  /** A use must not fail because it cannot be written down, on a full disk: the next server's clock begins a little earlier. */
+  /** A use does not fail when it cannot be saved, on a full disk: then the idle time of the next server begins earlier. */
   #save(id: string, at: number): void {
     this.#options.db.later(() => this.#table.save(id, at)).catch(() => {})
   }
@@ -193,11 +193,11 @@ export class Activity {
   }
 }
 
-/** Until something is to be done by itself; undefined: never. */
+/** Time until a timeout of the sandbox passes; undefined: never. */
 function leftMs(record: SandboxRecord, clock: IdleClock): number | undefined {
   const { status, timeouts, suspendedAt } = record
   const { idleMs, pausedMs } = timeouts
-  if (isForDisk(record)) return undefined
+  if (isPausedForDisk(record)) return undefined
   if (status === 'paused') return pausedMs > 0 ? (suspendedAt ?? 0) + pausedMs - Date.now() : undefined
   if (status !== 'running' || isNeverIdle(record)) return undefined
   if (clock.uses.size > 0) return idleMs
@@ -208,7 +208,7 @@ function isNeverIdle({ keepAwake, timeouts }: SandboxRecord): boolean {
   return keepAwake || timeouts.idleMs === 0
 }
 
-/** Each once, in the order of AWAKE_KINDS. Calls are named only where nothing else is: most are part of something else. */
+/** Each once, in the order of AWAKE_KINDS. Calls are named only if there is no other reason: most belong to one. */
 function reasonsOf(record: SandboxRecord, { uses }: IdleClock): AwakeReason[] {
   const distinct = new Map<string, AwakeReason>()
   if (isNeverIdle(record)) distinct.set('setting', { kind: 'setting' })

@@ -1,5 +1,5 @@
-// Limits that this machine can keep. One that was asked for in so many words and is larger than what there is, is refused; a default, or one
-// that came with a snapshot of a larger machine, is lowered.
+// The limits that this machine can give. A request for more is refused; a default, or a limit from a snapshot of a larger
+// machine, is lowered.
 import { type CreateSandboxParsed, formatCores, formatSize, IsletError } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import { machineLimits } from '../engine/capacity.ts'
@@ -19,7 +19,7 @@ export class Capacity {
   readonly #ceilings: Partial<Resources>
   #has: Resources
 
-  /** `ceilings`: what the operator allows, where that is less than there is. */
+  /** `ceilings`: the operator's limits. */
   constructor(storage: Pick<Storage, 'sizeBytes'>, ceilings: Partial<Resources> = {}) {
     this.#storage = storage
     this.#ceilings = ceilings

@@ -1,5 +1,6 @@
-// Making sandboxes: from an image, or as another was. A row `creating` that holds its layer comes first, or together with
-// `running`, which is the acknowledgement, and the Idempotency-Key; what fails or is cut off in between leaves nothing.
+// Creates sandboxes, from an image or from a saved state. The `creating` row, which holds the layer, is written before the
+// `running` row or in the same transaction. That transaction also writes the Idempotency-Key, and acknowledges the sandbox. A
+// create that fails or is cut off before leaves nothing.
 import {
   type CopySandboxParsed,
   type CreateSandboxParsed,
@@ -48,7 +49,7 @@ export interface CopyOptions {
 }
 
 type CreateInput = CreateSandboxParsed | CopySandboxParsed
-/** Where it comes from. */
+/** Fields of the record that say where a copy comes from. */
 export type Given = Pick<SandboxRecord, 'origin'> & Partial<SandboxRecord>
 
 interface MakeOptions extends CopyOptions {
@@ -69,7 +70,7 @@ export class Creation {
     this.#idempotency = new Idempotency(options.fleet.db)
   }
 
-  /** Undefined: it can make sandboxes. */
+  /** Why no sandbox can be made now; undefined if one can. */
   unready(): string | undefined {
     if (this.#fleet.closed) return 'The server is shutting down.'
     if (this.#fleet.disk.low !== undefined) return this.#fleet.disk.low
@@ -152,12 +153,12 @@ export class Creation {
     options: MakeOptions,
   ): Promise<Sandbox> {
     const { db, layers, table, warm } = this.#fleet
-    // Again: others may have been made while this one's image or layers were.
+    // Checked again: others may have been made while this one waited for its image or layers.
     this.#assertRoom()
-    // Nothing is waited for between this and its record.
+    // Nothing is awaited between this check and the row.
     this.#fleet.assertNameFree(made.name)
     const memory = saved && this.#options.savedStates.memoryOf(saved)
-    // What a fork stands on is used for that alone.
+    // The saved state of a fork is used only once, so no root is prepared for it.
     const isPassing = saved !== undefined && !this.#options.savedStates.table.isNamed(saved.id)
     const plan = isPassing || memory ? undefined : planOf(made, saved?.state.root)
     await using claim = options.cell ?? warm.claim(plan)
@@ -165,22 +166,22 @@ export class Creation {
     const id = claim.ahead?.id ?? made.id
     const root = ready ? { ...made.root, layer: ready } : made.root
     const fresh: SandboxRecord = { ...made, id, cell: claim.id, root }
-    // While its computer is being made: what is cut off before it is recorded, nobody holds and the next start removes.
+    // Written while the cell is bound. After a crash before that, the next start removes cell and layer, because no row names them.
     const recorded = db.beforeNext(() => {
       table.save(fresh)
       layers.hold(fresh.id, fresh.root)
       if (saved) this.#options.savedStates.giveRows(saved, fresh)
     })
-    let isSeen = false
-    const see = () => {
-      isSeen = true
+    let isFlushed = false
+    const flushed = () => {
+      isFlushed = true
     }
-    recorded.then(see, () => {})
+    recorded.then(flushed, () => {})
     const layer = ready ? undefined : this.#makeLayer(fresh, saved, options)
     const machine = startMachine(this.#fleet, fresh, claim, {
       layer,
       memory,
-      // One that begins as another was has services and patches, which want it to run.
+      // A copy has services and patches, which need a running sandbox: its observers are told later.
       tell: saved
         ? undefined
         : (begun) => this.#fleet.tellBegan({ record: fresh, machine: begun }, 'created'),
@@ -192,8 +193,8 @@ export class Creation {
       const settled = { ...fresh, workdir }
       await settleMachine(started, settled, input)
       options.signal?.throwIfAborted()
-      // Until somebody has looked, nobody can have changed it.
-      const record = this.#started(settled, { isSeen, commit: options.commit })
+      // A row that was not flushed yet cannot have been changed by others.
+      const record = this.#started(settled, { isFlushed, commit: options.commit })
       await recorded
       this.#fleet.follow(record.id, started)
       if (saved) await this.#fleet.tellBegan({ record, machine: started }, memory ? 'adopted' : 'restarted')
@@ -206,7 +207,7 @@ export class Creation {
     }
   }
 
-  /** Undefined: it is as it should be. */
+  /** Undefined: the layer needs no work. */
   #makeLayer(
     { root, resources }: SandboxRecord,
     saved: SavedRecord | undefined,
@@ -217,29 +218,33 @@ export class Creation {
     const limitBytes = resources.diskBytes
     if (layer !== saved?.state.root.layer)
       return makeLayer(storage, { layer, over: saved?.state.root, limitBytes })
-    // The limit of the source may have been changed while it was saved.
+    // The limit of the source may have changed while it was saved.
     if (storage.capabilities.diskLimit && takesLayer?.limitBytes !== limitBytes)
       return storage.setLimit(layer, limitBytes)
   }
 
   #started(
     record: SandboxRecord,
-    { isSeen, commit }: { isSeen: boolean; commit?: MakeOptions['commit'] },
+    { isFlushed, commit }: { isFlushed: boolean; commit?: MakeOptions['commit'] },
   ): SandboxRecord {
     const { origin, runtime, workdir, root } = record
     const also = () => {
-      // Its record was refused, on a full disk; then so is this.
+      // The `creating` row could not be written on a full disk.
       if (!this.#fleet.layers.isHeld(root.layer)) throw new IsletError('server_disk_full')
       this.#fleet.events.add(record.id, 'created', { runtime, ...(origin && { origin: { ...origin } }) })
       commit?.(record.id)
     }
     const change = { workdir }
-    const started = this.#fleet.move(record.id, 'start', { from: isSeen ? undefined : record, change, also })
+    const started = this.#fleet.move(record.id, 'start', {
+      from: isFlushed ? undefined : record,
+      change,
+      also,
+    })
     this.#activity.begin(record.id)
     return started
   }
 
-  /** What one is made of when nothing else is asked for; undefined: its image is not here. */
+  /** The plan of a create without options; undefined if its image is not here. */
   async usualPlan(): Promise<Plan | undefined> {
     const base = await this.#base({}).catch(() => undefined)
     return base && planOf(newRecord({}, base))
@@ -252,7 +257,7 @@ export class Creation {
     const runtime = input.runtime ?? defaultRuntime
     const { capacity, engine } = this.#fleet
     const { capabilities } = engine
-    // An engine without a wall runs on the machine's own files: there is no other image for it.
+    // An engine without a wall has no images: it runs on the files of the machine.
     if (capabilities.wall !== true) return { runtime: 'host', capabilities, capacity }
     return { runtime, image: await images.resolve(runtime), capabilities, capacity }
   }

@@ -1,5 +1,5 @@
-// The durable history of every sandbox. An event is written in the transaction that makes it true; whoever follows reads
-// it from there, so nobody hears of what was not kept, and nobody slow costs memory.
+// The durable history of every sandbox. An event is written in the transaction that makes it true. Followers read the table, so
+// they see only committed events, and a slow follower costs no memory.
 import { EventEmitter } from 'node:events'
 import {
   type EventPage,
@@ -12,18 +12,18 @@ import {
 import type { Db } from '../db/db.ts'
 import { type EventQuery, EventTable } from '../db/events.ts'
 
-/** A sandbox may have this many more than the limit before the oldest are forgotten. */
+/** A sandbox may have this many events over the limit before the oldest are removed. */
 const PRUNE_EVERY = 256
-/** Sandboxes whose events are counted. */
+/** Most sandboxes whose events are counted in memory. */
 const MAX_COUNTED = 10_000
-/** What a follower has in memory. */
+/** Events that a follower holds in memory. */
 const PAGE = 100
 
 interface FollowOptions {
   signal: AbortSignal
-  /** Nothing more will be added: what there is is told, and then it is over. */
+  /** No more events will be added: the follower ends after the last one. */
   isOver(): Promise<boolean>
-  /** After so long without an event, `undefined` is told. */
+  /** After this time without an event, `undefined` is yielded. */
   beatMs: number
 }
 
@@ -43,7 +43,7 @@ export class Events {
     if (type === 'created') this.#sincePrune.set(sandboxId, 0)
     this.#prune(sandboxId)
     if (this.#changed.listenerCount(sandboxId) === 0 || this.#pending.has(sandboxId)) return
-    // After the transaction: it is over when this turn of the event loop is.
+    // After the transaction, which ends within this turn of the event loop.
     this.#pending.add(sandboxId)
     queueMicrotask(() => {
       this.#pending.delete(sandboxId)
@@ -58,7 +58,7 @@ export class Events {
     return { events: found.slice(0, limit), more: found.length > limit }
   }
 
-  /** What there is after `since`, oldest first, then what happens. Counts as a listener until its end or the signal. */
+  /** Events after `since`, oldest first, then new ones. Counts as a listener until it ends or is aborted. */
   follow(
     sandboxId: string,
     query: Pick<ListEventsParsed, 'since' | 'types'>,
@@ -67,8 +67,8 @@ export class Events {
     if (this.#changed.listenerCount(sandboxId) >= LIMITS.eventListeners)
       throw new IsletError(
         'limit_exceeded',
-        `The events of a sandbox are followed by at most ${LIMITS.eventListeners} clients.`,
-        { hint: 'End some of the others, or list the events.' },
+        `At most ${LIMITS.eventListeners} clients can follow the events of a sandbox.`,
+        { hint: 'Close some of the other streams, or list the events.' },
       )
     const bell = new Bell()
     const leave = () => {
@@ -90,7 +90,7 @@ export class Events {
     try {
       while (!signal.aborted) {
         bell.reset()
-        // Asked before the table is: what is added last is read.
+        // Asked before the table is read, so that the last event is not missed.
         const wasOver = await isOver()
         const page = this.#table.list(sandboxId, { ...range, direction: 'asc', limit: PAGE })
         for (const event of page) {
@@ -108,7 +108,7 @@ export class Events {
   }
 
   #prune(sandboxId: string): void {
-    // Whoever is not counted, after a restart for example, is looked at now.
+    // A sandbox without a count, for example after a restart, is pruned now.
     if (this.#sincePrune.size > MAX_COUNTED) this.#sincePrune.clear()
     const added = (this.#sincePrune.get(sandboxId) ?? PRUNE_EVERY - 1) + 1
     this.#sincePrune.set(sandboxId, added % PRUNE_EVERY)
@@ -116,7 +116,7 @@ export class Events {
   }
 }
 
-/** Rung once or often between two waits, it is heard once. */
+/** Several rings between two waits count as one. */
 class Bell {
   #rung = Promise.withResolvers<true>()
   readonly ring = (): void => this.#rung.resolve(true)
@@ -125,7 +125,7 @@ class Bell {
     this.#rung = Promise.withResolvers()
   }
 
-  /** Whether it rang within that time. */
+  /** False: it did not ring within that time. */
   async wait(ms: number): Promise<boolean> {
     const late = Promise.withResolvers<false>()
     const timer = setTimeout(() => late.resolve(false), ms)

@@ -1,5 +1,5 @@
-// The sandboxes that are there: their records and machines, who is told of what becomes of them, and the one way to move
-// them. What is done with them is in the files beside it.
+// All sandboxes of this server: their records, machines and observers, and the one way to change a status. The other files of
+// this folder use it.
 import { setTimeout } from 'node:timers/promises'
 import { IsletError, isId, type SandboxEvent } from '@islet/contract'
 import type { Db } from '../db/db.ts'
@@ -12,12 +12,12 @@ import type { Storage } from '../storage/storage.ts'
 import { Capacity } from './capacity.ts'
 import type { Disk } from './disk/disk.ts'
 import { Events } from './events.ts'
-import { assertRunning, isStill, MOVES, move, type Verb } from './lifecycle.ts'
+import { assertRunning, isSuspended, MOVES, move, type Verb } from './lifecycle.ts'
 import { type Machine, startMachine } from './machine.ts'
 import { deleteLayer, stopCell } from './warm/cells.ts'
 import { WarmPool, type WarmPoolOptions } from './warm/pool.ts'
 
-/** How soon the death of a sandbox's first process is noticed after its connection broke. */
+/** How often the first process of a sandbox is checked after its connection broke. */
 const AWAY_POLL_MS = 100
 
 interface FleetOptions {
@@ -27,49 +27,45 @@ interface FleetOptions {
   log: Log
   disk: Disk
   warm: WarmPoolOptions
-  /** The most that a sandbox may have, where the operator says so. */
+  /** The operator's limits for a single sandbox. */
   ceilings?: Partial<SandboxRecord['resources']>
 }
 
-/** What the data services need of a running sandbox. */
 export interface RunningSandbox {
   record: SandboxRecord
   machine: Machine
 }
 
-/**
- * How a sandbox came to run: just made; found running by a new server; started over its files, with nothing running in it;
- * or going on where it stood still.
- */
+/** How a sandbox came to run: just made; found running by a new server; started again from its files; resumed or woken. */
 export type Beginning = 'created' | 'adopted' | 'restarted' | 'resumed'
 
-/** Told when a sandbox becomes usable, when it stands still and when it is gone, so that what runs inside can be followed. */
+/** Told when a sandbox becomes usable, is suspended and is gone. */
 export interface SandboxObserver {
-  /** In the order of `observe`. A create answers only after all of them are done. */
+  /** Called in the order of `observe`. A create answers after all observers are done. */
   began(sandbox: RunningSandbox, how: Beginning): void | Promise<void>
   /**
-   * From now on nothing may be asked of it, until `began`. `kept`: what runs inside will go on then (`resumed`, or `adopted` by
-   * another server); else it ends now, and `began` will say `restarted`.
+   * No requests may be sent to the sandbox until `began`. `kept`: its processes continue then (`resumed`, or `adopted` by another
+   * server). Otherwise they end now, and `began` will say `restarted`.
    */
   suspended?(sandboxId: string, options: { kept: boolean }): void | Promise<void>
-  /** Its memory is about to be saved, and no connection to this server can be: they end. Answers with what lets it have new ones. */
+  /** Ends its connections to this server, which cannot be saved with its memory. The returned function allows new ones. */
   disconnect?(sandboxId: string): Promise<() => void>
-  /** For good; not `removed`: it failed, and what it holds can still be read. */
+  /** `removed`: deleted for good. Otherwise it failed, and its records can still be read. */
   gone(sandboxId: string, options: { removed: boolean }): Promise<void>
-  /** A cell that may become a sandbox's: what it will need can be made ready. */
+  /** A cell waits for a sandbox: what it will need can be prepared. */
   waits?(cell: Cell): Promise<void>
-  /** It is about to end, whether it ever was a sandbox's or not. */
+  /** A cell is about to end, with or without a sandbox. */
   ends?(cell: Cell): Promise<void>
 }
 
 export interface MoveOptions {
   reason?: string
-  /** Of the record as it is by then. */
+  /** Applied to the record as it is at that time. */
   change?: Partial<SandboxRecord> | ((current: SandboxRecord) => Partial<SandboxRecord>)
   data?: SandboxEvent['data']
-  /** As it is: nobody else can have changed it. */
+  /** The current record, if no one else can have changed it. */
   from?: SandboxRecord
-  /** More that becomes durable together with the move. */
+  /** Runs in the transaction of the move. */
   also?: () => void
 }
 
@@ -84,10 +80,10 @@ export class Fleet {
   readonly capacity: Capacity
   readonly layers: LayersHeld
   readonly warm: WarmPool
-  /** One thing at a time is done to a sandbox's life. */
+  /** Lifecycle changes of a sandbox run one at a time. */
   readonly turns = new Locks()
   readonly machines = new Map<string, Promise<Machine>>()
-  /** Those that are being stopped or exchanged right now: who wants to use one waits for its turn. */
+  /** Sandboxes that are being suspended, woken or restored: a use waits for its turn. */
   readonly unsteady = new Set<string>()
   closed = false
   #isLeaving = false
@@ -123,7 +119,7 @@ export class Fleet {
     return record
   }
 
-  /** For the sandbox with this id, if there is one already. */
+  /** `id`: the sandbox that may have the name already. */
   assertNameFree(name: string | null | undefined, id?: string): void {
     if (typeof name !== 'string') return
     const other = this.table.idOf(name)
@@ -139,25 +135,25 @@ export class Fleet {
     return { record, machine }
   }
 
-  /** The machine of a sandbox that runs or stands still; undefined: there is nothing to go on with. */
+  /** The machine of a running or suspended sandbox; undefined: it has none. */
   async machine(id: string): Promise<Machine | undefined> {
     return this.machines.get(id)?.catch(() => undefined)
   }
 
-  /** Undefined for a suspended one whose cell is gone; throws for one that does not run for another reason. */
+  /** Undefined if a suspended sandbox has no cell. Throws if it is neither running nor suspended. */
   async machineWithCell(record: SandboxRecord): Promise<Machine | undefined> {
     if (record.memory !== null) return undefined
-    return isStill(record) ? this.machine(record.id) : (await this.running(record.id)).machine
+    return isSuspended(record) ? this.machine(record.id) : (await this.running(record.id)).machine
   }
 
-  /** Alone among all that change what becomes of this sandbox. */
+  /** Runs alone among all lifecycle changes of this sandbox. */
   inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     return this.turns.run([id], work)
   }
 
   /** The one way to change a status: the record, its event and what `also` writes become durable together. */
   move(id: string, verb: Verb, options: MoveOptions = {}): SandboxRecord {
-    // Name, env and timeouts may have been changed since the caller looked.
+    // Name, env and timeouts may have changed since the caller read the record.
     const current = options.from ?? this.record(id)
     const { change } = options
     const changes = typeof change === 'function' ? change(current) : change
@@ -172,7 +168,7 @@ export class Fleet {
     return moved
   }
 
-  /** Until its status changes; `draining` when the server goes away before. */
+  /** Resolves when its status changes; rejects with `draining` when the server shuts down before. */
   nextMove(id: string): Promise<void> {
     if (this.#isLeaving) return Promise.reject(new IsletError('draining'))
     const moving = this.#moving.get(id) ?? Promise.withResolvers<void>()
@@ -180,7 +176,7 @@ export class Fleet {
     return moving.promise
   }
 
-  /** The clients are about to lose this server: none can tell what stands still to go on, so nobody waits for that. */
+  /** The server is about to shut down: no client can wake a suspended sandbox any more, so waiting for that ends. */
   leave(): void {
     this.#isLeaving = true
     this.warm.leave()
@@ -200,12 +196,12 @@ export class Fleet {
 
   async tellBegan(sandbox: RunningSandbox, how: Beginning): Promise<void> {
     sandbox.machine.hasBegun = true
-    // Each is called before any is waited for: later ones may rely on what earlier ones have begun.
+    // All are called before any is awaited: later observers rely on what earlier ones have begun.
     const done = this.#observers.map((observer) => observer.began(sandbox, how))
     await Promise.all(done)
   }
 
-  /** Whoever uses the sandbox, and its services, wait for this work. */
+  /** Uses of the sandbox, and its services, wait for this work. */
   settle(id: string, work: Promise<void>): Promise<void> {
     const settling = Promise.all([this.#settling.get(id), work]).then(() => {
       if (this.#settling.get(id) === settling) this.#settling.delete(id)
@@ -214,9 +210,9 @@ export class Fleet {
     return settling
   }
 
-  /** What is done to it at its beginning, patches, is over. */
+  /** Resolves when its patches are applied. */
   async settled(id: string): Promise<void> {
-    // One that is being brought back has not begun.
+    // A sandbox that is being brought back has not begun.
     if (this.machines.has(id)) await this.machine(id)
     await this.#settling.get(id)
   }
@@ -232,15 +228,17 @@ export class Fleet {
     }
   }
 
-  /** What one of them could not clean up keeps neither the others nor the sandbox. */
+  /** An observer that fails to clean up holds up neither the others nor the sandbox. */
   async tellGone(id: string, options: { removed: boolean }): Promise<void> {
     for (const observer of this.#observers)
       await observer
         .gone(id, options)
-        .catch((error) => this.log.error({ error, sandbox: id }, 'not cleaned up; the next start does it'))
+        .catch((error) =>
+          this.log.error({ error, sandbox: id }, 'an observer could not clean up; the next start does it'),
+        )
   }
 
-  /** A new cell over the layer that is there: files are kept, processes are not. */
+  /** A new cell over the existing layer: files are kept, processes are not. */
   startOver(id: string): Promise<Machine> {
     const machine = this.#startOver(id)
     this.machines.set(id, machine)
@@ -256,68 +254,70 @@ export class Fleet {
     return await startMachine(this, again, claim)
   }
 
-  /** Notices from now on when it dies. */
+  /** Watches from now on whether it dies. */
   follow(id: string, machine: Machine): void {
     machine.guest.events.on('disconnect', () => this.watch(id, machine))
     machine.guest.events.once('lost', ({ reason }) => this.inBackground(id, this.fail(id, reason, machine)))
     this.watch(id, machine)
   }
 
-  /** For one that may have died while nobody looked. */
+  /** For a sandbox that may have died while it was not watched. */
   watch(id: string, machine: Machine): void {
     if (!machine.guest.connected) this.inBackground(id, this.#watchAway(id, machine))
   }
 
-  /** What nobody waits for. It may fail, on a full disk for example; the server goes on. */
+  /** For work that no caller awaits. It may fail, for example on a full disk; the server goes on. */
   inBackground(id: string, work: Promise<unknown>): void {
-    work.catch((error) => this.log.error({ error, sandbox: id }, 'not done; the next start sets it right'))
+    work.catch((error) =>
+      this.log.error({ error, sandbox: id }, 'background work failed; the next start repairs it'),
+    )
   }
 
-  /** With `machine`: unless it has another one by now. */
+  /** With `machine`: only if it is still the machine of the sandbox. */
   async fail(id: string, reason: string, machine?: Machine): Promise<void> {
     if (machine && (await this.machine(id)) !== machine) return
     const record = this.table.get(id)
     if (this.closed || !record || record.status === 'stopped' || record.status === 'failed') return
-    if (isStill(record)) return this.inTurn(id, () => this.#loseWhatStoodStill(id, reason, machine))
+    if (isSuspended(record)) return this.inTurn(id, () => this.#loseSuspended(id, reason, machine))
     this.log.warn({ sandbox: id, reason }, 'sandbox failed')
     this.move(id, 'fail', { reason })
     const work = this.letGo(id)
-      .catch((error) => this.log.error({ error, sandbox: id }, 'not stopped'))
+      .catch((error) => this.log.error({ error, sandbox: id }, 'a failed sandbox could not be stopped'))
       .finally(() => this.#failing.delete(id))
     this.#failing.set(id, work)
     await work
     await this.tellGone(id, { removed: false })
   }
 
-  /** What it holds on disk is all that it needs to run again. */
-  async #loseWhatStoodStill(id: string, reason: string, machine?: Machine): Promise<void> {
+  /** Its files are enough to start it again. */
+  async #loseSuspended(id: string, reason: string, machine?: Machine): Promise<void> {
     if (machine && (await this.machine(id)) !== machine) return
-    if (!isStill(this.record(id))) return this.fail(id, reason, machine)
-    this.log.warn({ sandbox: id, reason }, 'what ran in a sandbox that stands still is lost')
+    if (!isSuspended(this.record(id))) return this.fail(id, reason, machine)
+    this.log.warn({ sandbox: id, reason }, 'the processes of a suspended sandbox are lost')
     await this.tellSuspended(id, { kept: false })
     await this.letGo(id)
   }
 
-  /** Ends what runs; its files stay. */
+  /** Ends all its processes; its files stay. */
   async letGo(id: string): Promise<void> {
     const machine = await this.machine(id)
     this.machines.delete(id)
     if (machine) await stopCell(this, machine)
   }
 
-  /** A failure that is being cleaned up is waited for. */
+  /** Waits until a failure is cleaned up. */
   async settleFailure(id: string): Promise<void> {
     await this.#failing.get(id)
   }
 
-  /** Those that nobody holds any more: not before that survives a power cut, or the records might name them again. */
+  /** Deletes layers that no record holds. The records are synced first: after a power cut they might name the layers again. */
   async dropLayers(layers: readonly string[]): Promise<void> {
     if (layers.length > 0) await this.db.sync()
     await this.warm.forget(layers)
     for (const layer of layers) await deleteLayer(this, layer)
   }
 
-  /** The same when there is time: only the end of the server waits for it. */
+  /** The same in the background; only the shutdown of the server waits for it. */
   dropLater(layers: readonly string[]): void {
     if (layers.length === 0) return
     this.inTurn(layers[0]!, () => this.dropLayers(layers)).catch((error) =>
@@ -325,7 +325,7 @@ export class Fleet {
     )
   }
 
-  /** A guest that is away redials, unless it is dead. One that stands still is looked at when it is woken. */
+  /** A disconnected guest redials unless it is dead. A suspended one is checked when it is woken. */
   async #watchAway(id: string, machine: Machine): Promise<void> {
     while (!this.closed && !machine.suspended && !machine.guest.connected) {
       if ((await this.machine(id)) !== machine) return
@@ -337,7 +337,7 @@ export class Fleet {
     }
   }
 
-  /** Where the memory limit ends all at once (gvisor), nobody else tells of it. */
+  /** With gVisor the memory limit ends the whole sandbox at once, and only this reports it. */
   async #whyEnded(id: string, { cell }: Machine): Promise<string> {
     const { oomKills } = await this.engine.usage(cell).catch(() => ({ oomKills: 0 }))
     const isTold = this.events.list(id, { types: ['oom'], limit: 1 }).events.length > 0

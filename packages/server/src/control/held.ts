@@ -1,10 +1,10 @@
-// Bytes that this server holds for callers, bounded for each sandbox and for all together. What is over a bound is refused, and its caller
-// comes again later: nobody waits for a caller who does not read.
+// Bytes that this server holds in memory for calls, bounded per sandbox and in total. A call over a bound is refused at once and
+// can be retried: it does not wait for a client that reads slowly.
 
 interface HeldOptions {
   /** For one sandbox. */
   eachBytes: number
-  /** For all, and for whoever is no sandbox: the holder of the API key. */
+  /** For all calls together. Calls with the API key have only this bound. */
   allBytes: number
 }
 
@@ -17,13 +17,14 @@ export class Held {
     this.#options = options
   }
 
-  /** What one call holds, until it is disposed of. `who`: a sandbox, or undefined. */
+  /** What one call holds, until it is disposed of. `who`: the sandbox of the caller, if it is one. */
   open(who: string | undefined): Hold {
     let own = 0
     return {
       take: (bytes) => {
         const before = who === undefined ? 0 : (this.#by.get(who) ?? 0)
-        // A call that holds more than all other calls together is not refused, so that one of two large calls succeeds. Its route has a limit.
+        // A call that holds more than all other calls together is not refused, so that one of two large calls succeeds. Its route
+        // has a limit.
         const isOver =
           (before > 2 * own && before + bytes > this.#options.eachBytes) ||
           (this.#sum > 2 * own && this.#sum + bytes > this.#options.allBytes)
@@ -49,6 +50,6 @@ export class Held {
 }
 
 export interface Hold extends Disposable {
-  /** False: it would be too much beside what is held already. */
+  /** False: over a bound; nothing is taken. */
   take(bytes: number): boolean
 }

@@ -1,5 +1,5 @@
-// The states of a sandbox and the moves between them, as data. `move` is the one function that changes a status;
-// fleet.ts writes what it answers, together with the event.
+// The states of a sandbox and the moves between them, as data. Only `move` changes a status; fleet.ts writes the moved record
+// together with its event.
 import { type EventType, IsletError, type SandboxStatus } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 
@@ -17,7 +17,7 @@ export const MOVES = {
   resume: { from: ['paused'], to: 'running', event: 'resumed' },
   hibernate: { from: ['running'], to: 'hibernated', event: 'hibernated' },
   wake: { from: ['hibernated'], to: 'running', event: 'woken' },
-  /** Back to a checkpoint, from wherever something is left of it. */
+  /** Back to a checkpoint. */
   restore: { from: ['running', 'paused', 'hibernated', 'failed'], to: 'running', event: 'restored' },
   fail: { from: ALIVE, to: 'failed', event: 'failed' },
   stop: { from: [...ALIVE, 'failed'], to: 'stopped', event: 'stopped' },
@@ -25,15 +25,14 @@ export const MOVES = {
 
 export type Verb = keyof typeof MOVES
 
-/** The reason of one that was paused because it filled the disk of the server. */
+/** The reason of a sandbox that was paused because it filled the disk. Records hold this text: it must not change. */
 export const DISK_LOW = 'It was writing while the disk of the server was low. It goes on when there is room.'
 
-const AFTER_FAILURE =
-  'Its files are there: fork it, or save a checkpoint and restore it, and it runs again with them.'
+const AFTER_FAILURE = 'Its files are kept: fork it, or save a checkpoint and restore that.'
 
-const GONE = 'It is gone; another one can begin with one of its checkpoints.'
+const GONE = 'A new sandbox can be created from one of its checkpoints.'
 
-const STILL: readonly SandboxStatus[] = ['paused', 'hibernated']
+const SUSPENDED: readonly SandboxStatus[] = ['paused', 'hibernated']
 
 /** The record after the move, with its times set. An illegal move is `invalid_state` and changes nothing. */
 export function move(record: SandboxRecord, verb: Verb, reason: string | null = null): SandboxRecord {
@@ -45,7 +44,7 @@ export function move(record: SandboxRecord, verb: Verb, reason: string | null = 
     status: to,
     reason,
     updatedAt: now,
-    suspendedAt: STILL.includes(to) ? now : null,
+    suspendedAt: SUSPENDED.includes(to) ? now : null,
     stoppedAt: to === 'stopped' ? now : record.stoppedAt,
   }
 }
@@ -69,7 +68,7 @@ export function assertRunning(record: SandboxRecord): void {
   })
 }
 
-/** For changes of a sandbox: of a stopped one only the record is left, and it stays as it was. */
+/** For changes of a sandbox. Only the record of a stopped one is left, and it does not change. */
 export function assertNotStopped({ id, status, reason }: SandboxRecord): void {
   if (status !== 'stopped') return
   throw new IsletError('invalid_state', `Sandbox ${id} is stopped; it cannot be changed any more.`, {
@@ -78,30 +77,30 @@ export function assertNotStopped({ id, status, reason }: SandboxRecord): void {
   })
 }
 
-/** One in the making is stopped by whoever makes it. */
+/** A sandbox that is being created can only be stopped by its create. */
 export function assertMade({ id, status }: SandboxRecord): void {
   if (status !== 'creating') return
   throw new IsletError('invalid_state', `Sandbox ${id} is creating; it cannot be stopped yet.`, {
-    hint: 'Wait until it is made.',
+    hint: 'Wait until it runs.',
     details: { status, wanted: 'stopped' },
   })
 }
 
-export function isForDisk({ status, reason }: Pick<SandboxRecord, 'status' | 'reason'>): boolean {
+export function isPausedForDisk({ status, reason }: Pick<SandboxRecord, 'status' | 'reason'>): boolean {
   return status === 'paused' && reason === DISK_LOW
 }
 
-export function isStill({ status }: Pick<SandboxRecord, 'status'>): boolean {
-  return STILL.includes(status)
+export function isSuspended({ status }: Pick<SandboxRecord, 'status'>): boolean {
+  return SUSPENDED.includes(status)
 }
 
 function hintFor({ status, reason }: SandboxRecord, verb: Verb): string | undefined {
   if (status === MOVES[verb].to) return `It is ${status} already.`
   if (status === 'stopped') return reason ?? GONE
   if (status === 'failed') return AFTER_FAILURE
-  if (verb === 'pause' && status === 'hibernated') return 'It stands still already.'
-  if (verb === 'resume' && status === 'hibernated') return 'One that is hibernated goes on with wake.'
-  if (verb === 'wake' && status === 'paused') return 'One that is paused goes on with resume.'
+  if (verb === 'pause' && status === 'hibernated') return 'It is suspended already.'
+  if (verb === 'resume' && status === 'hibernated') return 'Use wake for a hibernated sandbox.'
+  if (verb === 'wake' && status === 'paused') return 'Use resume for a paused sandbox.'
   if (verb === 'hibernate' && status === 'paused') return 'Resume it first.'
   return undefined
 }

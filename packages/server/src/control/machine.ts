@@ -1,4 +1,4 @@
-// One live sandbox: its cell, its layer and its link, made and taken away together.
+// The live part of a sandbox: its cell and its link.
 import { posix } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type CreateSandboxParsed, IsletError } from '@islet/contract'
@@ -16,9 +16,9 @@ import {
   type WaitingCell,
 } from './warm/cells.ts'
 
-/** A file of memory may be a little larger than what was in memory. */
+/** Saved memory may be a little larger on disk than it was in memory. */
 const FILE_SLACK = 1.25
-/** How often one that does not answer is looked at. */
+/** How often a guest that does not answer is checked. */
 const ALIVE_POLL_MS = 20
 
 export interface Machine {
@@ -29,35 +29,35 @@ export interface Machine {
   oomKillsSeen: number
   /** When programs inside were last shown how much memory is free (`performance.now`). */
   shownAt: number
-  /** What every command inside finds in its environment besides the sandbox's own. */
+  /** Environment of every command, besides the sandbox's own. */
   env: Record<string, string>
-  /** Until then `env` is not complete. */
+  /** Resolves when `env` is complete. */
   envReady?: Promise<void>
-  /** Ports inside that are ours and not the user's. */
+  /** Ports inside that Islet itself listens on. */
   ownPorts: Set<number>
-  /** It stands still: paused, hibernated, or about to be. */
+  /** Paused or hibernated, or about to be. */
   suspended: boolean
-  /** The observers of this server know it. */
+  /** The observers of this server have been told of it. */
   hasBegun: boolean
 }
 
 export interface StartOptions {
-  /** Resolves when the layer is there; it is made while the cell starts. */
+  /** Resolves when the layer exists; it is made while the cell starts. */
   layer?: Promise<unknown>
-  /** What `saveMemory` wrote: what ran then goes on. */
+  /** A directory that `saveMemory` wrote: its processes continue. */
   memory?: string
-  /** Done with it before anybody has it. */
+  /** Runs before the machine is returned. */
   tell?: (machine: Machine) => Promise<void>
 }
 
-/** Gives the cell that the record names its root. On an error nothing of it is left but the layer. */
+/** Gives the cell that the record names its root. On an error only the layer is left. */
 export async function startMachine(
   parts: CellParts,
   record: SandboxRecord,
   claim: CellClaim,
   options: StartOptions = {},
 ): Promise<Machine> {
-  // Awaited below, after the cell; a rejection in the meantime is not unhandled.
+  // Awaited below, after the cell. A rejection before that must not count as unhandled.
   options.layer?.catch(() => {})
   let waiting: WaitingCell | undefined
   try {
@@ -77,7 +77,7 @@ export async function startMachine(
   }
 }
 
-/** Root, name, limits and network, in place of what it was given ahead. */
+/** Binds root, name, limits and network, and replaces those of a prebound cell. */
 export async function giveRoot(
   parts: CellParts,
   waiting: WaitingCell,
@@ -105,13 +105,13 @@ export async function giveRoot(
   return bound
 }
 
-/** What does not fit would end at once, and say nothing of why. */
+/** A sandbox with too little memory for its processes would die at once, without a reason. */
 async function assertFits(memory: string, { memoryBytes }: SandboxRecord['resources']): Promise<void> {
   const neededBytes = await directoryBytes(memory)
   if (neededBytes <= memoryBytes * FILE_SLACK) return
   const needed = Math.ceil(neededBytes / 2 ** 20)
-  throw new IsletError('bad_request', `What ran in it needs about ${needed}Mi of memory.`, {
-    hint: `Give it more with resources.memory; it would have ${Math.floor(memoryBytes / 2 ** 20)}Mi.`,
+  throw new IsletError('bad_request', `The saved processes need about ${needed}Mi of memory.`, {
+    hint: `Raise resources.memory, which is ${Math.floor(memoryBytes / 2 ** 20)}Mi.`,
     details: { neededBytes, memoryBytes },
   })
 }
@@ -130,7 +130,7 @@ function newMachine(cell: Cell, guest: Link, bound: Bound): Machine {
   }
 }
 
-/** Takes the place of the server that made this machine; the guest redials by itself. */
+/** Takes over the machine of an earlier server; its guest redials by itself. */
 export async function adoptMachine(parts: CellParts, record: SandboxRecord): Promise<Machine> {
   const cell = await parts.engine.adopt(record.cell)
   const link = await listen(parts, cell)
@@ -139,7 +139,7 @@ export async function adoptMachine(parts: CellParts, record: SandboxRecord): Pro
   return { ...newMachine(cell, link, {}), oomKillsSeen: oomKills }
 }
 
-/** Whether one that was just thawed goes on. What is killed while it is frozen may die only then. */
+/** Whether a sandbox that was just thawed is alive. A process that was killed while frozen dies only when thawed. */
 export async function goesOn({ engine }: CellParts, { cell, guest }: Machine): Promise<boolean> {
   const isBack = () => guest.ready({ timeoutMs: CONNECT_TIMEOUT_MS })
   const answers = (guest.connected ? guest.ping().catch(isBack) : isBack()).then(
@@ -160,14 +160,14 @@ export function workdirOf({ bound }: Machine, record: SandboxRecord): string {
   return posix.resolve(home, record.workdir || home)
 }
 
-/** The caller's directory and files. */
+/** Makes the working directory and writes the files that the caller gave. */
 export async function settleMachine(
   { guest }: Machine,
   { workdir, user }: SandboxRecord,
   input: CreateSandboxParsed,
 ): Promise<void> {
   const owner = user || undefined
-  // Also looks the user up: a sandbox whose commands could not run is not made.
+  // Also checks that the user exists: without it no command could run.
   if (input.workdir !== undefined || input.user !== undefined)
     await guest.mkdir(workdir, { parents: true, owner })
   for (const file of input.files ?? []) {

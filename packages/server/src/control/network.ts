@@ -1,9 +1,9 @@
-// Switching the network of a sandbox that is there.
+// Switches the network of an existing sandbox.
 //
-//   the record says what is wanted, and that it is due  →  the wire, at once  →  the files of /etc that name it  →  no longer due
+//   the record says what is wanted, and that it is due  →  the interface  →  the files in /etc that name it  →  no longer due
 //
-// One that stands still has its wire switched at once too; its files wait for its wake. One without a cell gets all of it when it is
-// given one. What a crash cuts off is due still, and the next server does it.
+// The interface of a suspended sandbox is switched at once; its files wait for its wake. A sandbox without a cell gets its network
+// together with one. After a crash the switch is still due, and the next server does it.
 import { setTimeout } from 'node:timers/promises'
 import { IsletError } from '@islet/contract'
 import { notSupported } from '../engine/engine.ts'
@@ -13,15 +13,12 @@ import type { Fleet } from './fleet.ts'
 import { assertMade, assertNotStopped } from './lifecycle.ts'
 import type { Machine } from './machine.ts'
 
-/**
- * How long the guest may take for the files. Nothing else is done to the sandbox meanwhile, not even its delete, so a guest that
- * does not answer must not keep it longer. Ordinary is a few milliseconds.
- */
+/** How long the guest may take for the files, usually a few milliseconds. All other changes of the sandbox wait meanwhile. */
 const TELL_TIMEOUT_MS = 10_000
-/** Of a file of hosts that is changed; a longer one is left alone. */
+/** A longer /etc/hosts is not changed. */
 const MAX_HOSTS_BYTES = 256 * 1024
 
-/** If it cannot be done, the sandbox is as it was. */
+/** On an error the sandbox keeps the network it had. */
 export function switchNetwork(fleet: Fleet, id: string, enabled: boolean): Promise<void> {
   return fleet.inTurn(id, async () => {
     const before = fleet.record(id)
@@ -45,11 +42,14 @@ export function switchNetwork(fleet: Fleet, id: string, enabled: boolean): Promi
   })
 }
 
-/** What is due of one that goes on, or was found again. It may fail: then it is due at the next wake or start. */
+/** Does a due switch after a wake or a restart. If it fails, it stays due. */
 export async function settleNetwork(fleet: Fleet, id: string, machine: Machine): Promise<void> {
   if (!fleet.record(id).networkDue) return
   await carryOut(fleet, id, machine).catch((error) =>
-    fleet.log.warn({ error, sandbox: id }, 'its network is not switched yet'),
+    fleet.log.warn(
+      { error, sandbox: id },
+      'the network of the sandbox is not switched yet; it is retried at the next wake or start',
+    ),
   )
 }
 
@@ -63,7 +63,7 @@ function want(fleet: Fleet, id: string, enabled: boolean, reason?: string): void
 
 async function carryOut(fleet: Fleet, id: string, known?: Machine): Promise<void> {
   const record = fleet.record(id)
-  // One without a cell is given its network together with one.
+  // A sandbox without a cell gets its network together with one.
   const machine = known ?? (record.status === 'failed' ? undefined : await fleet.machineWithCell(record))
   if (machine) {
     const place = await fleet.engine.connect(machine.cell, record.network)
@@ -71,15 +71,15 @@ async function carryOut(fleet: Fleet, id: string, known?: Machine): Promise<void
     machine.bound = { ...bound, ...place }
     if (machine.suspended) return
     await tell(machine.guest, id, place).catch((error) => {
-      // Nothing inside can keep its network by keeping its files, or by not answering.
+      // Nothing inside can keep the network on by refusing to change files or not answering.
       if (record.network.enabled) throw error
-      fleet.log.debug({ error, sandbox: id }, 'its files still name a network')
+      fleet.log.debug({ error, sandbox: id }, 'files in /etc still name a network that is off')
     })
   }
   fleet.table.save({ ...fleet.record(id), networkDue: false })
 }
 
-/** By the guest, inside: nothing of the sandbox is followed on this machine. */
+/** Written by the guest inside, so no path of the sandbox is followed on the host. */
 async function tell(guest: Guest, id: string, place: Place): Promise<void> {
   const over = new AbortController()
   const late = setTimeout(TELL_TIMEOUT_MS, undefined, { ref: false, signal: over.signal }).then(() => {

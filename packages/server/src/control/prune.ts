@@ -1,5 +1,5 @@
-// Removes what nothing uses, when somebody asks for it: images, records of sandboxes that are gone with what is left of their
-// output, and, only if told to, their checkpoints. Each is removed by the part that owns it.
+// Removes unused things on request: images, records of stopped sandboxes with their output and, only with `checkpoints`, their
+// checkpoints. Each is removed by the part that owns it.
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -13,14 +13,14 @@ import type { Checkpoints } from './saved/checkpoints.ts'
 interface PruningOptions {
   fleet: Fleet
   checkpoints: Checkpoints
-  /** Undefined: other servers use them too, and only they know for what. */
+  /** Undefined if other servers share the images: this one cannot know which are used. */
   images: Images | undefined
   /** A directory per sandbox. */
   outputDir: string
 }
 
 interface Plan extends Omit<Pruned, 'dryRun' | 'images'> {
-  /** Directories of kept output whose sandbox is gone: a crash came between its end and theirs. */
+  /** Directories of output that a crash left of stopped sandboxes. */
   output: string[]
 }
 
@@ -31,15 +31,15 @@ export class Pruning {
     this.#options = options
   }
 
-  /** What it says with `dryRun` is what it removes without, if nothing happens in between. */
+  /** With `dryRun` it only tells what it would remove. */
   async prune(input: PruneParsed, options: { signal?: AbortSignal } = {}): Promise<Pruned> {
     const { fleet } = this.#options
     const { dryRun = false } = input
-    // First: an image that only one of the checkpoints holds was not promised to go.
+    // Images first: a dry run does not count an image that only an unused checkpoint holds.
     const images = await this.#images({ dryRun })
     const plan = await this.#plan(input)
     if (!dryRun) await this.#carryOut(plan, options.signal)
-    // Nobody waits for it: it may have to move what is left.
+    // Not awaited: shrinking may have to move data.
     if (!dryRun)
       fleet.storage.giveBack().catch((error) => fleet.log.warn({ error }, 'the pool did not shrink'))
     const { checkpoints, sandboxes } = plan
@@ -78,7 +78,7 @@ export class Pruning {
     return { removed: removed.map((name) => ({ name, sizeBytes: sizes.get(name) ?? 0 })), freedBytes }
   }
 
-  /** Others have their turn in between: with each record go thousands of events. */
+  /** Removing a record also removes thousands of events, so other work runs in between. */
   async #carryOut(plan: Plan, signal: AbortSignal | undefined): Promise<void> {
     const { fleet, checkpoints, outputDir } = this.#options
     for (const { id, sandboxId } of plan.checkpoints) {
@@ -88,7 +88,7 @@ export class Pruning {
     for (const name of plan.output) await rm(join(outputDir, name), { recursive: true, force: true })
     for (const id of plan.sandboxes) {
       signal?.throwIfAborted()
-      // In its turn: one that was stopped just now may not have let go of everything yet.
+      // In its turn: a sandbox that was just stopped may still be cleaning up.
       await fleet.inTurn(id, async () => {
         if (fleet.table.get(id)?.status === 'stopped') fleet.table.remove(id)
       })
@@ -97,7 +97,7 @@ export class Pruning {
   }
 }
 
-/** Somebody else was faster. */
+/** Another call has removed it. */
 function unlessGone(error: unknown): void {
   if (!(error instanceof IsletError && error.code === 'checkpoint_not_found')) throw error
 }

@@ -15,7 +15,7 @@ import type { EngineCapabilities } from '../engine/engine.ts'
 import type { Image } from '../image/image.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { Capacity } from './capacity.ts'
-import { isForDisk } from './lifecycle.ts'
+import { isPausedForDisk } from './lifecycle.ts'
 import { movedPath, rootOver } from './saved/roots.ts'
 
 const DEFAULT_TIMEOUTS: TimeoutsInfo = {
@@ -25,7 +25,7 @@ const DEFAULT_TIMEOUTS: TimeoutsInfo = {
   onIdle: 'hibernate',
 }
 
-/** `image` is absent for engines that run on the machine's own files. */
+/** Engines without a wall have no `image`. */
 export function newRecord(
   input: CreateSandboxParsed,
   options: {
@@ -59,7 +59,7 @@ export function newRecord(
   }
 }
 
-/** A sandbox that begins as another was, but for what the caller says. */
+/** The record of a copy: as it was saved, changed by what the caller gave. */
 export function copyRecord(
   saved: SavedRecord,
   input: CopySandboxParsed,
@@ -160,7 +160,7 @@ export function toSandbox(record: SandboxRecord): Sandbox {
   } = record
   const { suspendedAt, createdAt, updatedAt, stoppedAt, ...seen } = rest
   const { status, timeouts } = record
-  const terminates = status === 'paused' && timeouts.pausedMs > 0 && !isForDisk(record)
+  const terminates = status === 'paused' && timeouts.pausedMs > 0 && !isPausedForDisk(record)
   return {
     ...seen,
     terminatesAt: terminates ? toIso((suspendedAt ?? 0) + timeouts.pausedMs) : null,

@@ -1,14 +1,14 @@
-// What a new server does with what the one before it left: adopts, restarts, sweeps.
+// What a new server does with the sandboxes of the one before: it adopts, restarts and sweeps.
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import { Limiter } from '../lib/limiter.ts'
 import type { Fleet } from './fleet.ts'
-import { isStill } from './lifecycle.ts'
+import { isSuspended } from './lifecycle.ts'
 import { adoptMachine, type Machine } from './machine.ts'
 import { settleNetwork } from './network.ts'
 import type { SavedStates } from './saved/saved-states.ts'
 import type { Suspension } from './suspension.ts'
 
-/** After a reboot of the machine: how many sandboxes are started side by side. */
+/** How many sandboxes are restarted at once after a reboot of the machine. */
 const RESTARTS_AT_ONCE = 4
 
 export async function bringBack(
@@ -20,9 +20,9 @@ export async function bringBack(
   for (const record of table.live()) if (record.status === 'creating') table.remove(record.id)
   tellIsolation(fleet)
   const records = table.live()
-  // One whose memory is on disk, or that cannot stand still, has no need of the cell that a crash may have left.
+  // A sandbox whose memory is on disk does not need the cell that a crash may have left, nor does a suspended one without freeze.
   const needsCell = (record: SandboxRecord) =>
-    record.memory === null && (!isStill(record) || engine.capabilities.freeze === true)
+    record.memory === null && (!isSuspended(record) || engine.capabilities.freeze === true)
   const kept = records.filter(needsCell)
   const alive = await engine.start(new Map(kept.map(({ cell, root }) => [cell, root.layer])))
   await savedStates.start()
@@ -30,12 +30,12 @@ export async function bringBack(
   const limiter = new Limiter(RESTARTS_AT_ONCE)
   for (const record of records) {
     const isAlive = alive.has(record.cell)
-    if (isStill(record)) leaveStill(fleet, suspension, record, isAlive)
+    if (isSuspended(record)) adoptSuspended(fleet, suspension, record, isAlive)
     else goOn(fleet, suspension, record, { isAlive, limiter })
   }
 }
 
-/** A server that was told to use another isolation than the one before has no sandbox with that. */
+/** After a change of the isolation setting all sandboxes run with the new one. */
 function tellIsolation({ engine, table }: Fleet): void {
   const { engine: name, isolation } = engine.capabilities
   for (const record of table.live())
@@ -59,7 +59,7 @@ function goOn(
   const machine = isAlive ? thawed(fleet, record) : limiter.run(() => restart(fleet, record))
   fleet.machines.set(id, machine)
   suspension.activity.goOn(record)
-  // A job that is found again keeps it awake; until all were looked for, it does not go to sleep.
+  // Its jobs keep it awake. It does not become idle before all of them are found again.
   const release = suspension.activity.hold(id)
   const begun = machine.then(
     (started) => {
@@ -75,7 +75,7 @@ function goOn(
   fleet.inBackground(id, begun.finally(release))
 }
 
-/** The server before may have been killed while it was frozen for a checkpoint. */
+/** The server before may have been killed while the sandbox was frozen for a checkpoint. */
 async function thawed(fleet: Fleet, record: SandboxRecord): Promise<Machine> {
   const machine = await adoptMachine(fleet, record)
   if (fleet.engine.capabilities.freeze === true) await fleet.engine.thaw(machine.cell)
@@ -89,8 +89,8 @@ async function restart(fleet: Fleet, record: SandboxRecord): Promise<Machine> {
   return started
 }
 
-/** Whoever uses it wakes it. What is left of its cell is kept frozen; without one it starts over from its files. */
-function leaveStill(fleet: Fleet, suspension: Suspension, record: SandboxRecord, isAlive: boolean): void {
+/** The next use wakes it. Its cell is kept frozen; without a cell it starts again from its files. */
+function adoptSuspended(fleet: Fleet, suspension: Suspension, record: SandboxRecord, isAlive: boolean): void {
   suspension.activity.goOn(record)
   if (!isAlive) return
   const machine = adoptMachine(fleet, record).then(async (adopted) => {
@@ -101,7 +101,7 @@ function leaveStill(fleet: Fleet, suspension: Suspension, record: SandboxRecord,
   })
   fleet.machines.set(record.id, machine)
   machine.catch((error) => {
-    fleet.log.warn({ error, sandbox: record.id }, 'a cell that stood still was not adopted')
+    fleet.log.warn({ error, sandbox: record.id }, 'the cell of a suspended sandbox was not adopted')
     fleet.machines.delete(record.id)
   })
 }

@@ -1,4 +1,4 @@
-// The sandboxes as callers see them: made, found, changed and removed, and brought back after a restart.
+// Sandboxes as callers see them: create, find, change, suspend, fork and delete them, and bring them back after a restart.
 import { setImmediate } from 'node:timers/promises'
 import type {
   AwakeReason,
@@ -30,7 +30,7 @@ import { type ForkResult, fork } from './saved/forks.ts'
 import { assertSupported } from './supported.ts'
 import { type KillOptions, Suspension, type Use } from './suspension.ts'
 
-/** Records of stopped sandboxes that are remembered, and how often the others are forgotten. */
+/** How many records of stopped sandboxes are kept. The others are removed after every PRUNE_EVERY stops. */
 const KEEP_STOPPED = 10_000
 const PRUNE_EVERY = 100
 
@@ -38,12 +38,12 @@ const HELD = { eachBytes: 16 * 1024 * 1024, allBytes: 256 * 1024 * 1024 }
 
 const NO_USAGE = { memoryBytes: 0, memoryPeakBytes: 0, cpuUsec: 0, pids: 0, oomKills: 0 }
 
-/** How often what programs read of their memory is brought up to date at most. */
+/** The memory figures that programs inside can read are updated at most this often. */
 const SHOW_EVERY_MS = 250
 
 export class Sandboxes {
   readonly suspension: Suspension
-  /** What is in memory for calls: large bodies, and answers on their way. */
+  /** Memory that calls use for large bodies and answers. */
   readonly held = new Held(HELD)
   readonly #options: CreationOptions
   readonly #fleet: Fleet
@@ -67,7 +67,7 @@ export class Sandboxes {
     this.#fleet.observe(observer)
   }
 
-  /** Adopts what still runs, restarts what the machine's reboot ended, and sweeps what a crash left half made. */
+  /** Adopts sandboxes that still run, restarts those that a reboot ended, and removes what a crash left half made. */
   async start(): Promise<void> {
     await this.#prune()
     await bringBack(this.#fleet, this.#options.savedStates, this.suspension)
@@ -78,7 +78,7 @@ export class Sandboxes {
     return this.#creation.create(input, options)
   }
 
-  /** A sandbox that begins as another was. `given` says where it comes from. */
+  /** A sandbox that begins as another one was. `given` says where it comes from. */
   createFrom(
     saved: () => SavedRecord,
     input: CopySandboxParsed,
@@ -106,7 +106,7 @@ export class Sandboxes {
     return this.#fleet.record(id)
   }
 
-  /** It is, and is not stopped. */
+  /** It exists and is not stopped. */
   isThere(id: string): boolean {
     const record = this.#fleet.table.get(id)
     return record !== undefined && record.status !== 'stopped'
@@ -120,17 +120,17 @@ export class Sandboxes {
     return this.suspension.running(id)
   }
 
-  /** Its patches are applied. */
+  /** Resolves when its patches are applied. */
   settled(id: string): Promise<void> {
     return this.#fleet.settled(id)
   }
 
-  /** For whatever somebody does with a sandbox: it is woken if need be, and not idle until the use is over. */
+  /** Wakes the sandbox if it is suspended; it is not idle until the use is disposed of. */
   use(id: string, why?: AwakeReason): Promise<Use> {
     return this.suspension.use(id, why)
   }
 
-  /** Counts a use without waking the sandbox: it is not idle until the answer is called. */
+  /** Counts a use without waking the sandbox: it is not idle until the returned function is called. */
   keepAwake(id: string, why?: AwakeReason): () => void {
     return this.suspension.activity.use(id, why)
   }
@@ -142,7 +142,7 @@ export class Sandboxes {
 
   async update(id: string, patch: UpdateSandboxParsed): Promise<Sandbox> {
     assertNotStopped(this.record(id))
-    // What can be refused is refused before anything is changed; the name may be taken meanwhile, so it is looked at again below.
+    // All checks come before all changes. The name is checked again below, because others may take it meanwhile.
     this.#fleet.assertNameFree(patch.name, id)
     if (patch.resources) this.#assertLimits(patch.resources)
     if (patch.network) await switchNetwork(this.#fleet, id, patch.network.enabled)
@@ -209,7 +209,7 @@ export class Sandboxes {
   async #remove(id: string, options?: KillOptions): Promise<Sandbox> {
     const record = this.record(id)
     if (record.status === 'stopped' || options?.isStillMeant() === false) return toSandbox(record)
-    // The record says stopped first: whatever a crash leaves from here on is swept at the next start.
+    // The record says `stopped` first: the next start sweeps what a crash leaves from here on.
     let unheld: string[] = []
     const also = () => {
       options?.also?.()
@@ -226,7 +226,7 @@ export class Sandboxes {
     return toSandbox(stopped)
   }
 
-  /** With each go thousands of events and processes: others have their turn in between. */
+  /** Removing a record also removes thousands of events and processes, so other work runs in between. */
   async #prune(): Promise<void> {
     for (const id of this.#fleet.table.old(KEEP_STOPPED)) {
       this.#fleet.table.remove(id)
@@ -251,7 +251,7 @@ export class Sandboxes {
     return (await this.#fleet.engine.usage(machine.cell)).oomKills
   }
 
-  /** For a command that is about to look at it. Nobody waits for that, and what cannot be shown is not. */
+  /** Updates the memory figures that a command inside is about to read. Not awaited, and a failure is ignored. */
   show({ record, machine }: RunningSandbox): void {
     const now = performance.now()
     if (now - machine.shownAt < SHOW_EVERY_MS) return
@@ -264,7 +264,7 @@ export class Sandboxes {
     return this.#creation.unready()
   }
 
-  /** From now on cells wait for sandboxes. */
+  /** Starts the warm pool. */
   async keepWarm(): Promise<void> {
     this.#fleet.warm.start(await this.#creation.usualPlan())
   }
@@ -286,13 +286,13 @@ export class Sandboxes {
     }
   }
 
-  /** Images that sandboxes, checkpoints and snapshots stand on. */
+  /** Images that sandboxes, checkpoints and snapshots need. */
   imagesInUse(): Set<string> {
     const held = this.#fleet.table.holding().flatMap((record) => record.image ?? [])
     return new Set([...held, ...this.#options.savedStates.table.images()])
   }
 
-  /** No more creates; the sandboxes go on without this server, or with `all` are stopped too. */
+  /** Ends creates. Sandboxes keep running without this server; with `all` they are stopped. */
   async close(options: { all?: boolean } = {}): Promise<void> {
     this.suspension.activity.close()
     if (options.all)

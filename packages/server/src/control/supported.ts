@@ -1,4 +1,4 @@
-// What a caller asked for in so many words must hold; what this machine cannot do is refused, never ignored.
+// An option that this server cannot fulfil is refused, never ignored.
 import { type CreateSandboxParsed, IsletError } from '@islet/contract'
 import type { Capability, EngineCapabilities } from '../engine/engine.ts'
 

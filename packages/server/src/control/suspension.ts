@@ -1,11 +1,11 @@
-// Standing still and going on: pause, hibernate, resume, wake, and the wake of whoever just uses a sandbox.
+// Pause, hibernate, resume and wake, and the automatic wake when a sandbox is used.
 import { type AwakeReason, IsletError, newId } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import { Shared } from '../lib/shared.ts'
 import { Activity } from './activity.ts'
 import { asStartError } from './errors.ts'
 import type { Beginning, Fleet, MoveOptions, RunningSandbox } from './fleet.ts'
-import { assertMove, isForDisk, isStill } from './lifecycle.ts'
+import { assertMove, isPausedForDisk, isSuspended } from './lifecycle.ts'
 import { goesOn, type Machine, startMachine } from './machine.ts'
 import { settleNetwork } from './network.ts'
 import { type Memory, reconnect } from './saved/memory.ts'
@@ -13,9 +13,9 @@ import { CellClaim, stopCell } from './warm/cells.ts'
 
 interface SuspensionOptions {
   fleet: Fleet
-  /** For the memory of hibernated sandboxes. */
+  /** Holds the memory of hibernated sandboxes. */
   memory: Memory
-  /** Stops it for good, if that is still meant when its turn has come. */
+  /** Stops it for good, if `isStillMeant` when its turn has come. */
   kill(id: string, options: KillOptions): Promise<unknown>
 }
 
@@ -24,17 +24,17 @@ export interface KillOptions extends Pick<MoveOptions, 'reason' | 'also'> {
 }
 
 interface HibernateOptions extends Pick<MoveOptions, 'also'> {
-  /** Unless somebody uses it when its turn has come. */
+  /** Only if it is still idle when its turn has come. */
   onlyIdle?: boolean
 }
 
-/** Somebody uses a sandbox that runs. Dispose of it when that is over. */
+/** A use of a running sandbox. Dispose of it at the end of the use. */
 export interface Use extends Disposable {
-  /** It stood still and was woken for this. */
+  /** The sandbox was suspended and was woken for this. */
   autoResumed: boolean
 }
 
-/** It runs; the observers are still being told. */
+/** It runs; `begun` resolves when all observers have been told. */
 interface Roused {
   begun: Promise<void>
 }
@@ -43,7 +43,7 @@ export class Suspension {
   readonly activity: Activity
   readonly #options: SuspensionOptions
   readonly #fleet: Fleet
-  /** Wakes for whoever uses it. */
+  /** Automatic wakes. */
   readonly #waking = new Shared<Roused | undefined>()
 
   constructor(options: SuspensionOptions) {
@@ -57,9 +57,8 @@ export class Suspension {
     })
   }
 
-  /** It runs when this resolves, woken if need be, and is not idle until the use is over. One that is gone is no use. */
+  /** Wakes the sandbox if it is suspended; it is not idle until the use is disposed of. A stopped one is left as it is. */
   async use(id: string, why?: AwakeReason): Promise<Use> {
-    // Nothing is counted for what is not there.
     if (this.#fleet.record(id).status === 'stopped') return { autoResumed: false, [Symbol.dispose]() {} }
     const leave = this.activity.use(id, why)
     try {
@@ -72,14 +71,14 @@ export class Suspension {
     }
   }
 
-  /** Whoever was using it already when it was told to stand still waits until it goes on, as what runs inside does. */
+  /** A client that was using it when it was suspended waits until it is resumed, as the processes inside do. */
   async running(id: string): Promise<RunningSandbox> {
-    while (isStill(this.#fleet.record(id)) && this.activity.isUsed(id) && !this.#fleet.closed)
+    while (isSuspended(this.#fleet.record(id)) && this.activity.isUsed(id) && !this.#fleet.closed)
       await this.#fleet.nextMove(id)
     return this.#fleet.running(id)
   }
 
-  // One that is already in the state that a verb leads to stays as it is: that is the answer, not an error.
+  // A verb that leads to the present state changes nothing and is not an error.
 
   pause(id: string, options?: MoveOptions): Promise<SandboxRecord> {
     return this.#fleet.inTurn(id, async () => {
@@ -117,11 +116,13 @@ export class Suspension {
     })
     const isFrozen = record.status === 'hibernated' && record.memory === null
     const machine = isFrozen ? await this.#fleet.machine(id) : undefined
-    // Given back after it is acknowledged in the records: it may take a while, and nothing depends on it.
+    // After the record says `hibernated`: giving memory back takes a while, and nothing depends on it.
     if (machine?.suspended)
       await this.#fleet.engine
         .reclaim(machine.cell)
-        .catch((error) => this.#fleet.log.debug({ error, sandbox: id }, 'memory not given back'))
+        .catch((error) =>
+          this.#fleet.log.debug({ error, sandbox: id }, 'memory of a hibernated sandbox not given back'),
+        )
     return record
   }
 
@@ -141,7 +142,7 @@ export class Suspension {
     return this.#fleet.record(id)
   }
 
-  /** One that stood still before this server, and stays so. */
+  /** For a sandbox that an earlier server suspended; it stays suspended. */
   async adopt(machine: Machine): Promise<void> {
     machine.suspended = true
     await this.#fleet.engine.freeze(machine.cell)
@@ -151,7 +152,7 @@ export class Suspension {
     if (memory !== null) await this.#options.memory.remove(memory)
   }
 
-  /** Whoever wakes one that runs wants it for a while: its idle time begins anew. */
+  /** Waking a running sandbox restarts its idle time. */
   #stayAwake(record: SandboxRecord, idleMs = record.timeouts.idleMs): undefined {
     if (idleMs !== record.timeouts.idleMs) {
       const timeouts = { ...record.timeouts, idleMs }
@@ -163,12 +164,12 @@ export class Suspension {
     this.activity.begin(record.id)
   }
 
-  /** All who ask at once share one wake. */
+  /** Concurrent callers share one wake. */
   async #awake(id: string): Promise<boolean> {
     const isRunning = this.#fleet.record(id).status === 'running' && !this.#fleet.unsteady.has(id)
     if (isRunning && !this.#waking.isRunning(id)) return false
     const roused = await this.#waking.run(id, () => this.#wakeUsed(id))
-    // Not shared: if it is told to stand still again before all is told, whoever comes then wakes it again.
+    // Outside the shared run: if it is suspended again before all observers are told, the next caller wakes it again.
     await roused?.begun
     return roused !== undefined
   }
@@ -176,14 +177,14 @@ export class Suspension {
   #wakeUsed(id: string): Promise<Roused | undefined> {
     return this.#fleet.inTurn(id, async () => {
       const record = this.#fleet.record(id)
-      // Running after all, or gone: then the call itself says so.
-      if (!isStill(record)) return undefined
+      // It runs by now, or is gone: then the call itself says so.
+      if (!isSuspended(record)) return undefined
       const verb = record.status === 'paused' ? 'resume' : 'wake'
       return this.#rouse(record, verb, { data: { auto: true } })
     })
   }
 
-  /** Whoever wants to use it meanwhile waits until it is settled. */
+  /** Uses wait meanwhile. */
   async #unsteadily<T>(id: string, work: () => Promise<T>): Promise<T> {
     this.#fleet.unsteady.add(id)
     try {
@@ -205,7 +206,7 @@ export class Suspension {
     }
   }
 
-  /** As if it had not been suspended. */
+  /** Undoes a suspension that failed. */
   async #goOn(id: string, machine: Machine): Promise<void> {
     machine.suspended = false
     await this.#fleet.engine.thaw(machine.cell).catch(() => {})
@@ -220,14 +221,14 @@ export class Suspension {
       await this.#freeze(id)
       return this.#moved(id, 'hibernate', options)
     }
-    // All that is left of it then is what is on disk anyway.
+    // Only its files are kept, so the record can change first.
     const moved = this.#moved(id, 'hibernate', options)
     await this.#fleet.tellSuspended(id, { kept: false })
     await this.#fleet.letGo(id)
     return moved
   }
 
-  /** Its memory goes to disk, its cell goes. The link stays: everything that waits for something inside goes on waiting. */
+  /** Saves its memory to disk and destroys its cell. The link object stays: requests that wait for the guest keep waiting. */
   async #toDisk(id: string, options: MoveOptions): Promise<SandboxRecord> {
     const { engine } = this.#fleet
     const { machine } = await this.#fleet.running(id)
@@ -243,17 +244,17 @@ export class Suspension {
     }
     const name = newId('saved')
     const memory = (await this.#options.memory.save(machine, name)) ? name : null
-    // What cannot be saved stays where it is, frozen.
+    // Memory that cannot be saved stays in the frozen cell.
     if (memory === null) await reconnect(this.#fleet, machine)
     const moved = this.#moved(id, 'hibernate', { ...options, change: { memory } })
     if (memory !== null) await engine.destroy(machine.cell)
     return moved
   }
 
-  /** Back to running, from whatever is left of it: the frozen cell, its memory on disk, or its files. */
+  /** Back to running, from the frozen cell, from its memory on disk, or from its files. */
   async #rouse(record: SandboxRecord, verb: 'resume' | 'wake', options: MoveOptions = {}): Promise<Roused> {
     if (this.#fleet.closed) throw new IsletError('draining')
-    if (isForDisk(record)) this.#fleet.disk.assertRoom()
+    if (isPausedForDisk(record)) this.#fleet.disk.assertRoom()
     try {
       return await this.#unsteadily(record.id, () => this.#back(record, verb, options))
     } catch (error) {
@@ -279,7 +280,7 @@ export class Suspension {
     return this.#fromFiles(record, verb, options)
   }
 
-  /** False: there is nothing left that could go on. */
+  /** False: its processes are gone. */
   async #thaw(machine: Machine): Promise<boolean> {
     const { engine } = this.#fleet
     if (!(await engine.alive(machine.cell).catch(() => false))) return false
@@ -287,7 +288,7 @@ export class Suspension {
     return goesOn(this.#fleet, machine)
   }
 
-  /** Undefined: it cannot be had back. */
+  /** Undefined: its memory cannot be restored. */
   async #fromMemory(
     record: SandboxRecord,
     machine: Machine | undefined,
@@ -296,14 +297,14 @@ export class Suspension {
   ): Promise<Roused | undefined> {
     const memory = this.#options.memory.path(record.memory!)
     const again = { ...this.#fleet.record(record.id), cell: newId('cell') }
-    // First: if this cannot be written, the link and the memory are as they were.
+    // Saved first: if that fails, link and memory are unchanged.
     this.#fleet.table.save(again)
     await using claim = new CellClaim(this.#fleet, { id: again.cell, link: machine?.guest })
     let started: Machine
     try {
       started = await startMachine(this.#fleet, again, claim, { memory })
     } catch (error) {
-      // Nothing is wrong with the memory if the server is going away: the next one takes it.
+      // During shutdown the memory is not at fault: the next server restores it.
       if (this.#fleet.closed) throw new IsletError('draining', undefined, { cause: error })
       this.#fleet.log.error(
         { error, sandbox: record.id },
@@ -311,7 +312,7 @@ export class Suspension {
       )
       return undefined
     }
-    // The machine that everybody knows goes on, in another cell.
+    // The machine object that others hold continues with the new cell.
     const current = machine ?? started
     Object.assign(current, { cell: started.cell, bound: started.bound, suspended: false })
     if (!machine) {
@@ -341,7 +342,7 @@ export class Suspension {
   #begun(record: SandboxRecord, machine: Machine, how: Beginning): Roused {
     const leave = this.activity.use(record.id)
     const begun = this.#fleet.tellBegan({ record, machine }, how).finally(leave)
-    // Awaited when the turn is over: it can be stopped all the time.
+    // Awaited after the turn, so that the sandbox can be stopped meanwhile.
     begun.catch(() => {})
     return { begun }
   }
@@ -352,7 +353,7 @@ export class Suspension {
     return moved
   }
 
-  /** Whether it is still meant is asked in its turn, and what is done becomes durable together with its cause. */
+  /** Whether it is still idle is checked in its turn. The `idle-timeout` event is written in the transaction of the move. */
   async #idle(id: string): Promise<void> {
     const { idleMs, onIdle } = this.#fleet.record(id).timeouts
     const also = () => this.#fleet.events.add(id, 'idle-timeout', { idleMs, action: onIdle })
@@ -376,7 +377,7 @@ export class Suspension {
     work().then(
       () => this.activity.again(id),
       (error) => {
-        this.#fleet.log.error({ error, sandbox: id }, 'a timeout was not carried out; it is tried again')
+        this.#fleet.log.error({ error, sandbox: id }, 'the action of a timeout failed; it is retried')
         this.activity.again(id, { failed: true })
       },
     )

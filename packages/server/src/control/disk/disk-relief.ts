@@ -2,7 +2,7 @@
 // go on before there is room. Then they go on by themselves, whatever server that is by then.
 
 import type { Fleet } from '../fleet.ts'
-import { DISK_LOW, isForDisk } from '../lifecycle.ts'
+import { DISK_LOW, isPausedForDisk } from '../lifecycle.ts'
 import type { Suspension } from '../suspension.ts'
 import type { Disk } from './disk.ts'
 import { LOOK_MS } from './disk.ts'
@@ -45,7 +45,7 @@ export class DiskRelief {
     this.#paused = new Set(
       fleet.table
         .live()
-        .filter(isForDisk)
+        .filter(isPausedForDisk)
         .map(({ id }) => id),
     )
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref()
@@ -109,7 +109,7 @@ export class DiskRelief {
   async #resume(id: string): Promise<void> {
     const record = this.#fleet.table.get(id)
     this.#paused.delete(id)
-    if (!record || !isForDisk(record)) return
+    if (!record || !isPausedForDisk(record)) return
     const also = () => this.#fleet.events.add(id, 'disk_ok', { ...this.#disk.info() })
     await this.#suspension.resume(id, { also }).catch((error) => {
       this.#paused.add(id)
