@@ -26,9 +26,13 @@ export async function checkServerSide(): Promise<Finding[]> {
 
 /** Whether other machines reach a server with the settings of the service and of this environment. */
 async function exposure(): Promise<Finding> {
+  return checkExposure({ ...settingsOf(await readUnit()), ...process.env })
+}
+
+export async function checkExposure(settings: NodeJS.ProcessEnv): Promise<Finding> {
   const name = 'exposure'
   const { isLoopback, loadConfig } = await import('@islet/server')
-  const { ISLET_TLS_CERT, ISLET_TLS_KEY, ...env } = { ...settingsOf(await readUnit()), ...process.env }
+  const { ISLET_TLS_CERT, ISLET_TLS_KEY, ...env } = settings
   try {
     const { host, tlsCert } = loadConfig({ env }) as Config & { tlsCert?: unknown }
     const hasTls = Boolean(ISLET_TLS_CERT && ISLET_TLS_KEY) || tlsCert !== undefined

@@ -1,4 +1,4 @@
-// What a machine gets: the unit of systemd, completions. No test here may change the machine it runs on.
+// What is installed on a machine: the systemd unit and completions. No test here may change the machine it runs on.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { BIN, islet } from './islet.ts'
 const run = promisify(execFile)
 const isRoot = process.geteuid?.() === 0
 
-test('service install --print prints the unit that runs this very program, and no secret', async () => {
+test('service install --print prints a unit that runs this program and has no secret', async (t) => {
   const words = ['service', 'install', '--print', '--port', '7411', '--data-dir', '/srv/my islet']
   const { stdout, exitCode } = await islet(words, { env: { ISLET_API_KEY: 'islet_secret_of_the_test' } })
   assert.equal(exitCode, 0)
@@ -23,9 +23,10 @@ test('service install --print prints the unit that runs this very program, and n
     assert.match(stdout, new RegExp(`^${line}$`, 'm'))
   // Sandboxes would inherit the first, and lose their pool with the others.
   assert.doesNotMatch(stdout, /^(NoNewPrivileges|PrivateTmp|ProtectSystem|ProtectHome)=/m)
+  await t.test('systemd accepts the unit', { skip: lacks('systemd-analyze') }, () => verify(stdout))
 })
 
-test('service install refuses what a server would refuse, before anything is written', async () => {
+test('service install refuses wrong settings before it writes anything', async () => {
   for (const [words, problem] of [
     [['--port', '0'], /not a port for a service/],
     [['--host', 'not a host'], /ISLET_HOST is "not a host"/],
@@ -36,7 +37,7 @@ test('service install refuses what a server would refuse, before anything is wri
   }
 })
 
-test('paths with signs that mean something to systemd are written so that they mean themselves', () => {
+test('characters that systemd expands are escaped', () => {
   const settings = { ISLET_DATA_DIR: '/srv/100% "mine" \\o/', ISLET_GROUP: '' }
   const unit = renderUnit({ node: '/opt/$HOME/node', islet: '/opt/50%/islet.js', settings, version: 0 })
   assert.match(unit, /^ExecStart="\/opt\/\$\$HOME\/node" "\/opt\/50%%\/islet\.js"/m)
@@ -44,28 +45,10 @@ test('paths with signs that mean something to systemd are written so that they m
   assert.throws(() => renderUnit({ node: '/a\nb', islet: '/', settings, version: 0 }), { code: 'bad_path' })
 })
 
-test('systemd itself finds nothing wrong with the unit', { skip: lacks('systemd-analyze') }, async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'islet-unit-'))
-  try {
-    const path = join(directory, 'islet.service')
-    writeFileSync(path, (await islet(['service', 'install', '--print'])).stdout)
-    const { stdout, stderr } = await run('systemd-analyze', ['verify', '--man=no', path])
-    assert.equal(
-      `${stdout}${stderr}`
-        .split('\n')
-        .filter((line) => line.includes('islet'))
-        .join('\n'),
-      '',
-    )
-  } finally {
-    rmSync(directory, { recursive: true })
-  }
-})
-
-test('uninstall --purge removes the group that installing made, and no other', {
-  skip: !isRoot && 'only root can have an /etc of its own',
+test('uninstall --purge removes only the group that install created', {
+  skip: !isRoot && 'only root can mount its own /etc',
 }, async () => {
-  // Changes to /etc, /usr and /var stay in memory, and go with the namespace.
+  // Changes to /etc, /usr and /var stay in memory and vanish with the namespace.
   const script = `set -e
     mount -t tmpfs none /run
     for name in etc usr var; do
@@ -90,7 +73,7 @@ test('uninstall --purge removes the group that installing made, and no other', {
   }
 })
 
-test('without systemd install says so, and what to do instead', {
+test('without systemd, install fails with a hint', {
   skip: !isRoot && 'only root can hide /run',
 }, async () => {
   const script = 'mount -t tmpfs none /run && exec "$@"'
@@ -109,17 +92,17 @@ test('without systemd install says so, and what to do instead', {
 describe('completion install', () => {
   const home = mkdtempSync(join(tmpdir(), 'islet-home-'))
   after(() => rmSync(home, { recursive: true }))
-  /** Root would install it for the whole machine: it looks like another user to itself. */
+  /** Root would install for the whole machine, so the command runs as another user in a user namespace. */
   const wrapper = isRoot ? ['unshare', '--user', '--map-user=1000'] : []
   const asUser = (words: string[], env: Record<string, string> = {}) =>
     islet(['completion', ...words], { env: { HOME: home, SHELL: '/bin/bash', ...env }, wrapper })
 
-  test('writes where the shell of $SHELL looks, once, and removes it', async () => {
+  test('writes the file of the shell in $SHELL once; uninstall removes it', async () => {
     const path = join(home, '.local/share/bash-completion/completions/islet')
     const first = JSON.parse((await asUser(['install', '--json'])).stdout)
     assert.deepEqual(first, { shell: 'bash', path, changed: true })
     assert.equal(JSON.parse((await asUser(['install', '--json'])).stdout).changed, false)
-    // As bash-completion does when islet is completed for the first time.
+    // bash-completion does this at the first completion of islet.
     const script = `islet() { '${process.execPath}' '${BIN}' "$@"; }
       source '${path}'; COMP_WORDS=(islet sna); COMP_CWORD=1; _islet; echo "\${COMPREPLY[@]}"`
     assert.equal((await run('bash', ['-c', script])).stdout, 'snapshot\n')
@@ -128,7 +111,7 @@ describe('completion install', () => {
     assert.match((await asUser(['uninstall'])).stderr, /^There is no /)
   })
 
-  test('knows the places of zsh and fish, and says what zsh needs', async () => {
+  test('knows the files of zsh and fish, and what zsh needs', async () => {
     const zsh = await asUser(['install', 'zsh'])
     assert.match(zsh.stderr, /Wrote .*zsh\/site-functions\/_islet\.\n.*fpath=\(.*site-functions \$fpath\)/)
     const config = join(home, 'config')
@@ -141,12 +124,25 @@ describe('completion install', () => {
       if (!lacks(shell)) await run(shell, ['-n', path])
   })
 
-  test('of a shell that it does not know it says which ones there are', async () => {
+  test('names the known shells if $SHELL is another', async () => {
     const { exitCode, stderr } = await asUser(['install'], { SHELL: '/bin/ksh' })
     assert.equal(exitCode, 2)
     assert.match(stderr, /no completion for ksh.*\n.*bash, zsh, fish/)
   })
 })
+
+async function verify(unit: string): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'islet-unit-'))
+  try {
+    const path = join(directory, 'islet.service')
+    writeFileSync(path, unit)
+    const { stdout, stderr } = await run('systemd-analyze', ['verify', '--man=no', path])
+    const complaints = `${stdout}${stderr}`.split('\n').filter((line) => line.includes('islet'))
+    assert.deepEqual(complaints, [])
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
 
 function lacks(program: string): string | false {
   try {

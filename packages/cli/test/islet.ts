@@ -1,4 +1,4 @@
-// Runs the real command as a child, with nothing of this machine's own settings.
+// Runs the real command as a child process, without the settings of this machine.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,24 +20,17 @@ export interface RunOptions {
   stdin?: string
   env?: Record<string, string>
   cwd?: string
-  /** A program, with its arguments, that runs the command. */
+  /** A program and its arguments that start the command. */
   wrapper?: readonly string[]
-  /** In a terminal of its own, which `stdin` is typed into. It has one screen: all output is in `stdout`. */
+  /** Runs it in a terminal; `stdin` is typed there. A terminal has one screen, so `stdout` holds all output. */
   terminal?: true
-  /** Kills it, so that it can clean up nothing. */
+  /** Kills it with SIGKILL, so that it cannot clean up. */
   signal?: AbortSignal
 }
 
 export async function islet(words: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const home = mkdtempSync(join(tmpdir(), 'islet-cli-'))
-  const env = {
-    PATH: process.env.PATH,
-    HOME: home,
-    ISLET_DATA_DIR: home,
-    ISLET_API_KEY: TEST_KEY,
-    ...(options.url && { ISLET_URL: options.url }),
-    ...options.env,
-  }
+  const env = { ...environment(home, options.url), ...options.env }
   try {
     const [program, ...args] = options.terminal
       ? ['script', '-qefc', [process.execPath, BIN, ...words].map(quote).join(' '), '/dev/null']
@@ -56,7 +49,7 @@ export async function islet(words: readonly string[], options: RunOptions = {}):
       ran.stderr += text
     })
     child.stdin.on('error', () => {}) // it may end without reading
-    // Its end would be Ctrl-D on a terminal.
+    // On a terminal the end of stdin would be Ctrl-D.
     if (options.terminal) child.stdin.write(options.stdin ?? '')
     else child.stdin.end(options.stdin ?? '')
     ran.exitCode = await new Promise((resolve, reject) => {
@@ -66,6 +59,17 @@ export async function islet(words: readonly string[], options: RunOptions = {}):
     return ran
   } finally {
     rmSync(home, { recursive: true, force: true })
+  }
+}
+
+/** The environment of a command that calls the server at `url`. */
+export function environment(home: string, url?: string): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env.PATH,
+    HOME: home,
+    ISLET_DATA_DIR: home,
+    ISLET_API_KEY: TEST_KEY,
+    ...(url && { ISLET_URL: url }),
   }
 }
 

@@ -4,9 +4,8 @@ import { test } from 'node:test'
 import { createProgram } from '../app.ts'
 import { complete } from './complete.ts'
 import { SCRIPTS } from './scripts.ts'
-import { completionTable } from './table.ts'
 
-// What a server without sandboxes offers; main.test.ts completes the names of a real one.
+// The names that a server would give. test/main.test.ts completes names of a real server.
 const none = async () => []
 const names = {
   sandboxes: none,
@@ -26,23 +25,6 @@ async function suggest(...words: string[]): Promise<string[] | undefined> {
   return (await complete(createProgram(), words, names))?.map(({ text }) => text)
 }
 
-test('the help groups the commands and names the variables', () => {
-  const help = createProgram().helpInformation()
-  for (const heading of ['Sandboxes:', 'Inside a sandbox:', 'Saved states:', 'The server and this machine:'])
-    assert.ok(help.includes(`\n${heading}\n  `), heading)
-  assert.ok(!help.includes('\nCommands:'), 'every command is in a group')
-  let shown = ''
-  createProgram()
-    .configureOutput({
-      writeOut: (text) => {
-        shown += text
-      },
-    })
-    .outputHelp()
-  for (const name of ['ISLET_URL', 'ISLET_API_KEY', 'ISLET_DATA_DIR', 'NO_COLOR'])
-    assert.ok(shown.includes(name))
-})
-
 test('commands and their subcommands are completed', async () => {
   assert.deepEqual(await suggest('i'), ['info', 'image'])
   assert.deepEqual(await suggest('image', 'p'), ['pull'])
@@ -54,9 +36,11 @@ test('options and their choices are completed', async () => {
   assert.deepEqual(await suggest('ls', '--status', 'ru'), ['running'])
   assert.deepEqual(await suggest('completion', ''), ['bash', 'zsh', 'fish', 'install', 'uninstall'])
   assert.deepEqual(await suggest('completion', 'install', 'z'), ['zsh'])
+  assert.deepEqual(await suggest('timeout', 'dev', '--on-idle', ''), ['hibernate', 'kill'])
+  assert.deepEqual(await suggest('create', '--idle'), ['--idle-timeout'])
 })
 
-test('values of options that the server knows are completed, in the ways that shells split them', async () => {
+test('values of options come from the server, however the shell splits the words', async () => {
   assert.deepEqual(await suggest('create', '--runtime', ''), ['base', 'host'])
   assert.deepEqual(await suggest('run', '-r', 'h'), ['host'])
   assert.deepEqual(await suggest('create', '--snapshot', ''), ['v1'])
@@ -69,19 +53,14 @@ test('a name that a shell would not take as one plain word is left out', async (
   assert.deepEqual(await suggest('ls', '--project', ''), ['ok.1', 'a:b@c/d-e'])
 })
 
-test('where files are meant, the shell offers them', async () => {
+test('the shell completes local files itself', async () => {
   assert.equal(await suggest('exec', 'dev', '--', 'l'), undefined)
   assert.equal(await suggest('run', '--env-file', ''), undefined)
   assert.equal(await suggest('cp', ''), undefined)
+  assert.equal(await suggest('snapshot', 'import', ''), undefined)
 })
 
-test('every command of the program has a summary and is in the table', () => {
-  const table = completionTable(createProgram())
-  assert.ok(table.length > 20)
-  for (const { path, summary } of table) assert.ok(summary.length > 0, path)
-})
-
-test('the bash script is valid and hands over the words', () => {
+test('the bash script is valid and passes the words on', () => {
   const script = `islet() { printf '%s/' "$@"; printf '\\nother\tsummary\\n/*\\n$(id)\tsummary\\n'; }
 ${SCRIPTS.bash}
 COMP_WORDS=(islet exec d); COMP_CWORD=2; _islet; printf '%s\\n' "\${COMPREPLY[@]}"`

@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => fs.rmSync(directory, { recursive: true, force: true }))
 
 for (const format of ['gnu', 'pax', 'ustar']) {
-  test(`what GNU tar packs as ${format} is the same after unpacking`, async () => {
+  test(`a tar of GNU tar in format ${format} is unpacked unchanged`, async () => {
     const long = 'n'.repeat(format === 'ustar' ? 90 : 180)
     fs.mkdirSync(at('in', 'sub', 'empty'), { recursive: true })
     fs.writeFileSync(at('in', 'sub', long), 'x'.repeat(70_000))
@@ -35,7 +35,7 @@ test('setuid bits are dropped', async () => {
   assert.equal(fs.statSync(at('out', 'tool')).mode & 0o7777, 0o755)
 })
 
-test('an entry that would land outside stops everything', async () => {
+test('an entry outside the directory stops the extraction', async () => {
   for (const name of ['../evil', '/evil', 'a/../../evil']) {
     await assert.rejects(untar(inPieces(entry(name, { content: 'x' })), at('out')), {
       code: 'unsafe_archive',
@@ -44,7 +44,7 @@ test('an entry that would land outside stops everything', async () => {
   assert.ok(!fs.existsSync(at('evil')))
 })
 
-test('nothing is written through a link, neither one of the archive nor one that is there', async () => {
+test('nothing is written through a link of the archive or an existing link', async () => {
   fs.mkdirSync(at('outside'))
   fs.mkdirSync(at('out'))
   fs.symlinkSync(at('outside'), at('out', 'there'))
@@ -63,7 +63,7 @@ test('a hard link to something outside is refused', async () => {
   await assert.rejects(untar(inPieces(tar), at('out')), { code: 'unsafe_archive' })
 })
 
-test('devices are left out and named', async () => {
+test('devices are skipped and named', async () => {
   const { skipped } = await untar(inPieces(entry('disk', { type: '4' })), at('out'))
   assert.deepEqual(skipped, ['disk'])
   assert.deepEqual(fs.readdirSync(at('out')), [])

@@ -59,9 +59,14 @@ export function code(): Command {
   return addTimeoutOption(addUserOptions(addEnvOptions(made))).action(action)
 }
 
+/** Undefined: the server guesses the language from the code. */
+export function languageOf(file: string | undefined): LanguageName | undefined {
+  return EXTENSIONS[extname(file ?? '').toLowerCase()]
+}
+
 async function action(text: string, file: string | undefined, flags: CodeFlags): Promise<void> {
   const { cwd, user, timeout, json } = flags
-  const language = flags.language ?? EXTENSIONS[extname(file ?? '').toLowerCase()]
+  const language = flags.language ?? languageOf(file)
   const missing = new UsageError(
     'There is no code to run.',
     'islet code SANDBOX FILE, or pipe the code into it.',
