@@ -65,7 +65,7 @@ void dispatch_frame(const struct wire_frame *frame) {
     return;
   }
   if (requests[frame->type] == NULL) {
-    if (frame->type < MSG_OK) link_break(); /* a message of the connection on a stream */
+    if (frame->type < MSG_OK) link_break(); /* a connection message on a stream */
     else stream_frame(frame);
     return;
   }

@@ -15,7 +15,7 @@
 #include "json.h"
 
 enum {
-  MAX_BODY = 512 * 1024,   /* the server takes less */
+  MAX_BODY = 512 * 1024,   /* more than the server accepts */
   MAX_ANSWER = 64 * 1024,
   TIMEOUT_S = 10,
   REFUSED = 1,
@@ -56,7 +56,7 @@ static void put_address(struct json_out *body, const char *port, const char *url
   json_raw(body, "\",");
 }
 
-/* The body of the request. False: the words make no signal. */
+/* Writes the request body. False: wrong usage. */
 static bool put_signal(struct json_out *body, int count, char **words) {
   const char *name = words[0];
   json_raw(body, "{");
@@ -85,14 +85,14 @@ static bool put_signal(struct json_out *body, int count, char **words) {
   } else if (count > 2) {
     return false;
   }
-  /* Last, so that nothing in the data above can take its place. */
+  /* Last, so that a "signal" key inside the user's JSON cannot override it. */
   json_raw(body, "\"signal\":\"");
   json_text(body, name);
   json_raw(body, "\"}");
   return true;
 }
 
-/* The server's socket is in the directory that this program is run from. */
+/* The server's socket is in the directory of this program. */
 static bool find_socket(const char *self, struct sockaddr_un *address) {
   char path[4096];
   ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -136,7 +136,7 @@ int islet_signal(int argc, char **argv) {
   struct sockaddr_un address = {0};
   if (argc < 2 || argv[1][0] == '-' || !put_signal(&body, argc - 1, argv + 1)) return usage();
   if (body.full) return fail("the signal is too long", "");
-  if (!find_socket(argv[0], &address)) return fail("cannot tell where the server's socket is", "");
+  if (!find_socket(argv[0], &address)) return fail("cannot find the server's socket", "");
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
     return fail("the server cannot be reached", strerror(errno));
@@ -146,6 +146,6 @@ int islet_signal(int argc, char **argv) {
   sscanf(answer, "HTTP/1.%*d %d", &status);
   if (status >= 200 && status < 300) return 0;
   char message[4096];
-  if (!json_find(answer, "message", message, sizeof message)) return fail("the server's answer makes no sense", "");
+  if (!json_find(answer, "message", message, sizeof message)) return fail("cannot parse the server's answer", "");
   return fail(message, "");
 }

@@ -1,5 +1,5 @@
 /*
- * islet_signal: the program `islet-signal`, by which whatever runs in a sandbox tells those who listen outside.
+ * islet_signal: the command `islet-signal`, with which a program in a sandbox sends a signal to listeners outside.
  *
  *     islet-signal port 3000 open http://localhost:3000
  *     islet-signal port 3000 close http://localhost:3000

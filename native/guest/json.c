@@ -15,7 +15,7 @@ void json_raw(struct json_out *out, const char *text) {
   put(out, text, strlen(text));
 }
 
-/* How many bytes the character at `at` has; 0: it is not UTF-8. Text ends with a NUL, which is no continuation. */
+/* The length of the UTF-8 character at `at`; 0 if it is not valid. The NUL at the end is not a continuation byte. */
 static size_t character(const unsigned char *at) {
   if (at[0] < 0x80) return 1;
   size_t length = at[0] >= 0xc2 && at[0] <= 0xdf ? 2 : at[0] >= 0xe0 && at[0] <= 0xef ? 3 : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4 : 0;
@@ -47,7 +47,7 @@ void json_text(struct json_out *out, const char *text) {
   }
 }
 
-/* One escape after its backslash: its character, and how far it reaches. Only what our server writes is exact. */
+/* Decodes the escape after a backslash and returns its length. Handles what our server writes; \\u becomes '?'. */
 static size_t unescape(const char *at, char *character_out) {
   static const char names[] = "nrtbf", values[] = "\n\r\t\b\f";
   const char *name = *at == 0 ? NULL : strchr(names, *at);

@@ -1,14 +1,14 @@
 /*
- * The guest: PID 1 of a sandbox, or a plain child where there is no sandbox around it.
+ * The guest: PID 1 of a sandbox, or an ordinary child process if the engine has no wall.
  *
  *     guest [--socket PATH]
  *     guest --settle [--hostname NAME] [--memory BYTES] [--pids N]
- *     guest --version                  the generation of the messages it speaks
+ *     guest --version                  prints the generation of the protocol
  *
- * The second sets these for a sandbox with a kernel of its own and ends; see settle.h.
+ * --settle sets a sandbox's name and limits from inside and exits; see settle.h. Started under the name islet-signal, this
+ * program is a command for users: islet_signal.c.
  *
- * It dies only here, at boot. Later every failure is a frame to the server. Under the name islet-signal it is a program
- * for users: islet_signal.c.
+ * The guest exits with an error only at boot, in this file. After that every failure is a frame to the server.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -49,10 +49,10 @@ static const char *read_arguments(int argc, char **argv) {
   return socket;
 }
 
-/* What the guest inherited must not reach the programs it starts. */
+/* Drops inherited fds, signal handlers and umask, so that the programs it starts do not get them. */
 static void forget_inheritance(void) {
   int fd;
-  while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd < 3) {} /* 0 to 2 are taken from now on */
+  while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd < 3) {} /* makes sure that 0 to 2 are open */
   syscall(SYS_close_range, 3u, ~0u, 0u);
   for (int i = 1; i < NSIG; i++) signal(i, SIG_DFL);
   signal(SIGPIPE, SIG_IGN);
@@ -61,17 +61,17 @@ static void forget_inheritance(void) {
 }
 
 /*
- * The kernel lets a process change the limits of another (prlimit), trace it, or take its files if all its user and group ids are
- * its own. No process has one group that is 0 and another at once, so nobody inside, root included, does that to PID 1. What the
- * guest starts loses the saved group when it executes.
+ * A process may change another one's limits (prlimit), trace it, or take its files only if all its user and group ids match.
+ * PID 1 therefore gets a saved group id that differs from its other group ids: no process inside, not even root, matches it.
+ * Programs that the guest starts lose the saved group id at exec.
  */
 static void stand_apart(void) {
   if (getpid() == 1 && syscall(SYS_setresgid, -1, -1, NO_GROUP) < 0) die("cannot take another saved group");
-  /* A program that may not be read is not dumpable, and could not write to its own /proc/self. */
+  /* An executable that its user may not read makes the process undumpable, and then it could not write to its own /proc/self. */
   prctl(PR_SET_DUMPABLE, 1);
 }
 
-/* Time to be small: most sandboxes do nothing most of the time. */
+/* Gives memory back: most sandboxes are idle most of the time. */
 static void on_idle(void) {
   link_idle();
   malloc_trim(0);

@@ -14,7 +14,7 @@ void request_attach(const struct wire_frame *req);
 void request_signal(const struct wire_frame *req);
 void request_resize(const struct wire_frame *req);
 void request_processes(const struct wire_frame *req);
-/* file.c, move.c */
+/* file.c; request_move is in copy.c */
 void request_stat(const struct wire_frame *req);
 void request_mkdir(const struct wire_frame *req);
 void request_chmod(const struct wire_frame *req);

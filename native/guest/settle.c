@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What language runtimes size their heaps by; the limit itself is outside. */
+/* Language runtimes size their heaps by these files. The real limit is the sandbox's cgroup on the host. */
 #define MEMORY_FILE "/sys/fs/cgroup/memory/memory.limit_in_bytes"
 #define PIDS_FILE "/sys/fs/cgroup/pids/pids.max"
 
@@ -19,7 +19,7 @@ static int write_limit(const char *path, const char *value) {
 
 void settle_from_environment(void) {
   const char *memory = getenv("ISLET_MEMORY_MAX"), *pids = getenv("ISLET_PIDS_MAX");
-  if (memory != NULL || pids != NULL) unlink("/tmp/.islet-placeholder"); /* of the warden's runsc.c */
+  if (memory != NULL || pids != NULL) unlink("/tmp/.islet-placeholder"); /* written by the warden's cell/runsc.c */
   if (memory != NULL) write_limit(MEMORY_FILE, memory);
   if (pids != NULL) write_limit(PIDS_FILE, pids);
 }

@@ -34,7 +34,7 @@ int user_lookup(const char *spec, struct user_ids *ids) {
   if (length == 0 || length > USER_MAX_NAME) return KIND_NO_USER;
   memcpy(who, spec, length);
   who[length] = 0;
-  /* Two numbers say it all. */
+  /* uid:gid needs no lookup. */
   unsigned uid, gid;
   if (colon != NULL && number(who, &uid) && number(colon + 1, &gid)) {
     *ids = (struct user_ids){.uid = uid, .gid = gid, .groups = {gid}, .group_count = 1};
@@ -75,7 +75,7 @@ bool user_privileged(void) {
   return (data[0].effective & need) == need;
 }
 
-/* By name first: a user may be called "1000". */
+/* Searches by name first: a user may be called "1000". */
 static bool find_user(const char *who, struct user_ids *ids, char *name) {
   unsigned wanted = 0, uid, gid;
   bool numeric = number(who, &wanted);
@@ -165,7 +165,7 @@ static bool number(const char *text, unsigned *out) {
   for (; text[digits] >= '0' && text[digits] <= '9' && digits < 11; digits++) {
     value = value * 10 + (uint64_t)(text[digits] - '0');
   }
-  /* The largest number means "leave as it is" to the kernel, so it is nobody's. */
+  /* UINT32_MAX means "leave unchanged" to the kernel, so it is not a valid id. */
   if (digits == 0 || text[digits] != 0 || value >= UINT32_MAX) return false;
   *out = (unsigned)value;
   return true;

@@ -16,12 +16,12 @@ struct user_ids {
 };
 
 /*
- * spec is name, uid, name:group or uid:gid. A number that is in no file is taken as it is, with a group of the
- * same number. With an explicit group that group is the only one. 0, or a KIND_... of message.def (NO_USER).
+ * `spec` is name, uid, name:group or uid:gid. A uid without a row is accepted, with the gid of the same number. An explicit
+ * group is the only group. Returns 0, or KIND_NO_USER.
  */
 int user_lookup(const char *spec, struct user_ids *ids);
 
-/* A user's row of /etc/passwd; empty where there is none or it does not fit. */
+/* A user's row of /etc/passwd; a field is empty if it is missing or too long. */
 struct user_profile {
   char name[256];
   char home[1024];
@@ -30,7 +30,7 @@ struct user_profile {
 
 void user_profile(uid_t uid, struct user_profile *profile);
 
-/* The guest may become other users. */
+/* Whether the guest may switch to other users. */
 bool user_privileged(void);
 
 #endif

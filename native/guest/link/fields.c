@@ -16,7 +16,7 @@ static bool take(const struct wire_field *field, const struct fields_want *want)
   return false;
 }
 
-/* 0: all is well; -1: no run of fields; else the tag that is bad or missing. */
+/* 0: success; -1: the payload is not a run of fields; else the tag that is bad or missing. */
 static int read_all(struct wire_cursor cursor, const struct fields_want *want, size_t count) {
   struct wire_field field;
   uint32_t seen = 0;

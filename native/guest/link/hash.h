@@ -1,4 +1,4 @@
-/* hash: FNV-1a of a string, for the hash tables of the guest. */
+/* hash: FNV-1a of a string, for the guest's hash tables. */
 #ifndef ISLET_HASH_H
 #define ISLET_HASH_H
 

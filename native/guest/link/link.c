@@ -23,7 +23,7 @@
 enum {
   LINK_MAX_FRAME = WIRE_HEADER_BYTES + WIRE_MAX_PAYLOAD,
   LINK_HIGH_WATER = 512 * 1024,                             /* about two full DATA frames */
-  LINK_OUT_BYTES = LINK_HIGH_WATER + 2 * LINK_MAX_FRAME,    /* one turn may add one large answer and small ones */
+  LINK_OUT_BYTES = LINK_HIGH_WATER + 2 * LINK_MAX_FRAME,    /* one turn may add a large answer and small ones */
   LINK_IN_BYTES = LINK_MAX_FRAME + 256 * 1024,
   LINK_TURN_BYTES = 1024 * 1024,                            /* input handled before other sources get their turn */
   LINK_SOCKET_BYTES = 1024 * 1024,
@@ -37,18 +37,18 @@ static struct {
   struct loop_timer redial;
   struct sockaddr_un address;
   char boot_id[33];
-  uint64_t delay_us;      /* before the dial after next */
+  uint64_t delay_us;      /* the delay to use if the next dial fails */
   uint64_t hang_up_us;    /* delay asked for by link_hang_up */
   bool welcomed;
   bool broken;            /* to be closed at the end of the turn */
   bool hung_up;
   size_t in_start, in_end, in_touched;
   size_t out_start, out_end, out_touched;
-  size_t pages_at;        /* where in `out` the bytes of pages belong, while any are left */
-  bool copies;            /* pages do not go through this socket */
+  size_t pages_at;        /* while spliced bytes are pending: their position in `out` */
+  bool copies;            /* this socket does not support splice */
 } server = {.source.fd = -1};
 
-/* Whole pages, because release() gives pages back. */
+/* Whole pages, because release() returns whole pages to the kernel. */
 #define WHOLE_PAGES(bytes) (((size_t)(bytes) + 4095) & ~(size_t)4095)
 static uint8_t in[WHOLE_PAGES(LINK_IN_BYTES)] __attribute__((aligned(4096)));
 static uint8_t out[WHOLE_PAGES(LINK_OUT_BYTES)] __attribute__((aligned(4096)));
@@ -109,11 +109,11 @@ static void hello(void) {
   link_send(MSG_HELLO, 0, fields.buf, fields.len);
 }
 
-/* What was on its way is gone; streams that cannot go on are cancelled, processes stay. */
+/* Frames in flight are lost. Streams are cancelled; processes keep running. */
 static void lost(void) {
   loop_close(&server.source);
   uint64_t delay_us = server.hung_up ? server.hang_up_us : 0;
-  /* A server that accepts and closes at once is dialed with growing delays, like one that is away. */
+  /* A server that accepts and closes at once is dialed with growing delays, like a server that is down. */
   if (!server.hung_up && !server.welcomed) {
     delay_us = server.delay_us == 0 ? LINK_FIRST_DELAY_US : server.delay_us;
     server.delay_us = delay_us * 2 > LINK_LAST_DELAY_US ? LINK_LAST_DELAY_US : delay_us * 2;
@@ -144,7 +144,7 @@ uint8_t *link_reserve(size_t length) {
     server.pages_at -= pages_left() > 0 ? server.out_start : 0;
     server.out_start = 0;
   }
-  /* Cannot happen while the two rules hold; a server that makes it happen loses its connection. */
+  /* Cannot happen while the two rules of link.h hold; if it does, drop the connection. */
   if (need > LINK_OUT_BYTES - server.out_end) {
     link_break();
     pages_drop();
@@ -178,7 +178,7 @@ ssize_t link_send_file(uint8_t type, uint32_t stream, int file, uint64_t offset,
   }
   ssize_t n = pages_take(file, offset, length);
   if (n <= 0) return n;
-  /* The frame is a header here and its payload in the pipe. */
+  /* The header goes into the buffer; the payload is in the pipe. */
   uint8_t *payload = link_reserve(0);
   wire_header(payload - WIRE_HEADER_BYTES, type, stream, (uint32_t)n);
   server.out_end += WIRE_HEADER_BYTES;
@@ -246,24 +246,24 @@ bool link_take(void) {
   return false;
 }
 
-/* For a socket that takes no pages: what is left of them goes where it belongs in the buffer. */
+/* For a socket without splice: copies the pending bytes into the buffer, at their position. */
 static void copy_pages(void) {
   size_t length = pages_left();
   server.copies = true;
   link_reserve(length);
-  if (pages_left() == 0) return; /* there was no room, and so there is no connection */
+  if (pages_left() == 0) return; /* link_reserve found no room and dropped the connection */
   memmove(out + server.pages_at + length, out + server.pages_at, server.out_end - server.pages_at);
   if (!pages_copy(out + server.pages_at)) {
     pages_drop();
     link_break();
-    server.out_start = server.out_end = 0; /* a frame that is cut off, and not one of other bytes */
+    server.out_start = server.out_end = 0; /* cut the frame off rather than send wrong bytes in it */
     return;
   }
   server.out_end += length;
   if (server.out_end > server.out_touched) server.out_touched = server.out_end;
 }
 
-/* Some of what is next: the buffer up to where pages belong, then pages, then the rest of the buffer. */
+/* Sends the next bytes: the buffer up to pages_at, then the spliced bytes, then the rest of the buffer. */
 static ssize_t send_some(void) {
   bool pages = pages_left() > 0;
   if (!pages || server.out_start < server.pages_at) {
@@ -295,7 +295,7 @@ void link_flush(void) {
     return;
   }
   if (server.source.fd < 0) return;
-  /* While answers have no room the server's requests wait in the socket, so it feels the pressure. */
+  /* Backpressure: while answers have no room, the server's requests wait in the socket. */
   bool read_more = server.in_end - server.in_start < LINK_IN_BYTES && (!server.welcomed || link_room());
   uint32_t events = (read_more ? EPOLLIN : 0) | (waits_to_be_sent() ? EPOLLOUT : 0);
   loop_wait(&server.source, events);

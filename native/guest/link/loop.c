@@ -7,7 +7,7 @@
 
 enum {
   LOOP_BATCH = 64,   /* events taken per turn */
-  LOOP_IDLE_MS = 50, /* quiet for this long: the idle hook runs once */
+  LOOP_IDLE_MS = 50, /* without events for this long, the idle hook runs once */
 };
 
 static int epoll_fd = -1;
@@ -54,7 +54,7 @@ bool loop_wait(struct loop_source *source, uint32_t events) {
   int op = events == 0 ? EPOLL_CTL_DEL : source->events == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
   if (epoll_ctl(epoll_fd, op, source->fd, &event) < 0 && op != EPOLL_CTL_DEL) return false;
   source->events = events;
-  /* Events of this turn that are still to be delivered must not reach a source that left the loop. */
+  /* Drops this turn's undelivered events for a source that leaves the loop. */
   if (events == 0) {
     for (int i = 0; i < batch_count; i++) {
       if (batch[i].data.ptr == source) batch[i].data.ptr = NULL;

@@ -1,7 +1,7 @@
 /*
  * loop: the one epoll loop of the guest, with timers.
  *
- * A source or a timer is a member of the struct that owns it; container_of leads back. Nothing here
+ * A source or a timer is a member of the struct that owns it; container_of gets from it to the owner. Nothing here
  * allocates. A callback may free any source or timer, its own included.
  */
 #ifndef ISLET_LOOP_H
@@ -15,11 +15,11 @@
 
 struct loop_source {
   int fd;
-  uint32_t events; /* what the loop waits for now; 0: not in the loop */
+  uint32_t events; /* that the loop waits for; 0: not in the loop */
   void (*ready)(struct loop_source *source, uint32_t events);
 };
 
-/* Waits for `events` (EPOLLIN, EPOLLOUT) on source->fd from now on; 0 stops. Must be 0 before fd is closed. */
+/* Sets the events (EPOLLIN, EPOLLOUT) to wait for; 0 removes the source, which must happen before its fd is closed. */
 bool loop_wait(struct loop_source *source, uint32_t events);
 /* loop_wait(source, 0), then closes the fd and sets it to -1. Closing twice is fine. */
 void loop_close(struct loop_source *source);
@@ -40,7 +40,7 @@ uint64_t loop_now(void);
 
 /* Called after the callbacks of each turn; true when it has more to do at once. */
 typedef bool (*loop_after)(void);
-/* Called when nothing happened for a short while after activity: time to give memory back. */
+/* Called once when nothing has happened for a short while after activity: time to give memory back. */
 typedef void (*loop_idle)(void);
 
 bool loop_init(void);

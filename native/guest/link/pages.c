@@ -9,7 +9,7 @@
 static int ends[2] = {-1, -1};
 static size_t left;
 
-/* The size is a wish: a pipe that stays smaller takes less at a time. */
+/* Setting the size may fail: a smaller pipe takes fewer bytes at a time. */
 static bool open_pipe(void) {
   if (ends[0] >= 0) return true;
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return false;
@@ -27,7 +27,7 @@ ssize_t pages_take(int file, uint64_t offset, size_t length) {
   if (n > 0) left = (size_t)n;
   if (n < 0) {
     int err = errno;
-    pages_drop(); /* nothing of it may begin the next frame */
+    pages_drop(); /* partial data must not start the next frame */
     errno = err;
   }
   return n;

@@ -1,6 +1,6 @@
 /*
- * pages: bytes of a file on their way to the server without a copy. splice() puts references to the file's pages into a
- * pipe, which tells how many bytes there are, and from there into the socket.
+ * pages: sends bytes of a file to the server without a copy. splice() moves references to the file's pages into a pipe, which
+ * tells how many bytes there are, and from there into the socket.
  */
 #ifndef ISLET_PAGES_H
 #define ISLET_PAGES_H
@@ -10,15 +10,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Takes at most `length` bytes from `offset` on; as pread, and EINVAL where a file or a kernel does not take part. Nothing may be left from before. */
+/* Takes at most `length` bytes from `offset` on. Returns like pread; EINVAL if splice is not supported. Call it only when pages_left() is 0. */
 ssize_t pages_take(int file, uint64_t offset, size_t length);
-/* Bytes that were taken and not sent. */
+/* Bytes that were taken and not sent yet. */
 size_t pages_left(void);
-/* As send: how many bytes went, or -1. EINVAL is a socket that does not take part: then pages_copy. */
+/* Returns like send. EINVAL: the socket does not support splice; use pages_copy. */
 ssize_t pages_send(int socket);
-/* The bytes that are left, by a copy. False when they cannot be read. */
+/* Copies the remaining bytes to `to`. False if they cannot be read. */
 bool pages_copy(uint8_t *to);
-/* Throws away what is left, and gives the pipe back. */
+/* Discards the remaining bytes and closes the pipe. */
 void pages_drop(void);
 
 #endif

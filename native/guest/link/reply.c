@@ -49,7 +49,7 @@ void reply_path(uint32_t stream, const char *path) {
   reply_entry(MSG_OK, stream, path, &st, n >= 0 ? target : NULL);
 }
 
-/* Any number of seconds can be set as the time of a file: those that make no date become the nearest that does. */
+/* A file's time can be any number of seconds; clamps it to dates between 1970 and 9999. */
 static uint64_t modified_ms(const struct stat *st) {
   int64_t seconds = st->st_mtim.tv_sec;
   if (seconds < 0) return 0;

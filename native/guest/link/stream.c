@@ -71,7 +71,7 @@ static void take_data(struct stream *stream, const struct wire_frame *frame) {
 static void take_window(struct stream *stream, const struct wire_frame *frame) {
   uint64_t limit = 0;
   const struct fields_want want[] = {FIELDS_U64(WINDOW_limit, &limit)};
-  if (stream->ops->window == NULL) return; /* nothing is sent under a window here, so raising it changes nothing */
+  if (stream->ops->window == NULL) return; /* this stream sends nothing under a window */
   if (!fields_read(frame, want, 1)) {
     cancel(stream); /* the ERROR has ended it */
     return;
@@ -83,7 +83,7 @@ static void take_window(struct stream *stream, const struct wire_frame *frame) {
 
 void stream_frame(const struct wire_frame *frame) {
   struct stream *stream = *slot(frame->stream);
-  if (stream == NULL) return; /* it has ended; this crossed the end on the wire */
+  if (stream == NULL) return; /* the stream ended while this frame was on its way */
   switch (frame->type) {
     case MSG_DATA: take_data(stream, frame); break;
     case MSG_WINDOW: take_window(stream, frame); break;

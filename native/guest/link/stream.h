@@ -1,8 +1,8 @@
 /*
- * stream: the requests in progress on this connection, by their number, and their windows.
+ * stream: the requests in progress on this connection, by number, and their flow-control windows.
  *
- * A stream is a member of what serves it (a process, a read, a worker ...), which gives it its operations. A
- * request that is answered at once never gets one.
+ * A stream is a member of the struct that serves it (a process, a read, a worker ...), which provides its operations. A
+ * request that is answered at once has no stream.
  */
 #ifndef ISLET_STREAM_H
 #define ISLET_STREAM_H
@@ -24,7 +24,7 @@ struct stream_ops {
   void (*window)(struct stream *stream);
   /* ACK, STDIN, STDIN_END, FORGET. NULL: not a process. */
   void (*process)(struct stream *stream, const struct wire_frame *frame);
-  /* RESET or a lost connection: undo and free; the stream is closed already and nothing may be sent on it. */
+  /* RESET or a lost connection: undo and free. The stream is closed already; nothing may be sent on it. */
   void (*cancel)(struct stream *stream);
 };
 
@@ -35,7 +35,7 @@ struct stream {
   const struct stream_ops *ops;
   uint64_t sent, send_limit;         /* bytes of DATA or ENTRIES from us */
   uint64_t received, receive_limit;  /* from the server */
-  uint64_t consumed;                 /* of those received, dealt with */
+  uint64_t consumed;                 /* received bytes that are processed */
   struct stream *next;
 };
 
@@ -46,14 +46,14 @@ void stream_close(struct stream *stream);
 bool stream_in_use(uint32_t number);
 void stream_cancel_all(void);
 
-/* DATA, END, WINDOW, RESET and the process messages, for whatever stream they name. */
+/* Handles DATA, END, WINDOW, RESET and the process messages. */
 void stream_frame(const struct wire_frame *frame);
 
-/* What may go out before the first WINDOW, if that is less than INITIAL_WINDOW. */
+/* Lowers the initial send window; a larger value than INITIAL_WINDOW changes nothing. */
 void stream_narrow(struct stream *stream, uint32_t window);
 /* How many bytes of DATA may go out in one frame now. */
 size_t stream_may_send(const struct stream *stream);
-/* `length` received bytes have been dealt with: sends WINDOW when that is due. */
+/* `length` received bytes are processed: sends WINDOW when it is due. */
 void stream_consume(struct stream *stream, size_t length);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * task: who has something to send, in turn.
+ * task: senders take turns.
  *
- * Whatever sends more than a short answer (output, file data, events) does so from a task: the loop runs the
- * queued tasks one after the other while the link has room. A task sends at most about one frame and queues
- * itself again, so no stream starves another and the link's buffer stays bounded.
+ * Output, file data and events, everything longer than a short answer, are sent from tasks: the loop runs the queued
+ * tasks one after the other while the link has room. A task sends about one frame and queues itself again, so no
+ * stream starves another and the link's buffer stays bounded.
  */
 #ifndef ISLET_TASK_H
 #define ISLET_TASK_H

@@ -129,7 +129,7 @@ static void release(struct worker *worker) {
   free(worker);
 }
 
-/* Passes the bytes waiting for the worker on; the window grows by what it takes. */
+/* Sends waiting bytes to the worker and raises the window by what it took. */
 static void feed(struct worker *worker) {
   int err;
   size_t taken = ring_send(&worker->input, worker->source.fd, &err);
@@ -155,7 +155,7 @@ static void ready(struct loop_source *source, uint32_t events) {
     release(worker);
     return;
   }
-  /* Its end is only looked at once all it sent before has been passed on. */
+  /* The end of its socket counts only after all its frames have been forwarded. */
   if (events & (EPOLLIN | EPOLLHUP | EPOLLERR) && source->events & EPOLLIN) {
     ssize_t n = recv(source->fd, worker->buffer + worker->length, WORKER_BUFFER - worker->length, MSG_DONTWAIT);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
@@ -173,7 +173,7 @@ static void ready(struct loop_source *source, uint32_t events) {
   loop_wait(source, interest(worker));
 }
 
-/* True when the frame was the last one. */
+/* True if it was the worker's last frame. */
 static bool pass_on(struct worker *worker, const struct wire_frame *frame) {
   link_send(frame->type, worker->stream.number, frame->payload, frame->length);
   if (frame->type == MSG_DATA || frame->type == MSG_ENTRIES) worker->stream.sent += frame->length;
@@ -189,7 +189,7 @@ static void forward(struct task *task) {
   while (!blocked && worker->length > at && (n = wire_decode(worker->buffer + at, worker->length - at, &frame)) > 0) {
     bool counted = frame.type == MSG_DATA || frame.type == MSG_ENTRIES;
     if (counted && frame.length > worker->stream.send_limit - worker->stream.sent) {
-      blocked = true; /* on_window goes on */
+      blocked = true; /* until on_window */
     } else if (!link_room()) {
       blocked = true;
       task_queue(task, forward);
@@ -207,7 +207,7 @@ static void forward(struct task *task) {
     free(worker->buffer);
     worker->buffer = NULL;
   }
-  /* While a frame waits for the window nothing more is read, so the worker waits too. */
+  /* Backpressure: while a frame waits for the window, nothing more is read from the worker. */
   loop_wait(&worker->source, blocked ? interest(worker) & ~(uint32_t)EPOLLIN : interest(worker));
 }
 

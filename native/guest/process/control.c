@@ -1,4 +1,4 @@
-/* control: serves the requests about processes that exist: ATTACH, SIGNAL, RESIZE, PROCESSES. */
+/* control: serves ATTACH, SIGNAL, RESIZE and PROCESSES. */
 #include <errno.h>
 #include <signal.h>
 
@@ -24,7 +24,7 @@ void request_attach(const struct wire_frame *req) {
   struct process *process = find(req, id);
   if (process == NULL) return;
   if (offset < process->output.ring.start || offset > process->output.ring.end) {
-    fields_bad(req, "output at this offset is not kept");
+    fields_bad(req, "output at this offset is not available");
     return;
   }
   if (!process_attach(process, req->stream, offset)) return;
@@ -46,7 +46,7 @@ void request_signal(const struct wire_frame *req) {
     fields_bad(req, "no such signal");
     return;
   }
-  /* Once it is reaped, its number may be another process's. */
+  /* After the process is reaped, its pid may belong to another process. */
   if (process->state != PROCESS_RUNNING) {
     reply_error(req->stream, KIND_NO_PROCESS, "signal", "the process has ended");
     return;

@@ -28,7 +28,7 @@ void input_open(struct input *input, int fd, bool terminal) {
   input->terminal = terminal;
 }
 
-/* True when the pipe took all; else what is left waits for the loop, or the program has closed its end. */
+/* True if everything was written. False: the pipe is full, or the program closed its end and the input is closed. */
 static bool write_some(struct input *input, const uint8_t *bytes, size_t length, size_t *written) {
   *written = 0;
   while (*written < length) {

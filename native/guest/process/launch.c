@@ -25,13 +25,13 @@ void launch_init(void) {
   if (!have_original_files) return;
   raised = original_files;
   raised.rlim_cur = raised.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &raised); /* without it the guest only serves fewer processes */
+  setrlimit(RLIMIT_NOFILE, &raised); /* if it fails the guest serves fewer processes */
 }
 
 /*
- * vfork: the child borrows the guest's memory until it executes, so nothing is copied and a failure is written
- * straight into the plan. All signals are blocked in the guest, so no handler can run in the borrowed memory. The
- * kernel makes the memory undumpable when the child changes users, so that user cannot trace it.
+ * vfork: the child runs in the guest's memory until it executes, so nothing is copied and a failure is written straight
+ * into the plan. All signals are blocked in the guest, so no handler can run in the shared memory. When the child changes
+ * users the kernel makes the memory undumpable, so that user cannot trace it.
  */
 pid_t launch_process(struct launch *plan) {
   plan->failed_stage = NULL;
@@ -54,7 +54,7 @@ static void fail(struct launch *plan, const char *stage) {
 static void prefer_for_oom_killer(void) {
   int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (fd < 0) return;
-  if (write(fd, LAUNCH_OOM_SCORE, strlen(LAUNCH_OOM_SCORE)) < 0) {} /* a refusal only costs the preference */
+  if (write(fd, LAUNCH_OOM_SCORE, strlen(LAUNCH_OOM_SCORE)) < 0) {} /* optional */
   close(fd);
 }
 
@@ -71,13 +71,13 @@ static bool set_stdio(const struct launch *plan) {
 }
 
 static bool become_user(const struct user_ids *user) {
-  /* Bare system calls: the library's versions would synchronise threads, in memory that is not the child's. */
+  /* Bare system calls: libc's versions synchronise threads, in memory that the child shares with the guest. */
   return syscall(SYS_setgroups, user->group_count, user->groups) == 0 &&
          syscall(SYS_setresgid, user->gid, user->gid, user->gid) == 0 &&
          syscall(SYS_setresuid, user->uid, user->uid, user->uid) == 0;
 }
 
-/* Returns when nothing could be executed, with errno of the most telling failure. */
+/* Returns only on failure, with the most useful errno. */
 static void execute(char **argv, char **env) {
   const char *name = argv[0];
   if (strchr(name, '/') != NULL) {
@@ -119,9 +119,9 @@ static void child(struct launch *plan) {
   session_set_mark(plan->mark);
   if (plan->user != NULL && !become_user(plan->user)) fail(plan, "user");
   if (plan->cwd[0] != 0 && chdir(plan->cwd) < 0) fail(plan, "cwd");
-  /* The guest ignores SIGPIPE and blocks everything; all else it has as every program expects it. */
+  /* The guest ignores SIGPIPE and blocks all signals; its other handlers are the defaults. */
   signal(SIGPIPE, SIG_DFL);
-  syscall(SYS_close_range, 3u, ~0u, 0u); /* an older kernel refuses; then close-on-exec does it */
+  syscall(SYS_close_range, 3u, ~0u, 0u); /* kernels without it rely on close-on-exec */
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);

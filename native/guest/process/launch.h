@@ -1,4 +1,4 @@
-/* launch: turns a plan into a running child. */
+/* launch: starts a child process from a plan. */
 #ifndef ISLET_LAUNCH_H
 #define ISLET_LAUNCH_H
 
@@ -22,18 +22,18 @@ struct launch {
   const char *cwd;              /* "": the guest's */
   const struct user_ids *user;  /* NULL: as the guest */
   int stdin_fd, stdout_fd, stderr_fd;
-  bool terminal;                /* stdin_fd is the terminal that shall control the session */
+  bool terminal;                /* stdin_fd becomes the controlling terminal of the session */
   struct launch_rlimit rlimits[LAUNCH_MAX_RLIMITS];
   size_t rlimit_count;
   uint64_t mark;                /* of session.h */
-  /* What failed, when launch returns -1: a stage of PROTOCOL.md and its errno. */
+  /* After launch_process returned -1: the failed stage (PROTOCOL.md) and its errno. */
   const char *failed_stage;
   int failed_errno;
 };
 
-/* The open-files limit that children get back; the guest's own is raised at boot. */
+/* Boot: raises the guest's own limit on open files. Children get the original limit back. */
 void launch_init(void);
-/* The pid, once the program itself runs; -1: it never ran. */
+/* The pid, after the program was executed; -1: it never ran. */
 pid_t launch_process(struct launch *plan);
 
 #endif

@@ -1,4 +1,4 @@
-/* machine: serves KILL_ALL, and ends a guest that is not PID 1. */
+/* machine: serves KILL_ALL, and shuts down a guest that is not PID 1. */
 #include "process/machine.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 enum {
   MACHINE_PASS_US = 1000,
-  MACHINE_PASSES = 3000, /* about three seconds: what still lives then hangs in the kernel */
+  MACHINE_PASSES = 3000, /* about three seconds: a process that survives that hangs in the kernel */
 };
 
 static struct stream waiting; /* the KILL_ALL being served */
@@ -34,7 +34,7 @@ static const struct stream_ops ops = {.cancel = on_cancel};
 
 void request_kill_all(const struct wire_frame *req) {
   if (getpid() != 1) {
-    reply_error(req->stream, KIND_UNSUPPORTED, "request", "the guest is not PID 1; kill(-1) would reach strangers");
+    reply_error(req->stream, KIND_UNSUPPORTED, "request", "the guest is not PID 1; kill(-1) would reach other processes of the machine");
     return;
   }
   if (waiting.open) {
@@ -51,7 +51,7 @@ static void count_alive(const struct session_member *member, void *arg) {
   if (member->pid != 1 && member->state != 'Z') ++*(unsigned *)arg;
 }
 
-/* Answers once the kernel knows no other process: the next root may be bound right after the OK. */
+/* Answers when no other process is left: the next root may be bound right after the OK. */
 static void kill_pass(struct loop_timer *timer) {
   bool gone = kill(-1, SIGKILL) < 0 && errno == ESRCH;
   bool children = reap_turn();
@@ -73,7 +73,7 @@ static void kill_child(const struct session_member *member, void *arg) {
 
 void machine_end(void) {
   stream_cancel_all(); /* removes unfinished files */
-  /* The guest is the reaper of all its descendants: killing its children makes theirs its own. */
+  /* The guest is a subreaper: when a child dies, the child's children become the guest's own. */
   for (unsigned i = 0; i < MACHINE_PASSES; i++) {
     session_scan(kill_child, NULL);
     if (!reap_turn()) break;

@@ -1,8 +1,8 @@
-/* machine: the end of everything that runs. */
+/* machine: kills everything that runs. */
 #ifndef ISLET_MACHINE_H
 #define ISLET_MACHINE_H
 
-/* The guest was told to end (never as PID 1): ends all its descendants, then itself. */
+/* SIGTERM to a guest that is not PID 1: kills all its descendants, then exits. */
 void machine_end(void) __attribute__((noreturn));
 
 #endif

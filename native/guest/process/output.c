@@ -13,10 +13,10 @@
 #include "process/sink.h"
 
 enum {
-  OUTPUT_READ = 64 * 1024,    /* taken from a pipe per turn; a pipe's size */
-  OUTPUT_GUESS = 4096,        /* taken when the kernel does not tell how much there is */
+  OUTPUT_READ = 64 * 1024,    /* read from a pipe per turn; the size of a pipe */
+  OUTPUT_GUESS = 4096,        /* read if the kernel does not tell how many bytes there are */
   OUTPUT_PREFIX = 9,          /* of an OUTPUT frame: channel and offset */
-  OUTPUT_MAX_SEGMENTS = 1024, /* changes between the channels that are kept */
+  OUTPUT_MAX_SEGMENTS = 1024, /* most switches between the channels that are kept */
   OUTPUT_RETRY_US = 100 * 1000,
 };
 
@@ -42,7 +42,7 @@ static bool has_room(const struct output *output) {
   return output->ring.end - output->ring.start < OUTPUT_BUFFER && output->segment_count < OUTPUT_MAX_SEGMENTS;
 }
 
-/* Makes sure that the bytes read next can be marked as this channel's. */
+/* Makes sure that the next bytes can be assigned to a channel. */
 static bool prepare_segment(struct output *output) {
   if (output->segment_count < output->segment_cap) return true;
   unsigned cap = output->segment_cap == 0 ? 4 : output->segment_cap * 2;
@@ -90,7 +90,7 @@ static void ready(struct loop_source *source, uint32_t events) {
   size_t want = waiting < OUTPUT_READ ? (size_t)waiting : OUTPUT_READ;
   int pieces = prepare_segment(output) ? ring_space(&output->ring, space, want, OUTPUT_BUFFER) : 0;
   if (pieces == 0) {
-    /* No memory. The program waits in its write meanwhile. */
+    /* No memory: stop reading for a while. The program blocks in write meanwhile. */
     for (int i = 0; i < 2; i++) loop_wait(&output->channel[i].source, 0);
     loop_timer_set(&output->retry, OUTPUT_RETRY_US, on_retry);
     return;
@@ -156,7 +156,7 @@ void output_note_exit(struct output *output) {
     int waiting = 0;
     if (channel->source.fd < 0 || ioctl(channel->source.fd, FIONREAD, &waiting) < 0) continue;
     channel->due = waiting > 0 ? (size_t)waiting : 0;
-    /* Usually every writer is gone and nothing waits: see the end now instead of one turn later. */
+    /* Usually every writer is gone and the pipe is empty: see its end now instead of one turn later. */
     if (waiting == 0) ready(&channel->source, EPOLLIN);
   }
 }

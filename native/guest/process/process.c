@@ -12,7 +12,7 @@
 
 enum {
   PROCESS_BUCKETS = 512,
-  PROCESS_DRAIN_US = 50 * 1000, /* a background child may hold the pipes; the command has ended all the same */
+  PROCESS_DRAIN_US = 50 * 1000, /* a background child may keep the pipes open; then the command ends after this time */
 };
 
 static struct process *by_id[PROCESS_BUCKETS], *by_pid[PROCESS_BUCKETS];
@@ -34,7 +34,7 @@ static struct process **id_slot(const char *id) {
   return at;
 }
 
-/* Only running processes are in the pid table: a number may be used again once it is reaped. */
+/* Only running processes are in the pid table: the kernel may reuse a pid after it is reaped. */
 static struct process **pid_slot(pid_t pid) {
   struct process **at = &by_pid[(unsigned)pid % PROCESS_BUCKETS];
   while (*at != NULL && (*at)->pid != pid) at = &(*at)->next_by_pid;
@@ -92,7 +92,7 @@ void process_forget_all(void) {
 
 bool process_attach(struct process *process, uint32_t stream, uint64_t from) {
   stream_close(&process->stream);
-  loop_timer_clear(&process->quiet); /* that was for the reader before */
+  loop_timer_clear(&process->quiet); /* it was for the previous reader */
   if (!stream_open(&process->stream, stream, &ops)) return false;
   output_rewind(&process->output, from);
   process->exit_sent = false;
@@ -110,7 +110,7 @@ bool process_reaped(pid_t pid, int status) {
   process->exited_us = loop_now();
   loop_timer_set(&process->timeout, PROCESS_DRAIN_US, on_drain_over);
   output_note_exit(&process->output);
-  /* Its number is still the session's: as long as that has members no other process gets it. */
+  /* The pid is also the session id: the kernel does not reuse it while the session has members. */
   if (process->ends_session) session_kill(pid, 0);
   process_settle(process);
   return true;
@@ -232,7 +232,7 @@ static void on_message(struct stream *stream, const struct wire_frame *frame) {
   }
 }
 
-/* The reader is gone; the process goes on, and a later ATTACH finds all that was not acknowledged. */
+/* The reader is gone. The process keeps running; a later ATTACH gets everything that was not acknowledged. */
 static void on_cancel(struct stream *stream) {
   struct process *process = container_of(stream, struct process, stream);
   task_cancel(&process->sender);

@@ -26,38 +26,38 @@ struct process {
   char id[MAX_ID + 1];
   pid_t pid; /* of the main process; also its session and process group */
   enum process_state state;
-  int status; /* as waitpid tells */
+  int status; /* from waitpid */
   bool terminal;
   bool timed_out;
-  uint64_t mark;     /* of all that it starts; see session.h */
-  bool ends_session; /* what is left of its session when it has exited is killed */
+  uint64_t mark;     /* inherited by everything it starts; see session.h */
+  bool ends_session; /* kill the rest of its session when it exits */
   uint64_t started_us, exited_us;
-  struct loop_timer timeout; /* kills; after the exit: ends the drain */
+  struct loop_timer timeout; /* kills the process; after the exit it ends the drain */
   struct output output;
   struct input input;
-  struct stream stream;  /* its one reader; open says whether there is one */
+  struct stream stream;  /* its only reader; not open: none */
   struct task sender;    /* sends OUTPUT, then EXITED, to the reader */
-  struct loop_timer quiet; /* while armed SPAWNED is still to be sent, before anything else */
+  struct loop_timer quiet; /* while armed, SPAWNED has not been sent; it must be the first frame */
   bool exit_sent;        /* to this reader */
   struct process *next_by_id, *next_by_pid;
 };
 
 struct process *process_find(const char *id);
-/* A new record without fds, not in the table yet. NULL: too many, or no memory. */
+/* A new record without fds, not in the table yet. NULL: too many records, or no memory. */
 struct process *process_new(const char *id);
-/* It runs: from now on it is in the table. timeout_us 0: none. SPAWNED is sent with what comes first, or after quiet_us. */
+/* Enters a started process in the table. timeout_us 0: none. SPAWNED is sent before the first other frame, or after quiet_us. */
 void process_started(struct process *process, pid_t pid, uint64_t started_us, uint64_t timeout_us, uint64_t quiet_us);
-/* For a record that never ran. */
+/* Frees the record of a process that never ran. */
 void process_discard(struct process *process);
 
 /* Makes the stream the process's reader, from its output offset `from` on. False: ERROR has been sent. */
 bool process_attach(struct process *process, uint32_t stream, uint64_t from);
 
-/* A child of the guest was reaped. False: no process of this table. */
+/* A child of the guest was reaped. False: it is not in the table. */
 bool process_reaped(pid_t pid, int status);
-/* Something that may let an exited process end has changed: its output, the clock, its session. */
+/* Call it when output, the drain timer or the session of a process changed: an exited process may now be ENDED. */
 void process_settle(struct process *process);
-/* The session has been killed to the last member. */
+/* All members of the session are dead. */
 void process_session_gone(pid_t session);
 /* Drops all records and kills nothing. */
 void process_forget_all(void);

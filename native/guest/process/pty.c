@@ -26,7 +26,7 @@ bool pty_open(struct pty *pty, uint16_t cols, uint16_t rows, uid_t owner) {
   if (pty->master < 0) return false;
   if (ioctl(pty->master, TIOCSPTLCK, &unlocked) == 0 && (pty->slave = open_slave(pty->master)) >= 0 &&
       pty_resize(pty->master, cols, rows)) {
-    /* So that the user can open its own terminal by name; where it is refused the terminal still works. */
+    /* Lets the user open the terminal by name. If it fails, the terminal still works. */
     if (fchown(pty->slave, owner, (gid_t)-1) < 0 || fchmod(pty->slave, 0620) < 0) {}
     return true;
   }

@@ -1,4 +1,4 @@
-/* pty: pseudo terminals, without the library functions that need /dev/pts by path. */
+/* pty: pseudo terminals, without the libc functions that need /dev/pts by path. */
 #ifndef ISLET_PTY_H
 #define ISLET_PTY_H
 
@@ -7,11 +7,11 @@
 #include <sys/types.h>
 
 struct pty {
-  int master; /* does not block */
+  int master; /* non-blocking */
   int slave;
 };
 
-/* Opens a pair of this size, the slave owned by `owner`. False: errno tells why. */
+/* Opens a pair of this size; `owner` owns the slave. False with errno. */
 bool pty_open(struct pty *pty, uint16_t cols, uint16_t rows, uid_t owner);
 bool pty_resize(int master, uint16_t cols, uint16_t rows);
 

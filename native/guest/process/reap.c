@@ -12,7 +12,7 @@
 #include "process/machine.h"
 #include "process/process.h"
 
-enum { REAP_PER_TURN = 512 }; /* a storm of dying orphans must not hold up the rest */
+enum { REAP_PER_TURN = 512 }; /* many dying orphans must not block the loop */
 
 static struct loop_source signals = {.fd = -1};
 static struct loop_timer again;

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Blocks all signals and takes them through the loop from now on. */
+/* Blocks all signals; from now on they arrive through the loop. */
 bool reap_init(void);
 /* Reaps what is dead now; false when the guest has no children at all. */
 bool reap_turn(void);

@@ -15,11 +15,11 @@
 #include "process/process.h"
 
 enum {
-  SESSION_PASSES = 200,      /* then give up: what SIGKILL does not end in a second hangs in the kernel */
+  SESSION_PASSES = 200,      /* then give up: a process that survives SIGKILL for a second hangs in the kernel */
   SESSION_PASS_US = 5 * 1000,
 };
 
-/* Nobody has that much memory, so programs that look at the limit (sort, gcc) see none. */
+/* Larger than any memory, so programs that look at the limit (sort, gcc) see none. */
 static const uint64_t FIRST_MARK = (uint64_t)1 << 62;
 
 struct killing {
@@ -49,7 +49,7 @@ static void signal_others(const struct session_member *member, void *arg) {
 }
 
 int session_signal(pid_t session, int signal) {
-  /* The session's first process group at once, so that it is not reached one by one; then the others. */
+  /* The session's first process group in one call, then the members of other groups one by one. */
   int err = kill(-session, signal) < 0 ? errno : 0;
   struct reach reach = {session, 0, signal, 0};
   session_scan(signal_others, &reach);
@@ -63,13 +63,13 @@ uint64_t session_new_mark(void) {
 
 void session_set_mark(uint64_t mark) {
   const struct rlimit limit = {mark, mark};
-  if (mark != 0) setrlimit(RLIMIT_RSS, &limit); /* refused: what leaves the session of this command is not found */
+  if (mark != 0) setrlimit(RLIMIT_RSS, &limit); /* if it fails, processes that leave the session are not found */
 }
 
 void session_kill(pid_t session, uint64_t mark) {
   if (session_dying(session) || kill_pass(session, mark)) return;
   struct killing *killing = calloc(1, sizeof *killing);
-  if (killing == NULL) return; /* one pass has reached all but what forked during it */
+  if (killing == NULL) return; /* the one pass reached everything except processes forked during it */
   killing->session = session;
   killing->mark = mark;
   killing->next = killings;
@@ -101,7 +101,7 @@ static void kill_member(const struct session_member *member, void *arg) {
   kill(member->pid, SIGKILL);
 }
 
-/* True when nobody of them is alive. */
+/* True if none of them is alive. */
 static bool kill_pass(pid_t session, uint64_t mark) {
   struct reach reach = {session, mark, SIGKILL, 0};
   kill(-session, SIGKILL);
@@ -123,7 +123,7 @@ static void on_pass(struct loop_timer *timer) {
   process_session_gone(session);
 }
 
-/* PID (name) state parent group session ...; the name may hold anything, parentheses too. */
+/* Parses "PID (name) state parent group session ..."; the name may contain parentheses. */
 static bool read_member(int proc, const char *name, struct session_member *member) {
   char path[32], text[512];
   snprintf(path, sizeof path, "%.20s/stat", name);

@@ -1,9 +1,9 @@
 /*
- * session: signals whole sessions, whatever process groups their members made, and kills commands with all that they started.
+ * session: signals whole sessions across their process groups, and kills commands with everything they started.
  *
- * What leaves its session (setsid, a daemon's double fork) is known by a mark: a number that every process inherits, as the hard
- * limit on resident memory, which no kernel enforces. Across exec, fork and a change of users it stays as it is. Without
- * CAP_SYS_RESOURCE it can only be lowered. A process that lowers it has no mark any more and is found by its session alone.
+ * Processes that leave their session (setsid, a daemon's double fork) are found by a mark: a number in the hard limit on
+ * resident memory (RLIMIT_RSS), which no kernel enforces. Processes inherit it across fork, exec and a change of users, and
+ * without CAP_SYS_RESOURCE can only lower it. A process that lowers it loses the mark and is found by its session alone.
  */
 #ifndef ISLET_SESSION_H
 #define ISLET_SESSION_H
@@ -12,18 +12,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Sends the signal once to every member of the session; an errno when not even its first group could be reached. */
+/* Sends the signal once to every member of the session. Returns 0, or the errno for its first process group. */
 int session_signal(pid_t session, int signal);
-/* For one command of this guest; 0 where marks would reach strangers, that is, where the guest is not PID 1. */
+/* A new mark for one command. 0 if the guest is not PID 1: there a mark could match processes of others. */
 uint64_t session_new_mark(void);
-/* In the child, before it executes. */
+/* Call it in the child, before exec. */
 void session_set_mark(uint64_t mark);
 /*
- * SIGKILL, again and again until no member is left alive, nor anybody else with the mark (0: the members alone).
- * process_session_gone is called then.
+ * Sends SIGKILL repeatedly until no member of the session and no process with the mark is alive (mark 0: members only), then
+ * calls process_session_gone.
  */
 void session_kill(pid_t session, uint64_t mark);
-/* A session_kill of it is still on its way. */
+/* Whether a session_kill of it is in progress. */
 bool session_dying(pid_t session);
 
 struct session_member {

@@ -12,7 +12,7 @@ struct sink {
   struct sink *next, **at;
 };
 
-/* All of them: nothing else but the kernel knows where they are. */
+/* All sinks: otherwise only epoll would hold pointers to them, and a leak checker would report them. */
 static struct sink *sinks;
 
 static void ready(struct loop_source *source, uint32_t events) {

@@ -2,7 +2,7 @@
 #ifndef ISLET_SINK_H
 #define ISLET_SINK_H
 
-/* Takes the fd, which must not block, over. */
+/* Takes over the non-blocking fd. */
 void sink_add(int fd);
 
 #endif

@@ -1,4 +1,4 @@
-/* spawn: serves SPAWN, from the request's fields to a running record. */
+/* spawn: serves SPAWN. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 enum { SPAWN_COLS = 80, SPAWN_ROWS = 24, SPAWN_PROFILE = 4 };
 
-/* A SPAWN's fields, and what has to be released on the way out. */
+/* The fields of a SPAWN, and what request_spawn must release. */
 struct spawn {
   struct launch plan;
   struct user_ids user;
@@ -32,10 +32,10 @@ struct spawn {
   uint32_t quiet_ms;
   bool terminal;
   uint32_t cols, rows;
-  char profile[SPAWN_PROFILE][1100]; /* HOME, USER, LOGNAME and SHELL where env has none */
+  char profile[SPAWN_PROFILE][1100]; /* HOME, USER, LOGNAME and SHELL, if env lacks them */
   void *strings;   /* one block: the pointers of argv and env, then their bytes */
   int child_fd[3]; /* given to the child */
-  int own_fd[3];   /* the guest's ends; in a terminal [1] is the master */
+  int own_fd[3];   /* the guest's ends; with a terminal, [1] is the master and [0] its duplicate */
 };
 
 static bool read_request(const struct wire_frame *req, struct spawn *spawn);
@@ -62,12 +62,12 @@ void request_spawn(const struct wire_frame *req) {
   }
   struct process *process = process_new(spawn.id);
   if (process == NULL) {
-    reply_error(req->stream, KIND_LIMIT, "fork", "too many processes are kept");
+    reply_error(req->stream, KIND_LIMIT, "fork", "too many processes");
     return;
   }
   process->ends_session = spawn.ends_session != 0;
   pid_t pid = -1;
-  uint64_t started_us = loop_now(); /* before the launch: a short program may be over when that returns */
+  uint64_t started_us = loop_now(); /* before the launch: a short program may have ended when it returns */
   if (!adopt_stdio(process, &spawn)) {
     reply_errno(req->stream, "stdio", errno, "epoll");
   } else if (process_attach(process, req->stream, 0)) {
@@ -199,7 +199,7 @@ static bool resolve_user(uint32_t stream, struct spawn *spawn) {
   return false;
 }
 
-/* What every login sets and programs rely on; the room for it was kept behind env. */
+/* Adds the variables that a login sets and programs rely on. read_strings reserved room for them after env. */
 static void add_profile(struct spawn *spawn) {
   struct user_profile user;
   user_profile(spawn->user.uid, &user);
@@ -219,13 +219,13 @@ static void add_profile(struct spawn *spawn) {
   *added = NULL;
 }
 
-/* Which end of the pipe is the child's: the other one does not block. */
+/* child_end says which end the child gets; the guest's end is non-blocking. */
 static bool open_pipe(struct spawn *spawn, int i, int child_end) {
   int fd[2];
   if (pipe2(fd, O_CLOEXEC) < 0) return false;
   spawn->child_fd[i] = fd[child_end];
   spawn->own_fd[i] = fd[1 - child_end];
-  /* A pipe belongs to who made it, and /dev/stdout opens it anew: without this only root could. */
+  /* Opening /dev/stdout opens the pipe again, which only its owner may. */
   if (fchown(fd[child_end], spawn->user.uid, spawn->user.gid) < 0 && errno != EPERM) return false;
   return fcntl(spawn->own_fd[i], F_SETFL, O_NONBLOCK) == 0;
 }
@@ -239,14 +239,14 @@ static bool open_stdio(struct spawn *spawn) {
     if (!pty_open(&pty, cols, rows, spawn->user.uid)) return false;
     spawn->child_fd[0] = pty.slave;
     spawn->own_fd[1] = pty.master;
-    spawn->own_fd[0] = fcntl(pty.master, F_DUPFD_CLOEXEC, 3); /* two fds, for the loop knows one owner per fd */
+    spawn->own_fd[0] = fcntl(pty.master, F_DUPFD_CLOEXEC, 3); /* two fds, because epoll takes each fd once */
     plan->stdin_fd = plan->stdout_fd = plan->stderr_fd = pty.slave;
     return spawn->own_fd[0] >= 0;
   }
   if (spawn->stdin_pipe) {
     if (!open_pipe(spawn, 0, 0)) return false;
   } else if ((spawn->child_fd[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0) {
-    /* A root without /dev/null: a pipe that is at its end is as empty. */
+    /* A root without /dev/null: a pipe whose writer is closed reads as empty, too. */
     if (!open_pipe(spawn, 0, 0)) return false;
     close(spawn->own_fd[0]);
     spawn->own_fd[0] = -1;
@@ -258,7 +258,7 @@ static bool open_stdio(struct spawn *spawn) {
   return true;
 }
 
-/* From here on the record owns the guest's ends. */
+/* Hands the guest's ends over to the record. */
 static bool adopt_stdio(struct process *process, struct spawn *spawn) {
   process->terminal = spawn->terminal;
   if (spawn->own_fd[0] >= 0) input_open(&process->input, spawn->own_fd[0], spawn->terminal);
@@ -271,7 +271,7 @@ static bool adopt_stdio(struct process *process, struct spawn *spawn) {
   return true;
 }
 
-/* EACCES can mean three things; what is at the path tells them apart. */
+/* EACCES of exec has three causes; look at the path to tell them apart. */
 static int exec_kind(const struct spawn *spawn) {
   struct stat st;
   const char *file = spawn->plan.argv[0];
