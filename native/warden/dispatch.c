@@ -21,7 +21,7 @@ enum job_class dispatch_class(uint8_t code) {
     case MSG_CELL_NETWORK:
     case MSG_VETH_DELETE:
       return JOB_CONTROL;
-    case MSG_LAYER_CLONE: /* a snapshot is short, and its source stands still meanwhile */
+    case MSG_LAYER_CLONE: /* a snapshot is short, and its source is frozen meanwhile */
       return warden.method == CLONE_BY_BTRFS ? JOB_CONTROL : JOB_TREE;
     case MSG_LAYER_DELETE:
     case MSG_LAYER_USAGE:

@@ -1,10 +1,10 @@
-/* dispatch: which function answers a request, and where it may run. */
+/* dispatch: which function serves a request, and in which class of workers. */
 #ifndef ISLET_WARDEN_DISPATCH_H
 #define ISLET_WARDEN_DISPATCH_H
 
 #include "request.h"
 
-/* Each class but INLINE has its own number of workers and its own queue, so that a slow clone never delays a bind. */
+/* Each class except INLINE has its own workers and its own queue, so that a slow clone never delays a bind. */
 enum job_class { JOB_INLINE, JOB_BIND, JOB_CONTROL, JOB_TREE, JOB_START, JOB_CLASSES };
 
 enum job_class dispatch_class(uint8_t code);

@@ -17,7 +17,7 @@
 
 enum {
   MAX_WORKERS = 44,
-  MAX_QUEUED = 2048,   /* per class; beyond it a request is refused as BUSY */
+  MAX_QUEUED = 2048,   /* per class; more are refused with BUSY */
   WORKER_ANSWER = 4096 /* a worker's answer; lists are answered inline */
 };
 static const unsigned CLASS_WORKERS[JOB_CLASSES] = {0, 8, 16, 4, 16};
@@ -34,7 +34,7 @@ struct worker {
   int pipe;
   enum job_class class;
   uint32_t stream;
-  bool answered; /* it may take a while to end after that */
+  bool answered; /* the worker may take a while to exit after its answer */
   size_t used;
   uint8_t answer[WORKER_ANSWER];
 };
@@ -59,7 +59,7 @@ static void put_error(struct wire_out *out, const struct fail *fail) {
   wire_put_str(out, TAG_ERROR_message, fail->message);
 }
 
-/* A whole frame in `buffer`: the answer of dispatch, or the reason it never came to that. Its length. */
+/* Writes the answer frame into `buffer` and returns its length. Without a request, the answer is `fail`. */
 static size_t answer(uint8_t *buffer, size_t size, uint32_t stream, const struct request *request, struct fail *fail) {
   struct wire_out out = {.buf = buffer + WIRE_HEADER_BYTES, .cap = size - WIRE_HEADER_BYTES};
   int result = request == NULL ? -1 : dispatch(request, &out, fail);
@@ -92,7 +92,7 @@ static void send_failure(uint32_t stream, uint32_t kind, const char *stage, cons
   send_answer(stream, NULL, &fail);
 }
 
-/* In the child. Half-made trees are removed at the next boot, so only a bind is worth finishing without a warden. */
+/* Runs in the child. Tree workers die with the warden, because boot removes half-made trees; the others finish. */
 static _Noreturn void work(int pipe_fd, enum job_class class, uint32_t stream) {
   static uint8_t buffer[WORKER_ANSWER];
   struct fail fail = {0};
@@ -178,12 +178,12 @@ static void read_server(void) {
     take(&frame);
     at += (size_t)length;
   }
-  if (length < 0) loop.gone = true; /* the framing is lost: nothing after this can be understood */
+  if (length < 0) loop.gone = true; /* malformed: the following bytes cannot be decoded */
   loop.used -= at;
   if (at > 0) memmove(loop.input, loop.input + at, loop.used);
 }
 
-/* Mounts that a worker of mount_portable left when it was killed; only ever in our own mount namespace. */
+/* Unmounts what a killed worker left in its place (overlay_enter_place), in our own mount namespace. */
 static void sweep_scratch(pid_t pid) {
   char place[sizeof warden.scratch + 16];
   snprintf(place, sizeof place, "%s/%d", warden.scratch, pid);
@@ -193,7 +193,7 @@ static void sweep_scratch(pid_t pid) {
 static void finish_worker(struct worker *worker) {
   waitpid(worker->pid, NULL, 0);
   sweep_scratch(worker->pid);
-  /* Closing is not enough: other workers were forked with this fd and keep its registration alive. */
+  /* Closing is not enough: other workers inherited this fd, which keeps it registered. */
   epoll_ctl(loop.epoll, EPOLL_CTL_DEL, worker->pipe, NULL);
   close_fd(&worker->pipe);
   if (!worker->answered) send_failure(worker->stream, KIND_SYSTEM, "worker", "the worker died");

@@ -1,9 +1,9 @@
-/* loop: frames in, answers out. Short requests are answered at once, the others by a forked worker each, so none
- * waits for another; answers come in any order. */
+/* loop: reads requests and sends answers. Short requests are answered inline, each other request by a forked worker, so
+ * that none waits for another. Answers come in any order. */
 #ifndef ISLET_WARDEN_LOOP_H
 #define ISLET_WARDEN_LOOP_H
 
-/* Returns when the server hangs up or breaks the framing. */
+/* Returns when the server closes the socket or sends a malformed frame. */
 void loop_run(int server_fd);
 
 #endif

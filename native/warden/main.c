@@ -1,6 +1,7 @@
 /*
- * warden: all of Islet that needs root, in one small program. The server starts it once and sends it requests over a
- * socket; README.md lists them. `warden --version` prints the generation of the requests it takes. Boot may fail with a message and exit code 1; after "HELLO" nothing does.
+ * warden: everything in Islet that needs root, in one small program. The server starts it once and sends it requests over a
+ * socket; README.md lists them. `warden --version` prints the generation of the protocol. Boot may fail with a message and
+ * exit code 1; after boot the warden exits only when its socket closes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +49,7 @@ static uint32_t number(const char *text) {
   char *end;
   errno = 0;
   unsigned long value = strtoul(text, &end, 10);
-  if (errno || *end || end == text || value > UINT32_MAX) errno = 0, die("not a number in the arguments");
+  if (errno || *end || end == text || value > UINT32_MAX) errno = 0, die("an argument is not a number");
   return (uint32_t)value;
 }
 
@@ -102,7 +103,7 @@ static const char *real_path(const char *path, char out[PATH_MAX]) {
   return out;
 }
 
-/* Our own mount namespace, with a scratch that only we see. */
+/* Enters a mount namespace of our own, with a private scratch tmpfs. */
 static void go_private(const struct arguments *args) {
   static char paths[4][PATH_MAX];
   const char *run = real_path(args->run, paths[0]), *data = real_path(args->data, paths[1]);
@@ -130,11 +131,10 @@ static int open_below(int data, const char *name) {
   return fd;
 }
 
-/* One warden per pool. The one before may still be ending: its server hung up a moment ago, and a worker that was killed while
- * it waits for the disk is gone only then. */
+/* One warden per pool. The previous warden may still be shutting down: a killed worker that waits for the disk dies late. */
 static void lock_pool(int pool) {
   for (int i = 0; flock(pool, LOCK_EX | LOCK_NB) < 0; i++) {
-    if (errno != EWOULDBLOCK || i == LOCK_ATTEMPTS) die("another warden has this pool");
+    if (errno != EWOULDBLOCK || i == LOCK_ATTEMPTS) die("another warden uses this pool");
     usleep(LOCK_PAUSE_US);
   }
 }
@@ -143,7 +143,7 @@ static void boot(const struct arguments *args) {
   struct fail fail;
   umask(0);
   signal(SIGPIPE, SIG_IGN);
-  /* A Ctrl-C or a service manager's stop goes to us too, but the server still needs us while it ends. */
+  /* Ctrl-C and a service manager's stop reach the warden, too, but the server needs it during its own shutdown. */
   signal(SIGINT, SIG_IGN);
   signal(SIGTERM, SIG_IGN);
   signal(SIGHUP, SIG_IGN);

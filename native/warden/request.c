@@ -31,7 +31,7 @@ static bool is_hostname(const char *text) {
   return true;
 }
 
-/* "/" or one directory directly below it that is not one the cell brings along. */
+/* "/", or a directory directly below it that is not a mount of the cell itself. */
 static bool is_at(const char *text) {
   static const char *const taken[] = {"/proc", "/dev", "/sys", "/.islet", "/tmp"};
   if (strcmp(text, "/") == 0) return true;
@@ -120,7 +120,7 @@ static bool decode_network(const struct wire_field *record, struct network *netw
          network->prefix <= 32;
 }
 
-/* As a name, and with dots: one file, never a way to another directory. */
+/* A name that may contain dots: a plain file name, never a path. */
 static bool read_file_name(const struct wire_field *field, name_t out) {
   if (!wire_str(field, out, sizeof(name_t)) || !is_lower_alnum(out[0])) return false;
   for (const char *c = out; *c; c++) {
@@ -180,7 +180,7 @@ static bool run_field(const struct wire_field *field, struct request *r) {
 static int check_uids(uint32_t uid_base, struct fail *fail) {
   uint64_t start = warden.uid_start, end = start + (uint64_t)warden.uid_count * UIDS_PER_SANDBOX;
   bool ours = uid_base >= start && (uint64_t)uid_base + UIDS_PER_SANDBOX <= end;
-  return ours ? 0 : bad(fail, "uid_base is outside our range");
+  return ours ? 0 : bad(fail, "uid_base is outside of this warden's range");
 }
 
 static int check_root(const struct bind *bind, struct fail *fail) {
@@ -188,7 +188,7 @@ static int check_root(const struct bind *bind, struct fail *fail) {
   if (bind->trees == 0 || strcmp(bind->tree[0].at, "/") != 0) return bad(fail, "the first tree must be at /");
   for (unsigned i = 0; i < bind->trees; i++) {
     for (unsigned j = 0; j < i; j++) {
-      if (strcmp(bind->tree[i].at, bind->tree[j].at) == 0) return bad(fail, "two trees are at the same place");
+      if (strcmp(bind->tree[i].at, bind->tree[j].at) == 0) return bad(fail, "two trees have the same mount point");
       if (strcmp(bind->tree[i].tree, bind->tree[j].tree) == 0) return bad(fail, "two trees have the same name");
     }
   }
@@ -216,7 +216,7 @@ static bool read_limit(const struct wire_field *field, uint64_t *out) {
   return wire_u64(field, out) && *out <= INT64_MAX;
 }
 
-/* One field of any request but BIND and CELL_RUN. */
+/* One field of any request except BIND and CELL_RUN. */
 static bool plain_field(const struct wire_field *field, struct request *r) {
 #define IN(message, name) (r->code == MSG_##message && field->tag == TAG_##message##_##name)
   if (IN(HELLO, generation)) return wire_u32(field, &r->generation);
@@ -249,7 +249,7 @@ static bool plain_field(const struct wire_field *field, struct request *r) {
 static int check_plain(const struct request *r, struct fail *fail) {
   switch (r->code) {
     case MSG_HELLO:
-      return r->generation == GENERATION ? 0 : bad(fail, "the server speaks another generation");
+      return r->generation == GENERATION ? 0 : bad(fail, "the server uses another generation of the protocol");
     case MSG_LAYER_CREATE:
     case MSG_LAYER_DELETE:
     case MSG_LAYER_LIMIT:

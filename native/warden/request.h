@@ -1,5 +1,5 @@
-/* request: a frame from the server as checked C values. Nothing that request_decode accepts needs a second check of
- * its form: names match [a-z0-9][a-z0-9-]*, counts are within their maxima, required fields are there. */
+/* request: decodes a frame from the server into checked C values. After request_decode, names match [a-z0-9][a-z0-9-]*,
+ * counts are within their maxima and required fields are present. */
 #ifndef ISLET_WARDEN_REQUEST_H
 #define ISLET_WARDEN_REQUEST_H
 
@@ -33,7 +33,7 @@ struct network {
   uint32_t prefix;
 };
 
-/* The content is in the frame. */
+/* `content` points into the frame. */
 struct etc_file {
   name_t name;
   const uint8_t *content;
@@ -47,7 +47,7 @@ struct bind {
   struct tree tree[MAX_TREES]; /* the first one is "/" */
   unsigned trees;
   char hostname[MAX_HOSTNAME + 1];
-  name_t cgroup; /* empty: leave the limits alone */
+  name_t cgroup; /* empty: do not change the limits */
   struct limits limits;
   bool has_network;
   struct network network;
@@ -58,7 +58,7 @@ struct bind {
 struct request {
   uint8_t code;
   uint32_t generation;
-  name_t name; /* the layer or cgroup it is about; LAYER_CLONE: from */
+  name_t name; /* the layer, cgroup or cell; LAYER_CLONE: from */
   name_t to;
   name_t from[MAX_LOWERS];
   unsigned froms;

@@ -1,8 +1,9 @@
 /*
- * warden: what its files share. main.c runs the loop, request.c decodes and checks, every other file does one job.
+ * warden: what its files share. main.c boots, loop.c reads requests, request.c decodes and checks them, every other file
+ * does one job.
  *
- * A handler answers with 0 and fields in `ok`, or with -1 after one of the fail_* functions said why. Nothing here
- * exits after boot, and nothing makes a path from anything but a checked name below a directory opened at boot.
+ * A handler returns 0 and puts fields into `ok`, or returns -1 after a fail_* function recorded the reason. Nothing exits
+ * after boot. Every path is made of a checked name below a directory that was opened at boot.
  */
 #ifndef ISLET_WARDEN_H
 #define ISLET_WARDEN_H
@@ -31,19 +32,19 @@ struct warden {
   int layers_fd;  /* <data>/pool/layers */
   int images_fd;  /* <data>/images or --images */
   int usr_fd;     /* the host's /usr */
-  int scratch_fd; /* a tmpfs only we see, at `run` in our own mount namespace */
+  int scratch_fd; /* a private tmpfs, mounted at `run` in our own mount namespace */
   char scratch[256];
-  const char *run;          /* where that is */
-  name_t cgroup; /* our parent group in every hierarchy */
+  const char *run;
+  name_t cgroup; /* the parent of all sandboxes' groups, in every hierarchy */
   char bridge[MAX_INTERFACE + 1];
-  const char *cells;       /* directory of the cells' bundles; these three are NULL together */
+  const char *cells;       /* directory of the cells' bundles; set together with the next two, or all are NULL */
   const char *runtime;      /* the OCI runtime's program */
   const char *runtime_root; /* where it keeps its state */
   uint32_t uid_start;
   uint32_t uid_count; /* in ranges of UIDS_PER_SANDBOX */
   enum clone_method method;
   bool quota;        /* disk limits are enforced */
-  bool portable;     /* mount the way older kernels can (--portable, or found out) */
+  bool portable;     /* mount in the way of kernels before 6.15 (--portable, or overlay_probe) */
 };
 
 extern struct warden warden;
@@ -55,7 +56,7 @@ struct fail {
   char message[FAIL_MESSAGE_BYTES];
 };
 
-/* Both return -1. fail_errno takes the kind from errno; fail_kind has no errno. */
+/* Both return -1. fail_errno derives the kind from errno; fail_kind records no errno. */
 int fail_errno(struct fail *fail, const char *stage, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int fail_kind(struct fail *fail, uint32_t kind, const char *stage, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

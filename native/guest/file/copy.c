@@ -1,4 +1,4 @@
-/* copy: serves COPY and the MOVE between filesystems; the copying of trees. */
+/* copy: serves COPY and MOVE; copies trees, in a worker. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

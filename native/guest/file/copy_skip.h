@@ -1,4 +1,4 @@
-/* copy_skip: what a COPY of a directory leaves out: paths below it, each with all that is in it. */
+/* copy_skip: the paths below a directory that a COPY leaves out, with everything in them. */
 #ifndef ISLET_COPY_SKIP_H
 #define ISLET_COPY_SKIP_H
 
@@ -13,7 +13,7 @@ struct copy_skip {
   size_t count;
 };
 
-/* Reads the list of a COPY. False: it is bad, and ERROR has been sent. */
+/* Reads the list of a COPY. False: the list is bad and ERROR has been sent. */
 bool copy_skip_read(struct copy_skip *skip, const struct wire_frame *req);
 bool copy_skips(const struct copy_skip *skip, const char *path);
 void copy_skip_free(struct copy_skip *skip);

@@ -25,7 +25,7 @@ void request_stat(const struct wire_frame *req) {
   else reply_entry(MSG_OK, req->stream, path, &st, NULL);
 }
 
-/* ERROR for what could not be made at the path. */
+/* ERROR for something that could not be made at the path. */
 static void blame(uint32_t stream, const char *stage, int err, const char *path) {
   char blamed[FIELDS_PATH_SIZE];
   path_blamed(err, path, blamed);

@@ -1,4 +1,4 @@
-/* hardlinks: remembers under which path a file with several names was met first. */
+/* hardlinks: remembers the first path of each file that has several names. */
 #ifndef ISLET_HARDLINKS_H
 #define ISLET_HARDLINKS_H
 
@@ -12,9 +12,9 @@ struct hardlinks {
   size_t count;
 };
 
-/* NULL when it is new, or has one name only. */
+/* The first path; NULL if the file is new or has one name only. */
 const char *hardlinks_find(const struct hardlinks *links, const struct stat *st);
-/* Past the bound, or without memory, it forgets: the file is then taken as one of its own. */
+/* Does nothing at its bound or without memory: the next name is then treated as a separate file. */
 void hardlinks_add(struct hardlinks *links, const struct stat *st, const char *path);
 void hardlinks_free(struct hardlinks *links);
 

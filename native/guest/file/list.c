@@ -31,7 +31,7 @@ struct walk {
   uint32_t stream;
   uint64_t count, limit;
   bool truncated;
-  char path[PATH_MAX]; /* of the entry at hand, below the listed directory */
+  char path[PATH_MAX]; /* of the current entry, relative to the listed directory */
   uint8_t batch[LIST_BATCH + LIST_ENTRY];
   struct wire_out out;
 };

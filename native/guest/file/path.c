@@ -13,7 +13,7 @@
 
 #define TEMP_PREFIX ".islet-"
 
-enum { PATH_MAX_LINKS = 40 }; /* as the kernel */
+enum { PATH_MAX_LINKS = 40 }; /* the kernel's limit */
 
 void path_strip_slashes(char *path) {
   size_t length = strlen(path);

@@ -1,4 +1,4 @@
-/* path: the parts of paths and what is made along them. */
+/* path: splitting, following and making paths. */
 #ifndef ISLET_PATH_H
 #define ISLET_PATH_H
 
@@ -13,21 +13,21 @@ enum { PATH_TEMP_SIZE = 32 };
 
 void path_strip_slashes(char *path);
 
-/* Follows the symlink at the end of the path, again and again; what it leads to need not exist. 0 or an errno. */
+/* Follows symlinks at the end of the path until there is none; the result need not exist. 0 or an errno. */
 int path_follow(const char *path, char out[FIELDS_PATH_SIZE]);
-/* Splits into the directory and the last name, trailing slashes aside. 0, or EISDIR when there is no last name. */
+/* Splits into the directory and the last name; ignores trailing slashes. 0 or an errno; EISDIR: there is no last name. */
 int path_split(const char *path, char dir[FIELDS_PATH_SIZE], char name[256]);
-/* What an errno of making something at the path is about: the directory that should hold it if that is missing, else the path. */
+/* The path to report after making something at `path` failed with `err`: its parent directory if that is missing, else the path. */
 void path_blamed(int err, const char *path, char out[FIELDS_PATH_SIZE]);
-/* Makes the missing directories of the path, itself included, each with mode 0755 and this owner (NULL: the guest's). */
+/* Makes the missing directories of the path, the last one included, with mode 0755 and this owner (NULL: the guest). */
 int path_make(const char *path, const struct user_ids *owner);
-/* A name that collides with nothing: random, hidden. */
+/* A random hidden name for a file in the making. */
 void path_temp(char name[PATH_TEMP_SIZE]);
-/* Whether a name is one of those: what is half written is nobody's business. */
+/* Whether a name was made by path_temp: half-written files are hidden from users. */
 bool path_is_temp(const char *name);
-/* Reads the owner of a request. True with *set false when it is empty; false: ERROR has been sent. */
+/* Looks up the owner of a request; *set is false if there is none. False: the lookup failed and ERROR has been sent. */
 bool path_owner(uint32_t stream, const char *owner, struct user_ids *ids, bool *set);
-/* Only root's failure to give a file away is a failure: others never can. */
+/* Whether a failed chown is an error: only root may give files away. */
 bool path_chown_matters(void);
 
 #endif

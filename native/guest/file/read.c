@@ -14,13 +14,13 @@
 #include "message.h"
 #include "requests.h"
 
-enum { READ_BY_PAGES_BYTES = 128 * 1024 }; /* a smaller file is one frame, and copying it is cheaper */
+enum { READ_BY_PAGES_BYTES = 128 * 1024 }; /* for a smaller file copying is cheaper than splice */
 
 struct reading {
   struct stream stream;
   struct task task;
   int fd;
-  bool by_pages; /* a large file of a kind that takes part in that */
+  bool by_pages; /* send with splice (pages.h): the file is large and supports it */
   uint64_t offset, left;
 };
 
@@ -31,13 +31,13 @@ static void release(struct reading *reading) {
   free(reading);
 }
 
-/* Sends at most `want` bytes, as pread. */
+/* Sends at most `want` bytes; returns like pread. */
 static ssize_t send_some(struct reading *reading, size_t want) {
   uint32_t stream = reading->stream.number;
   if (reading->by_pages) {
     ssize_t n = link_send_file(MSG_DATA, stream, reading->fd, reading->offset, want);
     if (n >= 0 || errno == EINTR) return n;
-    reading->by_pages = false; /* if the file is at fault, reading it tells */
+    reading->by_pages = false; /* a real error shows up again in pread */
   }
   ssize_t n = pread(reading->fd, link_reserve(want), want, (off_t)reading->offset);
   if (n > 0) link_commit(MSG_DATA, stream, (size_t)n);
@@ -49,7 +49,7 @@ static void run(struct task *task) {
   uint32_t stream = reading->stream.number;
   size_t want = stream_may_send(&reading->stream);
   char byte;
-  /* Without a window only the end may be told; on_window goes on. */
+  /* Without a window only END may be sent; on_window continues. */
   if (want == 0 && reading->left > 0 && pread(reading->fd, &byte, 1, (off_t)reading->offset) != 0) return;
   if (want > reading->left) want = (size_t)reading->left;
   ssize_t n = want == 0 ? 0 : send_some(reading, want);
@@ -79,9 +79,9 @@ static void on_cancel(struct stream *stream) {
 
 static const struct stream_ops ops = {.window = on_window, .cancel = on_cancel};
 
-/* An fd of a regular file, or -1 after ERROR. Opening does not block, whatever is at the path. */
+/* Opens a regular file, or sends ERROR and returns -1. Never blocks, whatever is at the path. */
 static int open_regular(uint32_t stream, const char *path, bool nofollow, struct stat *st) {
-  /* Opening a device may do something, or fail in ways of its own: only what looks regular is opened. */
+  /* Opening a device may have side effects, so look first. */
   bool other = fstatat(AT_FDCWD, path, st, nofollow ? AT_SYMLINK_NOFOLLOW : 0) == 0 && !S_ISREG(st->st_mode);
   int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (nofollow ? O_NOFOLLOW : 0);
   int fd = other ? -1 : open(path, flags);

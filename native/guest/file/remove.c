@@ -1,4 +1,4 @@
-/* remove: serves REMOVE; the removing of trees. */
+/* remove: serves REMOVE; removes trees, in a worker. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "requests.h"
 
 enum {
-  REMOVE_MAX_DEPTH = 64, /* deeper directories are moved up to the top first, so that any depth needs few fds */
+  REMOVE_MAX_DEPTH = 64, /* deeper directories are moved to the top first, so that any depth needs few fds */
   REMOVE_PASSES = 64,    /* over one directory, for entries that were moved up or made meanwhile */
 };
 
@@ -54,7 +54,7 @@ static int remove_directory(struct removal *removal, int dir, const char *name, 
   return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? errno : 0;
 }
 
-/* True when something was removed or moved, so that another pass may find an empty directory. */
+/* True if something was removed or moved: another pass may then find the directory empty. */
 static bool remove_content(struct removal *removal, int fd, unsigned depth) {
   AUTO_CLOSE_DIR DIR *dir = io_take_dir(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (dir == NULL) {

@@ -16,7 +16,7 @@ static int open_temp(struct replace *replace, const struct replace_want *want, c
   if (exists) {
     if (want->exclusive) return EEXIST;
     if (S_ISDIR(st.st_mode)) return EISDIR;
-    /* Renaming over a device or a fifo would break what others do with it. */
+    /* Replacing a device or a fifo would break its users. */
     if (!want->any && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) return EOPNOTSUPP;
   } else if (errno != ENOENT) {
     return errno;
@@ -71,7 +71,7 @@ static int write_all(int fd, struct iovec part[2]) {
   return 0;
 }
 
-/* Whole pages only: to a page that is filled in two steps, filesystems do almost everything twice. */
+/* Writes whole pages only: a page that is filled in two steps costs a filesystem almost twice as much. */
 int replace_write(struct replace *replace, const void *bytes, size_t length, const char **stage) {
   size_t left = (replace->tail_length + length) % REPLACE_PAGE;
   *stage = "write";
@@ -95,7 +95,7 @@ static int rename_over(struct replace *replace) {
   if (!replace->exclusive) return renameat(replace->dir, replace->temp, replace->dir, replace->name) < 0 ? errno : 0;
   if (renameat2(replace->dir, replace->temp, replace->dir, replace->name, RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
-  /* A filesystem without RENAME_NOREPLACE: a link fails on an existing name as well. */
+  /* A filesystem without RENAME_NOREPLACE: link also fails if the name exists. */
   if (linkat(replace->dir, replace->temp, replace->dir, replace->name, 0) < 0) return errno;
   unlinkat(replace->dir, replace->temp, 0);
   return 0;

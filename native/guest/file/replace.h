@@ -1,5 +1,5 @@
 /*
- * replace: puts a new file in place of whatever is at a path, at once.
+ * replace: replaces what is at a path with a new file, atomically.
  *
  * The bytes go to a hidden file in the same directory; commit renames it over the path, cancel removes it.
  */
@@ -17,13 +17,13 @@ enum { REPLACE_PAGE = 4096 };
 
 struct replace_want {
   const char *path;
-  uint32_t mode;                 /* REPLACE_SAME_MODE: that of the file replaced, else 0644 */
-  const struct user_ids *owner;  /* NULL: that of the file replaced, else new_owner */
-  const struct user_ids *new_owner; /* of what was not there before, directories too; NULL: the guest */
-  bool parents;                  /* make missing directories */
-  bool exclusive;                /* fail when there is something */
+  uint32_t mode;                 /* REPLACE_SAME_MODE: the mode of the replaced file, else 0644 */
+  const struct user_ids *owner;  /* NULL: the owner of the replaced file, else new_owner */
+  const struct user_ids *new_owner; /* of new files and directories; NULL: the guest */
+  bool parents;                  /* make missing parent directories */
+  bool exclusive;                /* fail if the path exists */
   bool any;                      /* replace a fifo, socket or device too */
-  bool follow;                   /* replace what a symlink at the path leads to, not the symlink */
+  bool follow;                   /* replace the target of a symlink, not the symlink */
 };
 
 struct replace {
@@ -33,14 +33,14 @@ struct replace {
   uint32_t mode;
   bool exclusive;
   size_t tail_length;
-  uint8_t tail[REPLACE_PAGE]; /* the last bytes, while they are less than a page */
+  uint8_t tail[REPLACE_PAGE]; /* bytes that do not fill a page yet */
 };
 
-/* All return 0 or an errno, with *stage naming the step. After a failure nothing is left behind. */
+/* All return 0 or an errno; *stage names the step. A failure leaves nothing behind. */
 int replace_begin(struct replace *replace, const struct replace_want *want, const char **stage);
 int replace_write(struct replace *replace, const void *bytes, size_t length, const char **stage);
 int replace_commit(struct replace *replace, const char **stage);
-/* Fine to call at any time, also twice. */
+/* May be called at any time, also twice. */
 void replace_cancel(struct replace *replace);
 
 #endif

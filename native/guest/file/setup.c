@@ -1,4 +1,4 @@
-/* setup: serves SETUP, which writes the files a sandbox needs after its root has been bound. */
+/* setup: serves SETUP: writes the files that a sandbox needs after its root is bound. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

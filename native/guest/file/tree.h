@@ -1,4 +1,4 @@
-/* tree: whole directory trees, for workers. What fails is kept as the first errno and its path. */
+/* tree: what the workers for whole directory trees share. A failure is the first errno and its path. */
 #ifndef ISLET_TREE_H
 #define ISLET_TREE_H
 
@@ -16,9 +16,9 @@ struct tree_failure {
 /* Keeps the first failure only. */
 void tree_fail(struct tree_failure *failure, int err, const char *stage, const char *path);
 
-/* Removes what is at the path, whole directories included, and never follows a symlink. */
+/* Removes a file or a whole directory; never follows a symlink. */
 void tree_remove(const char *path, struct tree_failure *failure);
-/* Gives what was made the owner, mode and times in `st`; fd is open, or -1 for what `name` in `dir` is, not followed. */
+/* Sets owner, mode and times from `st` on an open fd, or, if fd is -1, on `name` in `dir` without following it. */
 int tree_restore(int fd, int dir, const char *name, const struct stat *st);
 
 #endif

@@ -29,8 +29,8 @@ struct dialing {
   uint16_t port;
   bool try_v6;       /* when 127.0.0.1 refuses */
   bool connected;
-  bool own_ended;    /* the socket's end was reached and END sent */
-  bool write_shut;   /* the server's END was passed on */
+  bool own_ended;    /* the socket reached its end and END was sent */
+  bool write_shut;   /* the server's END was passed on to the socket */
 };
 
 static int start(struct dialing *dialing, int family);
@@ -60,7 +60,7 @@ void request_dial(const struct wire_frame *req) {
     return;
   }
   if (host[0] != 0 && !v6 && strcmp(host, "127.0.0.1") != 0) {
-    fields_bad(req, "host is 127.0.0.1 or ::1");
+    fields_bad(req, "host must be 127.0.0.1 or ::1");
     return;
   }
   struct dialing *dialing = calloc(1, sizeof *dialing);
@@ -92,13 +92,13 @@ static void release(struct dialing *dialing) {
   free(dialing);
 }
 
-/* Nothing more can pass: ends the stream. */
+/* Sends ERROR and ends the stream. */
 static void fail(struct dialing *dialing, const char *stage, int err) {
   reply_errno(dialing->stream.number, stage, err, "connection");
   release(dialing);
 }
 
-/* Begins to connect; `ready` learns how it went. 0 or an errno. */
+/* Starts to connect; `ready` gets the result. 0 or an errno. */
 static int start(struct dialing *dialing, int family) {
   struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(dialing->port)};
   struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(dialing->port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
@@ -119,7 +119,7 @@ static int start(struct dialing *dialing, int family) {
   return err;
 }
 
-/* Reading stops while a task is queued for it, the window is used up, or the end was seen. */
+/* Reads only while no task is queued, the window has room and the end was not reached. */
 static void update_interest(struct dialing *dialing) {
   bool read_more = dialing->connected && !dialing->own_ended && !dialing->task.queued && stream_may_send(&dialing->stream) > 0;
   bool write_more = !dialing->connected || dialing->input.start < dialing->input.end;
@@ -160,7 +160,7 @@ static bool over(struct dialing *dialing) {
   return true;
 }
 
-/* One DATA frame from the socket. */
+/* Sends one DATA frame from the socket. */
 static void pull(struct task *task) {
   struct dialing *dialing = container_of(task, struct dialing, task);
   size_t want = stream_may_send(&dialing->stream);
@@ -185,7 +185,7 @@ static void pull(struct task *task) {
   update_interest(dialing);
 }
 
-/* Passes the server's bytes on, then its END. */
+/* Passes the server's bytes on to the socket, then its END. */
 static void feed(struct dialing *dialing) {
   int err;
   size_t sent = ring_send(&dialing->input, dialing->source.fd, &err);

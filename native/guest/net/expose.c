@@ -1,4 +1,4 @@
-/* expose: serves EXPOSE, a port on the sandbox's loopback that leads to a unix socket of the server. */
+/* expose: serves EXPOSE: a port on the sandbox's loopback that forwards to a unix socket of the server. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,9 +18,9 @@
 
 enum {
   EXPOSE_MAX = 4,
-  EXPOSE_MAX_CONNECTIONS = 64, /* of all of them; more wait to be accepted */
+  EXPOSE_MAX_CONNECTIONS = 64, /* of all ports together; more wait in the backlog */
   EXPOSE_BACKLOG = 128,
-  EXPOSE_PAUSE_US = 100 * 1000, /* when the kernel has no room for another connection */
+  EXPOSE_PAUSE_US = 100 * 1000, /* after accept failed for lack of resources */
 };
 
 struct exposed {
@@ -99,7 +99,7 @@ static void on_over(void) {
   update_interest();
 }
 
-/* One connection per turn. Without a server it is closed: the caller may try again. */
+/* Accepts one connection per turn. If the server cannot be reached the connection is closed; the client may retry. */
 static void ready(struct loop_source *source, uint32_t events) {
   (void)events;
   const struct exposed *one = container_of(source, struct exposed, source);

@@ -17,24 +17,24 @@
 #include "process/session.h"
 
 enum {
-  HOLDERS_SEARCH_US = 20 * 1000,       /* of our own time: on a busy machine a clock on the wall runs while others work */
-  HOLDERS_AGAIN_US = 2 * 1000 * 1000,  /* before sockets that were not found are searched for again */
+  HOLDERS_SEARCH_US = 20 * 1000,       /* of CPU time, because on a busy machine wall-clock time passes while others run */
+  HOLDERS_AGAIN_US = 2 * 1000 * 1000,  /* before a new search for sockets that were not found */
   HOLDERS_MAX_PROCESSES = 16 * 1024,
   HOLDERS_MAX_PARENTS = 256,
 };
 
 struct known {
   uint64_t inode;
-  pid_t pid; /* 0: was not found */
+  pid_t pid; /* 0: not found */
   int fd;
   bool own;
 };
 
-/* Of the last call, sorted by inode. */
+/* The result of the last call, sorted by inode. */
 static struct known known[HOLDERS_MAX];
 static size_t known_count;
 static uint64_t again_at_us;
-static pid_t searched_downto; /* where the last search ran out of time; 0: it saw all */
+static pid_t searched_downto; /* where the last search ran out of time; 0: it was complete */
 
 static uint64_t own_time_us(void) {
   struct timespec now;
@@ -51,7 +51,7 @@ static struct known *known_of(struct known *list, size_t count, uint64_t inode) 
   return bsearch(&inode, list, count, sizeof *list, by_inode);
 }
 
-/* The inode behind an fd's link, which is "socket:[INODE]"; 0 for anything else. */
+/* The inode of an fd's link "socket:[INODE]"; 0 for anything else. */
 static uint64_t socket_of(int dir, const char *name) {
   char target[64];
   ssize_t n = readlinkat(dir, name, target, sizeof target - 1);
@@ -61,8 +61,8 @@ static uint64_t socket_of(int dir, const char *name) {
 }
 
 /*
- * Opens /proc/PID/fd. Only the process's own user may look into it, and the guest has no power to trace others: for file
- * access it becomes that user, until as_guest.
+ * Opens /proc/PID/fd. Only the process's own user may read it and the guest has no capability to trace, so it takes that
+ * user's fsuid and fsgid until as_guest.
  */
 static int open_fds(pid_t pid) {
   char path[32];
@@ -78,7 +78,7 @@ static int open_fds(pid_t pid) {
 static void as_guest(void) {
   setfsuid(geteuid());
   setfsgid(getegid());
-  /* The kernel takes whoever changes users for one with secrets, and hides its /proc from it; children inherit that. */
+  /* Changing ids makes the process undumpable, which hides its own /proc from it and is inherited. */
   prctl(PR_SET_DUMPABLE, 1);
 }
 
@@ -102,7 +102,7 @@ static bool descends(pid_t pid) {
   return false;
 }
 
-/* Looks through one process; the number of sockets found. */
+/* Searches one process; returns the number of sockets found. */
 static size_t search_process(pid_t pid, struct known *list, size_t count, uint64_t until_us) {
   size_t found = 0;
   int fd = open_fds(pid);
@@ -124,7 +124,7 @@ static int newest_first(const void *one, const void *other) {
   return *(const pid_t *)other - *(const pid_t *)one;
 }
 
-/* The youngest processes first: what began to listen just now is most likely one of them. */
+/* Newest processes first: a new listener most likely belongs to one of them. */
 static size_t list_processes(pid_t *pids, size_t max) {
   size_t count = 0;
   AUTO_CLOSE_DIR DIR *proc = opendir("/proc");

@@ -1,8 +1,8 @@
 /*
  * holders: which process holds a socket, found by the links in /proc/PID/fd.
  *
- * What was found is remembered and only looked at again, so that asking twice a second costs next to nothing. A search
- * is bounded in time; where it stopped, the next one goes on.
+ * Results are remembered and only verified by the next call, so that polling twice a second costs almost nothing. A search
+ * is bounded in time; the next one continues where it stopped.
  */
 #ifndef ISLET_HOLDERS_H
 #define ISLET_HOLDERS_H
@@ -20,8 +20,8 @@ struct holder {
 };
 
 /*
- * Fills in who holds each inode; at most HOLDERS_MAX, sorted by inode, each once. Processes that do not descend from
- * this guest are not told: where there is no wall it sees those of the whole machine.
+ * Fills in the holder of each inode; at most HOLDERS_MAX, sorted by inode, without duplicates. Leaves out processes that do
+ * not descend from this guest: without a wall it sees the processes of the whole machine.
  */
 void holders_find(struct holder *wanted, size_t count);
 

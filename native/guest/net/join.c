@@ -14,10 +14,10 @@ enum { JOIN_LINGER_US = 1000 * 1000 };
 
 struct side {
   struct loop_source source;
-  struct ring out;  /* what the other side said and this one has not taken */
-  bool ended;       /* nothing more comes from it */
-  bool shut;        /* it has been told that nothing more comes from the other */
-  bool gone;        /* nobody is there to take anything */
+  struct ring out;  /* bytes of the other side that this side has not taken yet */
+  bool ended;       /* it sends no more */
+  bool shut;        /* it was told that the other side sends no more */
+  bool gone;        /* it is closed: bytes for it are discarded */
   struct joined *joined;
 };
 
@@ -28,7 +28,7 @@ struct joined {
   struct joined *next, **at;
 };
 
-/* All of them: nothing else but the kernel knows where they are. */
+/* All joined pairs: otherwise only epoll would hold pointers to them, and a leak checker would report them. */
 static struct joined *all;
 
 static void ready(struct loop_source *source, uint32_t events);
@@ -42,7 +42,7 @@ static void update_interest(struct side *side) {
   bool read_more = !side->ended && (other->gone || other->out.end - other->out.start < JOIN_BUFFER);
   bool write_more = side->out.start < side->out.end;
   uint32_t events = (read_more ? EPOLLIN : 0) | (write_more ? EPOLLOUT : 0);
-  /* Once told that it is gone there is no more to hear; before, that is always told. */
+  /* EPOLLET alone still reports a hang-up. After the hang-up the source leaves the loop. */
   loop_wait(&side->source, events != 0 ? events : side->gone ? 0 : EPOLLET);
 }
 

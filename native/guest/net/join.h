@@ -1,9 +1,9 @@
 /*
- * join: two connected sockets, bytes passed both ways.
+ * join: forwards bytes between two connected sockets, both ways.
  *
- * Each direction holds at most JOIN_BUFFER bytes; a side that does not read stops the other. The end of one side is
- * passed on as a half-close. Both are closed when both have ended, or a moment after one was closed altogether: what the
- * other still says by then is discarded, so that it gets to read the last words.
+ * Each direction buffers at most JOIN_BUFFER bytes; a side that does not read stops the other. The end of one side is passed
+ * on as a half-close. Both sockets are closed when both sides have ended, or a moment after one side was closed completely:
+ * until then the other side can still read the last bytes, and what it sends is discarded.
  */
 #ifndef ISLET_JOIN_H
 #define ISLET_JOIN_H
@@ -12,7 +12,7 @@
 
 enum { JOIN_BUFFER = 64 * 1024 };
 
-/* Takes both fds, which must be non-blocking; false: no memory, and both are closed. `over` is called at the end. */
+/* Takes over both non-blocking fds and calls `over` at the end. False: no memory; both fds are closed. */
 bool join_start(int one, int other, void (*over)(void));
 
 #endif

@@ -43,7 +43,7 @@ static void add(struct list *list, int family, const void *address, uint32_t por
   list->count++;
 }
 
-/* The messages of one datagram: 1 when there is more to come, 0 after the last, -1 when the kernel refused. */
+/* Handles the messages of one datagram: 1: more datagrams follow, 0: it was the last, -1: the kernel refused. */
 static int take(const char *bytes, ssize_t length, struct list *list) {
   for (const struct nlmsghdr *header = (const struct nlmsghdr *)bytes; NLMSG_OK(header, (size_t)length);
        header = NLMSG_NEXT(header, length)) {
@@ -67,7 +67,7 @@ static bool ask(int fd, int family, struct list *list) {
   if (send(fd, &question, sizeof question, 0) != sizeof question) return false;
   static char answer[32 * 1024] __attribute__((aligned(NLMSG_ALIGNTO)));
   for (;;) {
-    /* A dump is made as it is read: it is there at once. */
+    /* The kernel produces a dump while it is read, so recv never has to wait. */
     ssize_t n = recv(fd, answer, sizeof answer, MSG_DONTWAIT);
     if (n <= 0) return false;
     int more = take(answer, n, list);
@@ -86,7 +86,7 @@ static bool read_address(const char *text, int family, uint32_t words[4]) {
 
 static void read_file(const char *path, int family, struct list *list) {
   FILE *file = fopen(path, "re");
-  if (file == NULL) return; /* no IPv6, or no /proc */
+  if (file == NULL) return; /* no IPv6 or no /proc */
   char line[512];
   while (fgets(line, sizeof line, file) != NULL) {
     char local[64];

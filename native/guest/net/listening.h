@@ -1,8 +1,8 @@
 /*
  * listening: the listening TCP sockets of the sandbox's network.
  *
- * Asked of the kernel by netlink, which looks at nothing else; /proc/net/tcp walks the table of all connections of the
- * machine, which takes milliseconds, and is read only where netlink does not answer.
+ * Uses netlink, which looks at listening sockets only. /proc/net/tcp walks the machine's table of all connections, which
+ * takes milliseconds; it is read only if netlink does not answer.
  */
 #ifndef ISLET_LISTENING_H
 #define ISLET_LISTENING_H
@@ -17,7 +17,7 @@ struct listening {
   uint64_t inode;
 };
 
-/* Fills in at most `max` and returns how many. */
+/* Fills in at most `max` sockets and returns their number. */
 size_t listening_find(struct listening *found, size_t max);
 
 #endif

@@ -1,4 +1,4 @@
-/* ports: serves PORTS, what listens and who holds it. */
+/* ports: serves PORTS: the listening sockets and the processes that hold them. */
 #include <stdlib.h>
 
 #include "link/fields.h"
@@ -9,7 +9,7 @@
 #include "requests.h"
 #include "wire.h"
 
-enum { PORTS_RECORD_BYTES = 128 }; /* more than any record takes */
+enum { PORTS_RECORD_BYTES = 128 }; /* more than any record needs */
 
 static int by_inode(const void *one, const void *other) {
   const uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;

@@ -6,9 +6,9 @@
 #include "link/worker.h"
 #include "tar/tar.h"
 
-enum { TAR_ENTRY_MAX_EXTENSION = 64 * 1024 }; /* names are at most PATH_MAX; the rest of a pax entry is skipped over */
+enum { TAR_ENTRY_MAX_EXTENSION = 64 * 1024 }; /* names are at most PATH_MAX, other pax keys are ignored */
 
-/* What the extensions before a header said about it. */
+/* The values of the extensions before a header. */
 struct extension {
   char name[PATH_MAX], target[PATH_MAX];
   bool has_name, has_target, has_size, has_uid, has_gid, has_mtime;
@@ -28,7 +28,7 @@ bool tar_entry_next(struct tar_entry *entry, const char **bad) {
     uint64_t size, checksum;
     *bad = NULL;
     size_t n = worker_read(&header, sizeof header);
-    if (n == 0) return false; /* without the closing zeros; tar accepts that too */
+    if (n == 0) return false; /* no closing zeros; tar accepts that too */
     if (n < sizeof header) {
       *bad = "the archive is cut off";
       return false;
@@ -151,7 +151,7 @@ static const char *fill(struct tar_entry *entry, const struct tar_header *header
   }
   if (extension->has_target) strcpy(entry->target, extension->target);
   else memcpy(entry->target, header->linkname, strnlen(header->linkname, sizeof header->linkname));
-  /* Before POSIX a directory was a file whose name ends in a slash. */
+  /* Before POSIX, a directory was a file whose name ends in a slash. */
   size_t length = strlen(entry->name);
   if ((entry->type == 0 || entry->type == '0') && length > 0 && entry->name[length - 1] == '/') entry->type = '5';
   entry->mode = (mode_t)(mode & 07777);
@@ -159,7 +159,7 @@ static const char *fill(struct tar_entry *entry, const struct tar_header *header
   entry->gid = (gid_t)(extension->has_gid ? extension->gid : gid);
   entry->mtime = extension->has_mtime ? extension->mtime : mtime;
   entry->size = extension->has_size ? extension->size : size;
-  /* Links carry no content, whatever their size field says. */
+  /* Only files have content, whatever the size field of the others says. */
   if (entry->type >= '1' && entry->type <= '6') entry->size = 0;
   entry->major = (unsigned)major;
   entry->minor = (unsigned)minor;

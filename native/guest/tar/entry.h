@@ -1,4 +1,4 @@
-/* tar_entry: reads the headers of an archive, extensions resolved, from the worker's input. */
+/* tar_entry: reads the headers of an archive from the worker's input and applies their extensions. */
 #ifndef ISLET_TAR_ENTRY_H
 #define ISLET_TAR_ENTRY_H
 
@@ -14,14 +14,14 @@ struct tar_entry {
   mode_t mode;
   uid_t uid;
   gid_t gid;
-  uint64_t size; /* bytes of content that follow, padded to a block; the caller reads or skips them */
+  uint64_t size; /* of the content that follows, padded to a block; the caller reads or skips it */
   uint64_t mtime;
   unsigned major, minor;
 };
 
-/* False at the end of the archive, with *bad NULL, or on bytes that are no archive, with *bad saying why. */
+/* False at the end of the archive (*bad is NULL), or for bytes that are not an archive (*bad says why). */
 bool tar_entry_next(struct tar_entry *entry, const char **bad);
-/* Reads `bytes` and drops them; what is missing at the end of the input does not matter. */
+/* Reads and discards `bytes` bytes; the input may end before. */
 void tar_entry_skip(uint64_t bytes);
 
 #endif

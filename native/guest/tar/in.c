@@ -1,8 +1,8 @@
 /*
  * tar_in: serves TAR_IN, in a worker: unpacks an archive below a path.
  *
- * Every name is walked from the destination one directory at a time without following symlinks, so nothing an archive
- * says can lead outside. The first entry that would is refused, and so is everything after it.
+ * Names are resolved from the destination one directory at a time without following symlinks, so no entry can leave the
+ * destination. The first entry that tries to ends the unpacking with an error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 enum {
   TAR_IN_CHUNK = 64 * 1024,
-  TAR_IN_MAX_DIRECTORIES = 1000000, /* whose mode and times are set at the end; past that they are set at once */
+  TAR_IN_MAX_DIRECTORIES = 1000000, /* whose mode and times are set at the end; for more they are set at once */
 };
 
 struct unpack {
@@ -34,7 +34,7 @@ struct unpack {
   char owner[FIELDS_OWNER_SIZE];
 };
 
-/* A directory gets its mode and times after its content, which would change them or be kept out by them. */
+/* A directory gets its mode and times last: writing its content changes the times, and the mode may forbid writing. */
 struct directory {
   struct directory *next;
   struct stat st;
@@ -69,7 +69,7 @@ static void fail(const char *stage, int err) {
   _exit(0);
 }
 
-/* The next directory on the way; made when it is missing and `make` is set. */
+/* Opens the next directory of a path; makes it if it is missing and `make` is set. */
 static int step(int dir, const char *name, bool make) {
   int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd >= 0) return fd;
@@ -87,7 +87,7 @@ static int step(int dir, const char *name, bool make) {
   fail("open", err);
 }
 
-/* Opens the directory that holds the last part of `name` and copies that part; "" for the destination itself. */
+/* Opens the parent directory of `name` and copies the last part to `last`; "" for the destination itself. */
 static int open_parent(const char *name, char last[NAME_MAX + 1], bool make) {
   if (name[0] == '/') refuse(KIND_BAD_REQUEST, 0, "name", "is absolute");
   int fd = openat(archive.root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -128,7 +128,7 @@ static void restore(int fd, int dir, const char *name, const struct stat *st) {
   if (err != 0) fail("restore", err);
 }
 
-/* Makes room for something that is not a directory. */
+/* Removes what is at the name, which must not be a directory. */
 static void clear(int dir, const char *name) {
   struct stat st;
   if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) return;
@@ -137,8 +137,8 @@ static void clear(int dir, const char *name) {
 }
 
 /*
- * A file without a name until it is whole: whatever ends the worker, half a file never stands under a real name. A
- * filesystem that has no such files gets the name at once; *named says so.
+ * Opens a file without a name, which gets its name when it is complete: no half-written file is visible if the worker dies.
+ * On a filesystem without O_TMPFILE the file has its name at once, and *named is set.
  */
 static int open_file(int dir, const char *name, bool *named) {
   int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -220,7 +220,7 @@ static void make_symlink(int dir, const char *name) {
 static void make_special(int dir, const char *name, mode_t kind) {
   clear(dir, name);
   if (mknodat(dir, name, kind | 0600, makedev(archive.entry.major, archive.entry.minor)) < 0) {
-    if (errno == EPERM && kind != S_IFIFO) return; /* a sandbox has no right to devices; the rest still unpacks */
+    if (errno == EPERM && kind != S_IFIFO) return; /* a sandbox may not make devices; skip them */
     fail("mknod", errno);
   }
   struct stat st = wanted();
@@ -232,7 +232,7 @@ static void make(void) {
   int dir = open_parent(archive.entry.name, name, true);
   char type = archive.entry.type;
   bool file = type == '0' || type == 0 || type == '7';
-  if (name[0] == 0) { /* the destination itself, which stays as it is */
+  if (name[0] == 0) { /* the destination itself, which stays unchanged */
     if (type != '5') refuse(KIND_BAD_REQUEST, 0, "name", "has no name");
   } else if (file) make_file(dir, name);
   else if (type == '1') make_link(dir, name);
@@ -240,13 +240,13 @@ static void make(void) {
   else if (type == '3' || type == '4') make_special(dir, name, type == '3' ? S_IFCHR : S_IFBLK);
   else if (type == '5') make_directory(dir, name);
   else if (type == '6') make_special(dir, name, S_IFIFO);
-  else refuse(KIND_UNSUPPORTED, 0, "archive", "is of a type this guest does not know");
+  else refuse(KIND_UNSUPPORTED, 0, "archive", "has an unknown type");
   if (!file) tar_entry_skip((archive.entry.size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK);
   archive.count++;
   close(dir);
 }
 
-/* The last one first, so that a directory's times are set after those of what is in it. */
+/* Last first: setting the times of a directory comes after everything in it. */
 static void finish_directories(void) {
   for (struct directory *d = archive.directories; d != NULL; d = d->next) {
     char name[NAME_MAX + 1];

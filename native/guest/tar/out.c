@@ -1,4 +1,4 @@
-/* tar_out: serves TAR_OUT, in a worker: an archive of what is below a path. */
+/* tar_out: serves TAR_OUT, in a worker: sends a file or a directory as an archive. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static struct {
   uint8_t chunk[TAR_OUT_CHUNK];
   size_t length;
   struct hardlinks links;
-  char path[PATH_MAX]; /* of the entry at hand, below the root of the archive */
+  char path[PATH_MAX]; /* of the current entry, relative to the root of the archive */
 } archive;
 
 static void refuse(const char *stage, int err) __attribute__((noreturn));
@@ -63,7 +63,7 @@ static void pad(uint64_t content) {
   if (content % TAR_BLOCK != 0) put(zeros, TAR_BLOCK - content % TAR_BLOCK);
 }
 
-/* Fills the field but its last byte, which stays NUL. */
+/* Fills the field except its last byte, which stays NUL. */
 static void octal(char *field, size_t size, uint64_t value) {
   for (size_t i = size - 1; i > 0; i--, value >>= 3) field[i - 1] = (char)('0' + (value & 7));
 }
@@ -76,7 +76,7 @@ static void put_header(struct tar_header *header) {
   put(header, sizeof *header);
 }
 
-/* The line's length counts its own digits too. */
+/* The length at the start of the line counts its own digits, too. */
 static size_t put_pax(char *out, size_t size, const char *key, const char *value) {
   size_t rest = strlen(key) + strlen(value) + 3, length = rest + 1;
   char digits[24];
@@ -131,7 +131,7 @@ static void put_entry(const struct stat *st, char type, const char *target, uint
   put_header(&header);
 }
 
-/* As many bytes as the header says: a file that shrinks meanwhile is filled with zeros, one that grows is cut. */
+/* Sends exactly `size` bytes: a file that shrinks meanwhile is padded with zeros, a file that grows is cut. */
 static void put_content(int fd, uint64_t size) {
   static char buffer[TAR_OUT_CHUNK];
   for (uint64_t left = size; left > 0;) {
@@ -162,7 +162,7 @@ static void put_file(int fd, const struct stat *st) {
 
 static void walk(int fd, size_t length);
 
-/* What has disappeared since it was listed is left out. */
+/* Leaves out entries that have disappeared since they were listed. */
 static void put_named(int dir, const char *name, size_t length) {
   struct stat st;
   char target[PATH_MAX];
@@ -185,12 +185,12 @@ static void put_named(int dir, const char *name, size_t length) {
     if (n < 0) return;
     target[n] = 0;
     put_entry(&st, '2', target, 0);
-  } else if (!S_ISSOCK(st.st_mode)) { /* a socket means nothing without its listener */
+  } else if (!S_ISSOCK(st.st_mode)) { /* a socket is useless without its listener */
     put_entry(&st, S_ISFIFO(st.st_mode) ? '6' : S_ISCHR(st.st_mode) ? '3' : '4', "", 0);
   }
 }
 
-/* Takes the fd over. */
+/* Takes over the fd. */
 static void walk(int fd, size_t length) {
   AUTO_CLOSE_DIR DIR *dir = io_take_dir(fd);
   if (dir == NULL) refuse("open", errno);

@@ -3,7 +3,7 @@
  *
  *     [header 512][content, padded to 512] ... [two blocks of zeros]
  *
- * What a header cannot hold (long names, large numbers) stands in a pax entry of type 'x' before it, as lines
+ * Values that do not fit a header (long names, large numbers) are in a pax entry of type 'x' before it, as lines
  * "LENGTH KEY=VALUE\n" where LENGTH counts the whole line.
  */
 #ifndef ISLET_TAR_H
@@ -29,7 +29,7 @@ struct tar_header {
 };
 _Static_assert(sizeof(struct tar_header) == TAR_BLOCK, "a header is one block");
 
-/* The sum over the block with its checksum field taken as spaces. */
+/* The sum of the block's bytes, with spaces in place of the checksum field. */
 unsigned tar_checksum(const struct tar_header *header);
 /* Octal, or the binary form of GNU tar. False: not a number. */
 bool tar_number(const char *field, unsigned size, uint64_t *out);

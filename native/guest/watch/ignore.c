@@ -42,7 +42,7 @@ bool watch_ignore_read(struct watch_ignore *ignore, const struct wire_frame *req
   return true;
 }
 
-/* Going back to the latest star is enough: an earlier one could only take what this one can. */
+/* Backtracking to the latest star is enough: whatever an earlier star could match, the latest one can match, too. */
 static bool matches(const char *pattern, const char *name) {
   const char *star = NULL, *resume = name;
   while (*name != 0) {

@@ -12,7 +12,7 @@ static uint32_t hash_name(const char *name) {
   return hash == 0 ? 1 : hash;
 }
 
-/* Where the hash is, or the free slot where it would be. */
+/* The slot of the hash, or the free slot for it. */
 static uint32_t slot_of(const struct watch_names *names, uint32_t hash) {
   uint32_t at = hash & (names->capacity - 1);
   while (names->slots[at] != 0 && names->slots[at] != hash) at = (at + 1) & (names->capacity - 1);
@@ -37,7 +37,7 @@ static bool grow(struct watch_names *names) {
 }
 
 bool watch_names_add(struct watch_names *names, const char *name) {
-  /* A quarter stays free: a search ends at a free slot. */
+  /* A quarter stays free, because a search ends at a free slot. */
   if ((names->count + 1) * 4 > names->capacity * 3 && !grow(names)) return false;
   uint32_t hash = hash_name(name);
   names->slots[slot_of(names, hash)] = hash;
@@ -48,7 +48,7 @@ bool watch_names_add(struct watch_names *names, const char *name) {
 bool watch_names_remove(struct watch_names *names, const char *name) {
   if (!watch_names_has(names, name)) return false;
   uint32_t mask = names->capacity - 1, hole = slot_of(names, hash_name(name));
-  /* What comes behind moves up, unless that is before its own slot. */
+  /* Later entries move into the hole, unless that would be before their own slot. */
   for (uint32_t at = (hole + 1) & mask; names->slots[at] != 0; at = (at + 1) & mask) {
     uint32_t own = names->slots[at] & mask;
     if (((at - own) & mask) < ((at - hole) & mask)) continue;

@@ -1,7 +1,7 @@
 /*
- * watch_names: the names in one watched directory, so that a rename over one of them can be told from a new one.
+ * watch_names: the names in one watched directory, to tell a rename over an existing name from a new name.
  *
- * A name is kept as a hash of 4 bytes. Two names with one hash, 1 in 4 billion for each, are taken for the same.
+ * A name is kept as a 4-byte hash. Two names with the same hash (1 in 4 billion for each pair) count as the same name.
  */
 #ifndef ISLET_WATCH_NAMES_H
 #define ISLET_WATCH_NAMES_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct watch_names {
-  uint32_t *slots; /* 0: free; a name is in the first free slot from its own on */
+  uint32_t *slots; /* open addressing; 0: free */
   uint32_t count, capacity;
 };
 

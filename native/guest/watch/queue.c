@@ -27,7 +27,7 @@ void watch_queue_add(struct watch_queue *queue, uint8_t kind, const char *path, 
     return;
   }
   struct watch_event **at = latest(queue, path, hash);
-  /* A reader who will look at a created or changed file sees later changes too. */
+  /* A client that looks at a created or changed file sees its later changes, too. */
   if (*at != NULL && ((*at)->kind == kind || ((*at)->kind == EVENT_CREATED && kind == EVENT_CHANGED))) return;
   bool fits = queue->count < WATCH_QUEUE_MAX_EVENTS && queue->bytes + bytes <= WATCH_QUEUE_MAX_BYTES;
   struct watch_event *event = fits ? malloc(bytes) : NULL;
@@ -37,7 +37,7 @@ void watch_queue_add(struct watch_queue *queue, uint8_t kind, const char *path, 
   }
   *event = (struct watch_event){.hash = hash, .kind = kind, .directory = directory};
   strcpy(event->path, path);
-  if (*at != NULL) { /* takes the place of the path's former latest */
+  if (*at != NULL) { /* replaces the path's previous event in the index */
     event->next_by_path = (*at)->next_by_path;
     (*at)->next_by_path = NULL;
   }

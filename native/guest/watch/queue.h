@@ -1,8 +1,8 @@
 /*
- * watch_queue: the events of one WATCH that are still to be sent.
+ * watch_queue: the events of one WATCH that wait to be sent.
  *
- * An event that adds nothing to a waiting one of the same path is dropped. Past its bounds the queue is emptied and
- * one overflow takes the place of all.
+ * An event that adds nothing to a waiting event of the same path is dropped. When the queue exceeds its bounds, all its
+ * events are replaced by one overflow.
  */
 #ifndef ISLET_WATCH_QUEUE_H
 #define ISLET_WATCH_QUEUE_H
@@ -23,7 +23,7 @@ struct watch_queue {
   struct watch_event *first, *last;
   struct watch_event **buckets; /* the latest event of each path; NULL while the queue is empty */
   size_t count, bytes;
-  bool overflow; /* to be sent before all others */
+  bool overflow; /* send an overflow before the events */
 };
 
 void watch_queue_add(struct watch_queue *queue, uint8_t kind, const char *path, bool directory);

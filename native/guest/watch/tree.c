@@ -109,7 +109,7 @@ static void drop_pending(struct watch_tree *tree, struct watch_node *node) {
   else tree->last_pending = node->back_pending;
 }
 
-/* Sets the watch of the next pending directory and opens it for the scan. What has gone meanwhile is forgotten. */
+/* Sets the watch of the next pending directory and opens it for the scan. Drops a directory that is gone. */
 static int open_pending(struct watch_tree *tree) {
   struct watch_node *node = tree->pending;
   drop_pending(tree, node);
@@ -125,11 +125,11 @@ static int open_pending(struct watch_tree *tree) {
   }
   struct watch_node *known = watch_tree_find(tree, wd);
   if (known != NULL && known->parent == node->parent && strcmp(known->name, node->name) == 0) {
-    /* Both inotify and a scan found it. */
+    /* inotify and a scan both found it. */
     watch_tree_remove(tree, node);
     return 0;
   }
-  /* It was renamed, and the event about its old name is still to come: the watch is the new name's. */
+  /* It was renamed, and the event for its old name has not arrived yet: the watch moves to the new name. */
   if (!set_wd(tree, node, wd)) return ENOMEM;
   struct stat st;
   if (root && stat(path, &st) == 0) {

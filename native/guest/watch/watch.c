@@ -1,4 +1,4 @@
-/* watch: serves WATCH, from inotify's events to ours. */
+/* watch: serves WATCH: turns inotify events into EVENT frames. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,22 +23,22 @@
 enum {
   WATCH_READ = 16 * 1024,          /* bytes of kernel events taken at once */
   WATCH_READS = 8,                 /* times per turn */
-  WATCH_SETTLE_US = 10 * 1000,     /* events are held this long, so that several of one file become one */
+  WATCH_SETTLE_US = 10 * 1000,     /* delay before sending, so that several events of one file become one */
   WATCH_EVENTS_PER_TURN = 128,
 };
 
 struct watching {
   struct stream stream;
   struct loop_source source;
-  struct loop_timer scan;   /* goes on scanning, in the next turn */
-  struct loop_timer settle; /* then events are sent */
+  struct loop_timer scan;   /* continues the scan in the next turn */
+  struct loop_timer settle; /* sends the events when it fires */
   struct task task;
   struct watch_ignore ignore;
   struct watch_tree tree;
   struct watch_queue queue;
   bool opened;              /* OPENED was sent */
-  bool rebuilding;          /* after an overflow of the kernel's queue, which is reported once all is watched again */
-  bool gone;                /* the root went away: ERROR after the last event */
+  bool rebuilding;          /* the kernel's queue overflowed; reported once everything is watched again */
+  bool gone;                /* the root is gone: send ERROR after the last event */
 };
 
 static void on_scan(struct loop_timer *timer);
@@ -109,7 +109,7 @@ static void found(void *arg, const char *path, bool directory) {
   watch_queue_add(&watching->queue, EVENT_CREATED, path, directory);
 }
 
-/* There is something to send: it goes out after a moment. */
+/* Schedules sending if there is something to send. */
 static void plan_sending(struct watching *watching) {
   if (watching->queue.first == NULL && !watching->queue.overflow && !watching->gone) return;
   if (!watching->settle.armed && !watching->task.queued) loop_timer_set(&watching->settle, WATCH_SETTLE_US, on_settled);
@@ -134,7 +134,7 @@ static void on_scan(struct loop_timer *timer) {
   plan_sending(watching);
 }
 
-/* The kernel lost events, maybe about new directories: begins anew. */
+/* The kernel lost events, maybe about new directories: start over. */
 static void rebuild(struct watching *watching) {
   char path[PATH_MAX];
   bool recursive = watching->tree.recursive;
@@ -153,7 +153,7 @@ static void take_root_event(struct watching *watching, const struct inotify_even
   char path[PATH_MAX];
   if (!watch_tree_path(watching->tree.root, NULL, path)) return;
   if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) watching->gone = true;
-  /* A watched file that is unlinked or replaced while open only shows a change of its link count. */
+  /* If a watched file is unlinked or replaced while it is open, only its link count changes. */
   else if (event->mask & IN_ATTRIB && !watch_tree_root_stays(&watching->tree)) watching->gone = true;
   else if (event->mask & (IN_MODIFY | IN_ATTRIB)) watch_queue_add(&watching->queue, EVENT_CHANGED, path, event->mask & IN_ISDIR);
 }
@@ -178,7 +178,7 @@ static int take_child_event(struct watching *watching, struct watch_node *node, 
   if (event->mask & (IN_DELETE | IN_MOVED_FROM)) {
     watch_tree_forget(&watching->tree, node, event->name);
     watch_queue_add(&watching->queue, EVENT_REMOVED, path, directory);
-    /* A deleted directory is forgotten by its IN_IGNORED; one that moved away still sends events. */
+    /* IN_IGNORED removes a deleted directory. A directory that moved away would keep sending events. */
     struct watch_node *child = directory && event->mask & IN_MOVED_FROM ? watch_tree_child(node, event->name) : NULL;
     if (child != NULL) watch_tree_remove(&watching->tree, child);
   } else if (event->mask & (IN_MODIFY | IN_ATTRIB)) {
@@ -187,7 +187,7 @@ static int take_child_event(struct watching *watching, struct watch_node *node, 
   return 0;
 }
 
-/* False: the watch is over, or begins anew. */
+/* False: the watch ended or starts over. */
 static bool take_event(struct watching *watching, const struct inotify_event *event) {
   if (event->mask & IN_Q_OVERFLOW) {
     rebuild(watching);
@@ -204,7 +204,7 @@ static bool take_event(struct watching *watching, const struct inotify_event *ev
   return false;
 }
 
-/* Takes what the kernel has; false when `watching` may be gone. */
+/* Reads the kernel's events; false if `watching` may have been freed. */
 static bool drain(struct watching *watching) {
   char buffer[WATCH_READ] __attribute__((aligned(__alignof__(struct inotify_event))));
   for (int i = 0; i < WATCH_READS; i++) {
@@ -227,8 +227,8 @@ static void ready(struct loop_source *source, uint32_t events) {
 
 static void on_settled(struct loop_timer *timer) {
   struct watching *watching = container_of(timer, struct watching, settle);
-  if (!watching->opened || watching->rebuilding) return; /* the end of the scan plans again */
-  /* What a scan found is in the kernel's queue as well; taken now, it adds nothing to what waits. */
+  if (!watching->opened || watching->rebuilding) return; /* the end of the scan schedules sending again */
+  /* A scan's findings are in the kernel's queue as well; read now, they merge with the waiting events. */
   if (drain(watching)) task_queue(&watching->task, send_events);
 }
 

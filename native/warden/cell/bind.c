@@ -62,7 +62,7 @@ static int carry(int from, int to, const char *name, struct fail *fail) {
   return source < 0 ? fail_errno(fail, "carry", "open %s", name) : bind_attach(source, to, name, fail);
 }
 
-/* With the new root mounted over the old one: everything the cell needs goes under it, then they change places. */
+/* With the new root mounted over the old one: moves the cell's mounts and the other trees into it, then swaps the roots. */
 static int change_root(const struct bind *bind, const struct cell *cell, int old, const int *roots, struct fail *fail) {
   unsigned carried = 0;
   int result = 0;
@@ -79,7 +79,7 @@ static int change_root(const struct bind *bind, const struct cell *cell, int old
   return -1;
 }
 
-/* From here on in the cell's mount namespace. */
+/* Leaves this process in the cell's mount namespace. */
 static int attach_roots(const struct bind *bind, const struct cell *cell, const int *roots, struct fail *fail) {
   if (setns(cell->mount_ns, CLONE_NEWNS) < 0) return fail_errno(fail, "setns", "mount namespace");
   AUTO_CLOSE int old = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -91,14 +91,14 @@ static int attach_roots(const struct bind *bind, const struct cell *cell, const 
     if (fchdir(roots[0]) == 0) umount2(".", MNT_DETACH);
     return -1;
   }
-  /* The old root now lies over the new one; taking it off is what makes the new one visible. */
+  /* The old root is now mounted over the new one; unmounting it makes the new one visible. */
   if (fchdir(old) < 0 || umount2(".", MNT_DETACH) < 0) return fail_errno(fail, "pivot", "detach the old root");
   return 0;
 }
 
 /*
- * Shared memory counts against the memory limit and cannot be taken back, so a sandbox that filled its limit with it could
- * not start another process. Half of the limit is left to programs. A cell without such a mount is left alone.
+ * Limits /dev/shm to half of the memory limit. Shared memory counts against the limit and cannot be reclaimed: a sandbox that
+ * filled its limit with it could not start another process. Does nothing in a cell without /dev/shm.
  */
 static int size_shared_memory(const struct bind *bind, struct fail *fail) {
   struct statfs filesystem;
@@ -126,7 +126,7 @@ static int set_hostname(const struct cell *cell, const char *hostname, struct fa
 static int bind_steps(const struct bind *bind, struct cell *cell, int *roots, int *undo, bool *etc, struct fail *fail) {
   if (cell_open(bind->pid, bind->uid_base, cell, fail) < 0) return -1;
   if (bind->cgroup[0] && cgroup_limit(bind->cgroup, &bind->limits, fail) < 0) return -1;
-  /* The host's side of the network needs no namespace of the cell and comes before the credentials change. */
+  /* The network comes first: its host side needs the host's namespaces and root's credentials. */
   const struct network *network = bind->has_network ? &bind->network : NULL;
   if (net_attach(network, cell->net_ns, bind->uid_base, false, undo, fail) < 0) return -1;
   if (set_hostname(cell, bind->hostname, fail) < 0) return -1;

@@ -4,13 +4,13 @@
 
 #include "request.h"
 
-/* Mounts the overlay of every tree, detached, into `roots`, and makes the mount points `points` and of the other trees in the first. */
+/* Mounts the overlay of every tree, detached, and makes the mount points `points` and those of the other trees in the first. */
 int bind_mount_trees(const struct bind *bind, int user_ns, const char *const *points, unsigned count, int *roots, struct fail *fail);
-/* A detached mount at <to>/<name>. */
+/* Attaches a detached mount at <to>/<name>. */
 int bind_attach(int mount_fd, int to, const char *name, struct fail *fail);
 
-/* For a process of its own, which must end right after: it is left in the cell's namespaces, under other
- * credentials, and holding every fd and detached mount it needed. `etc`: whether its files of /etc are there. */
+/* Call it in a process of its own that exits right after: it stays in the cell's namespaces, with other credentials, and
+ * keeps every fd and detached mount it needed. *etc tells whether the files of /etc were written. */
 int bind_cell(const struct bind *bind, bool *etc, struct fail *fail);
 
 #endif

@@ -28,7 +28,7 @@ static int open_namespace(const struct cell *cell, const char *name, struct fail
   return fd < 0 ? fail_errno(fail, "cell", "%s", path) : fd;
 }
 
-/* Of what a cell can bring along, whatever is a mount of its own. Looked at from outside, and followed nowhere. */
+/* Finds which of the known names are mount points in the cell. Looks from outside and follows no symlink. */
 static int find_carried(struct cell *cell, struct fail *fail) {
   static const char *const names[] = {"proc", "dev", "sys", "tmp", ".islet"};
   AUTO_CLOSE int root = openat(cell->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -58,7 +58,7 @@ int cell_open(uint32_t pid, uint32_t uid_base, struct cell *cell, struct fail *f
   if ((cell->uts_ns = open_namespace(cell, "uts", fail)) < 0) return -1;
   if ((cell->net_ns = open_namespace(cell, "net", fail)) < 0) return -1;
   if (find_carried(cell, fail) < 0) return -1;
-  /* Alive now, so /proc/<pid> was this process all along. */
+  /* The process is alive, so /proc/<pid> was this process all the time. */
   if (syscall(SYS_pidfd_send_signal, cell->pidfd, 0, NULL, 0) < 0) return fail_errno(fail, "cell", "process %u", pid);
   return 0;
 }

@@ -1,4 +1,4 @@
-/* cell: the sandbox's first process and its namespaces, held so that a recycled pid can never take its place. */
+/* cell: the sandbox's first process and its namespaces, held open so that a reused pid can never take its place. */
 #ifndef ISLET_WARDEN_CELL_H
 #define ISLET_WARDEN_CELL_H
 
@@ -8,13 +8,13 @@ enum { MAX_CARRIED = 5 };
 
 struct cell {
   int pidfd;
-  int proc_fd; /* /proc/<pid>: stays this process, fails when it is gone */
+  int proc_fd; /* /proc/<pid> of exactly this process; reads fail when it is gone */
   int user_ns, mount_ns, uts_ns, net_ns;
-  const char *carried[MAX_CARRIED]; /* top-level mounts it brings along: proc, dev, sys, tmp, .islet */
+  const char *carried[MAX_CARRIED]; /* top-level mounts to move into the new root: proc, dev, sys, tmp, .islet */
   unsigned carrieds;
 };
 
-/* Opens and checks: the uid and gid maps must be exactly `0 <uid_base> 65536`. */
+/* Opens the process and checks that its uid and gid maps are exactly `0 <uid_base> 65536`. */
 int cell_open(uint32_t pid, uint32_t uid_base, struct cell *cell, struct fail *fail);
 
 #endif

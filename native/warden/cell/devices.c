@@ -7,7 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* What the runtime specification promises every container. */
+/* The devices that the OCI runtime specification requires. */
 static const struct {
   const char *name;
   unsigned major, minor;

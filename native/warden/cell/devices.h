@@ -1,13 +1,13 @@
-/* devices: a /dev for the runtime of one start, whose nodes belong to no other sandbox and not to the machine. */
+/* devices: device nodes for one sandbox that it shares with no other sandbox and not with the machine. */
 #ifndef ISLET_WARDEN_DEVICES_H
 #define ISLET_WARDEN_DEVICES_H
 
 #include "warden.h"
 
 /*
- * A runtime cannot make device nodes in a user namespace, so it binds those that it finds in /dev. Were they the machine's, all
- * sandboxes would share their inodes: a watch (inotify) sees who opens one, a lock (flock) is held against all. This leaves the
- * calling process in a mount namespace of its own with new nodes there; the sandbox's binds keep them.
+ * A runtime cannot make device nodes in a user namespace, so it bind-mounts the ones in /dev. If those were the machine's, all
+ * sandboxes would share their inodes: inotify would show who opens them, and a flock would block everybody. This leaves the
+ * calling process in its own mount namespace with new nodes in /dev; the sandbox's bind mounts keep them alive.
  */
 int devices_own(struct fail *fail);
 

@@ -14,22 +14,22 @@ enum {
 };
 static const char NEW[] = ".islet-new";
 
-/* A file of an image that is empty as it should be stays: taking it up would cost as much as a new one. */
+/* An empty file of the image that should be empty stays: copying it up would cost as much as a new file. */
 static bool is_right(const struct stat *old, const struct etc_file *file, uint32_t owner) {
   return file->length == 0 && S_ISREG(old->st_mode) && old->st_size == 0 && (old->st_mode & 07777) == MODE &&
          old->st_uid == owner && old->st_gid == owner;
 }
 
 /*
- * What a sandbox put there may take the kernel seconds to let go of: those are for the sandbox to wait. A fifo, a socket or a device
- * holds nothing, and is not opened.
+ * Replacing a large file may take the kernel seconds, so that is left to the guest: then the sandbox itself waits. A fifo, a
+ * socket or a device has no content, and is not opened.
  */
 static bool is_small(const struct stat *old) {
   if (S_ISDIR(old->st_mode)) return false;
   return !S_ISREG(old->st_mode) || (old->st_size <= MAX_OLD_BYTES && old->st_blocks <= MAX_OLD_BYTES / 512);
 }
 
-/* Whatever has the name is replaced and not followed. */
+/* Replaces whatever has the name, without following it. */
 static bool replace(int etc, const struct etc_file *file) {
   AUTO_CLOSE int fd = openat(etc, NEW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
   if (fd < 0) return false;

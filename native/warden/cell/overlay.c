@@ -15,25 +15,25 @@
 #include "paths.h"
 
 /*
- * redirect_dir=on: rename(2) of a directory that comes from a lower layer works (npm, git and pip do that; without it they
- * get EXDEV as soon as a sandbox starts from a snapshot). The redirect is an absolute path inside the stack, so it
- * stays true when this upper becomes a lower over the same layers; LAYER_FLATTEN resolves it. xino, index and metacopy
- * are off because layers move between mounts and machines and must not remember inode numbers or hold half a file.
+ * redirect_dir=on: rename(2) of a directory from a lower layer works (npm, git and pip do that; without it they get EXDEV as
+ * soon as a sandbox starts from a snapshot). The redirect is an absolute path inside the stack, so it stays valid when this
+ * upper becomes a lower over the same layers; LAYER_FLATTEN resolves it. xino, index and metacopy are off because layers move
+ * between mounts and machines: they must not contain inode numbers or incomplete files.
  */
 static const char *const OPTIONS[][2] = {
     {"redirect_dir", "on"}, {"index", "off"}, {"xino", "off"}, {"metacopy", "off"}};
 enum { OPTION_COUNT = sizeof OPTIONS / sizeof *OPTIONS, PLACE_BYTES = sizeof warden.scratch + 16 };
 
-/* Detached mounts. Taking one apart costs the kernel a grace period, so they stay open until this process ends,
- * which is after its answer. */
+/* Detached mounts. Closing one costs an RCU grace period of the kernel, so they stay open until this process exits, which is
+ * after its answer. */
 struct parts {
   int lower[MAX_LOWERS];
   unsigned lowers;
-  int upper; /* the layer's, holding <tree> and <tree>.work */
+  int upper; /* the layer, with <tree> and <tree>.work */
   char work[MAX_NAME + 6];
 };
 
-/* -2: a layer that has no such tree says nothing about it, so it is left out. */
+/* -2: the layer lacks this tree, so it is left out. */
 static int open_lower(const struct lower *lower, struct fail *fail) {
   if (lower->kind == LOWER_HOST_USR) {
     int fd = fcntl(warden.usr_fd, F_DUPFD_CLOEXEC, 0);
@@ -47,7 +47,7 @@ static int open_lower(const struct lower *lower, struct fail *fail) {
   return fd < 0 ? fail_errno(fail, "lower", "%s of %s", lower->tree, lower->name) : fd;
 }
 
-/* A mount leaves that; two of the same layer at once are not for the kernel. */
+/* Whether the layer was mounted before: overlay leaves a directory `work`. The kernel does not allow two mounts of a layer at once. */
 static bool was_mounted(const struct parts *parts) {
   char work[sizeof parts->work + 5];
   snprintf(work, sizeof work, "%s/work", parts->work);
@@ -69,7 +69,7 @@ static int open_parts(const struct tree *tree, const char *layer, int user_ns, s
   path_work_name(parts->work, tree->tree);
   parts->upper = idmap_clone(dir, user_ns, fail);
   if (parts->upper < 0) return -1;
-  /* Through the idmapped mount, so that our fsuid becomes 0 on disk. */
+  /* Through the idmapped mount, which stores our fsuid as 0 on disk. */
   if (mkdirat(parts->upper, tree->tree, 0755) < 0 && errno != EEXIST) return fail_errno(fail, "upper", "mkdir %s", tree->tree);
   int made = mkdirat(parts->upper, parts->work, 0700);
   if (made < 0 && errno != EEXIST) return fail_errno(fail, "upper", "mkdir %s", parts->work);
@@ -83,7 +83,7 @@ int overlay_set_dir(int fs, const char *key, int dir) {
   return fsconfig(fs, FSCONFIG_SET_STRING, key, path, 0);
 }
 
-/* From detached parts (since 6.15): nothing is ever attached, so a crash has nothing to leave. */
+/* From detached parts (since 6.15): nothing is attached, so a crash leaves nothing behind. */
 static int mount_detached(const struct tree *tree, struct parts *parts, struct fail *fail) {
   AUTO_CLOSE int upper = path_open(parts->upper, tree->tree, O_PATH | O_DIRECTORY | O_NOFOLLOW);
   AUTO_CLOSE int work = path_open(parts->upper, parts->work, O_PATH | O_DIRECTORY | O_NOFOLLOW);
@@ -112,7 +112,7 @@ static int attach(int mount_fd, const char *at, struct fail *fail) {
   return 0;
 }
 
-/* In the current directory, a mount of its own: lowers at 0, 1 …, the layer at u, the overlay at m. */
+/* In the current directory (overlay_enter_place): lowers at 0, 1 …, the layer at u, the overlay at m. */
 static int mount_attached(const struct tree *tree, struct parts *parts, struct fail *fail) {
   char options[4096] = "lowerdir=";
   size_t used = strlen(options);
@@ -179,7 +179,7 @@ int overlay_mount(const struct tree *tree, const char *layer, int user_ns, struc
   return mount_fd;
 }
 
-/* Two read-only lowers are enough to find out. */
+/* Tries it with two read-only lowers. */
 void overlay_probe(void) {
   AUTO_CLOSE int lower = open_tree(warden.scratch_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
   AUTO_CLOSE int fs = fsopen("overlay", FSOPEN_CLOEXEC);

@@ -7,10 +7,10 @@
 #include "request.h"
 
 /*
- * A detached mount: overlay(lowers, upper = <layer>/<tree>), every part of it a clone whose ids are shifted by
- * user_ns. The caller's fsuid must be the range's first id (cred_as), or overlay fails with EOVERFLOW and mounts
- * read-only without a word. The upper and its work directory are made when they are not there. For a process of its
- * own: what it needed on the way is let go when that process ends.
+ * A detached mount: overlay(lowers, upper = <layer>/<tree>). Every part is a clone whose ids are shifted by user_ns. The
+ * caller's fsuid must be the first id of the range (cred_as); otherwise overlay hits EOVERFLOW and silently mounts read-only.
+ * Makes the upper and its work directory if they are missing. Call it in a process of its own: the parts are released when
+ * that process exits.
  */
 int overlay_mount(const struct tree *tree, const char *layer, int user_ns, struct fail *fail);
 

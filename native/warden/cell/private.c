@@ -23,7 +23,7 @@ static bool is_needed(const char *mount_point, const char *const keep[]) {
   return false;
 }
 
-/* mountinfo writes blanks, newlines and backslashes as \ooo. */
+/* mountinfo writes blanks, newlines and backslashes as octal escapes. */
 static void unescape(char *text) {
   char *out = text;
   for (const char *in = text; *in; in++) {
@@ -34,7 +34,7 @@ static void unescape(char *text) {
   *out = 0;
 }
 
-/* From the last to the first: mounts come after what they are mounted on. */
+/* Unmounts from last to first: a mount is listed after the mount it is on. */
 static int drop_unneeded(const char *const keep[]) {
   static char *points[MAX_MOUNTS];
   static char line[LINE_BYTES], point[LINE_BYTES];
@@ -48,7 +48,7 @@ static int drop_unneeded(const char *const keep[]) {
   }
   fclose(file);
   while (count > 0) {
-    umount2(points[--count], MNT_DETACH | UMOUNT_NOFOLLOW); /* one that cannot go may stay */
+    umount2(points[--count], MNT_DETACH | UMOUNT_NOFOLLOW); /* failures are ignored */
     free(points[count]);
   }
   return 0;

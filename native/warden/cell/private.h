@@ -3,10 +3,9 @@
 #define ISLET_WARDEN_PRIVATE_H
 
 /*
- * Leaves the host's mount namespace for a copy of it that holds no more than we need: mounts made here are seen by
- * nobody else, and a filesystem that the host unmounts later is not kept busy by a copy of its mount. `keep` are
- * absolute paths without symlinks, ended by NULL; whatever they lie on and whatever lies below them stays.
- * 0, or -1 with errno.
+ * Enters a copy of the host's mount namespace and drops the mounts that are not needed: mounts made here are invisible to
+ * others, and a filesystem that the host unmounts later is not kept busy by our copy. `keep` lists absolute paths without
+ * symlinks, ended by NULL; the mounts they are on and the mounts below them stay. 0, or -1 with errno.
  */
 int private_enter(const char *const keep[]);
 

@@ -15,13 +15,13 @@ enum {
   MAX_KEPT = 512,
   KEEP_MS = 1000,
   RELEASE_MS = 10 * 1000,
-  MAX_SEEN = 16, /* namespaces of one cell; more go with their processes */
+  MAX_SEEN = 16, /* namespaces of one cell that are handed over; more go with their processes */
 };
 
 static int handover = -1;
 static pid_t keeper;
 
-/* What is handed over, and what for. */
+/* What the keeper does with an fd: keep it for a while, or release everything up to it. */
 enum word { KEEP, RELEASE };
 
 static bool send_fd(enum word word, int fd) {
@@ -36,7 +36,7 @@ static bool send_fd(enum word word, int fd) {
   return sendmsg(handover, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
-/* The next one; -1 with *ended when nobody can hand over any more. */
+/* Receives the next fd. -1 with *ended set: the other end is closed. */
 static int receive_fd(int from, enum word *word, bool *ended) {
   union {
     struct cmsghdr header;
@@ -68,7 +68,7 @@ static _Noreturn void keep(int from) {
     if (count == 0) until = now_us() + KEEP_MS * 1000;
     if (fd >= 0) kept[count++] = fd;
     if (count == MAX_KEPT || word == RELEASE || now_us() >= until) {
-      /* In order: who waits for a release has handed over what it waits on, and hears when that is closed. */
+      /* In order: release_now handed over a pipe last, and sees it closed when everything before it is. */
       for (unsigned i = 0; i < count; i++) close(kept[i]);
       count = 0;
     }
@@ -81,7 +81,7 @@ void release_open(void) {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return;
   keeper = fork();
   if (keeper == 0) {
-    /* Nothing of ours is kept by accident: not the pool's lock, not the server's socket. */
+    /* The keeper must not hold the pool's lock or the server's socket. */
     if (dup2(ends[1], 0) < 0) _exit(1);
     syscall(SYS_close_range, 1u, ~0u, 0u);
     keep(0);
@@ -91,14 +91,14 @@ void release_open(void) {
   else handover = ends[0];
 }
 
-/* What a dead cell wrote takes room until it is released. */
+/* The files of a dead cell take space until it is released. */
 static bool room_is_scarce(void) {
   struct statvfs fs;
   return fstatvfs(warden.layers_fd, &fs) < 0 || fs.f_bavail < fs.f_blocks / 8;
 }
 
 void release_later(int proc_fd) {
-  static ino_t seen[MAX_SEEN]; /* every worker is a process of its own */
+  static ino_t seen[MAX_SEEN]; /* of this worker, which is a process of its own */
   static unsigned count;
   struct stat stat;
   if (handover < 0 || count == MAX_SEEN) return;

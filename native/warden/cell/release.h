@@ -1,23 +1,23 @@
 /*
- * release: takes apart what dead cells had mounted, later and together.
+ * release: unmounts the overlays of dead cells later, many at once.
  *
- * With its last mount an overlay syncs the whole filesystem below it: what every sandbox has written, to the disk. That would be the
- * last thing each cell does before it is dead, and would be charged to its memory cgroup, which could not go then. So whoever
- * kills a cell hands its mount namespace to a process of ours that keeps many for a moment and lets go of them in one go: the
- * first of them syncs, the others find nothing left to do.
+ * When the last mount of an overlay goes, the kernel syncs the whole filesystem below it, with the data of all sandboxes. A dying
+ * cell would wait for that, and the memory would be charged to its cgroup, which then could not be removed. So the killer of
+ * a cell hands the cell's mount namespace to the keeper, a process of ours that holds many for a moment and closes them
+ * together: the first one syncs, the others find nothing left to write.
  */
 #ifndef ISLET_WARDEN_RELEASE_H
 #define ISLET_WARDEN_RELEASE_H
 
 #include "warden.h"
 
-/* Boot: starts the process. Without it everything works, slower. */
+/* Boot: starts the keeper. Without it everything works, but slower. */
 void release_open(void);
-/* The mount namespace of the process whose directory in /proc this is goes later; when that cannot be, with the process. */
+/* Hands over the mount namespace of a process, given as its directory in /proc. If that fails, it goes with the process. */
 void release_later(int proc_fd);
-/* What is kept goes now, before a layer that was mounted already is mounted again. Waits for it, with a bound. */
+/* Releases everything now and waits, up to a deadline. Needed before a layer is mounted again. */
 void release_now(void);
-/* Waits until all is released. */
+/* Releases everything, ends the keeper and waits for it. */
 void release_close(void);
 
 #endif

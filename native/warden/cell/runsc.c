@@ -21,17 +21,17 @@ enum { MAX_ARGUMENTS = 32 };
 
 #define PLACEHOLDER ".islet-placeholder"
 
-/* What config.json mounts in every root; made here, so that nothing an image has there is followed. */
+/* The mount points of config.json. They are made here so that runsc follows nothing that an image put there. */
 static const char *const MOUNT_POINTS[] = {"proc", "dev", "sys", ".islet"};
 
-/* `<runtime> <flags of every command> <arguments>`; a NULL ends the arguments. */
+/* Runs `<runtime> <common flags> <arguments>`; a NULL ends the arguments. */
 static int command(const char *bundle, const char *const *arguments, unsigned seconds, struct fail *fail) {
   char log[BUNDLE_BYTES + 16];
   snprintf(log, sizeof log, "%s/runtime.log", bundle);
   /*
-   * host-uds: the guest may connect to the sockets in /.islet, and nobody may make one. overlay2: files are written to the layer
-   * and not to memory. net-disconnect-ok: connections to the outside are reset where they cannot be saved. oci-seccomp: what
-   * config.json forbids, gVisor's kernel refuses as well.
+   * host-uds: the guest may connect to the sockets in /.islet, but nothing inside may create host sockets. overlay2: files are
+   * written to the layer, not to memory. net-disconnect-ok: saving resets connections to the outside instead of failing.
+   * oci-seccomp: gVisor's kernel enforces the seccomp profile of config.json.
    */
   const char *argv[MAX_ARGUMENTS] = {warden.runtime,     "--root",           warden.runtime_root,
                                      "--log",            log,                "--log-format",
@@ -48,12 +48,12 @@ static int user_namespace(uint32_t uid_base, struct userns *userns, struct fail 
   if (userns_make(uid_base, false, userns, fail) < 0) return -1;
   snprintf(path, sizeof path, "/proc/%d/ns/user", (int)userns->holder);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) fail_errno(fail, "userns", "open it");
+  if (fd < 0) fail_errno(fail, "userns", "open the namespace");
   userns_leave(userns);
   return fd;
 }
 
-/* Leaves this process in a new network namespace, set up like that of any cell. */
+/* Leaves this process in a new network namespace that is set up for a cell. */
 static int enter_network(const struct bind *bind, int *undo, struct fail *fail) {
   static const char ours[] = "/proc/self/ns/net";
   AUTO_CLOSE int host = open(ours, O_RDONLY | O_CLOEXEC);
@@ -64,8 +64,8 @@ static int enter_network(const struct bind *bind, int *undo, struct fail *fail) 
 }
 
 /*
- * runsc mounts a tmpfs over a /tmp that it finds empty, and files there would be lost to every copy of the layer. So it finds
- * something, which the guest removes (settle.c).
+ * runsc mounts a tmpfs over an empty /tmp, and then files in /tmp would be missing from every clone of the layer. So /tmp gets a
+ * placeholder, which the guest removes (settle.c).
  */
 static int fill_tmp(int root, struct fail *fail) {
   if (mkdirat(root, "tmp", 0) == 0) {
@@ -75,7 +75,7 @@ static int fill_tmp(int root, struct fail *fail) {
   }
   AUTO_CLOSE int tmp = path_open_dir(root, "tmp");
   if (tmp < 0) return errno == ENOTDIR || errno == ELOOP ? 0 : fail_errno(fail, "root", "open tmp");
-  /* Made and not opened: what is there already may be a fifo, which waits for whoever opens it. */
+  /* mknod and not open: an existing fifo would block open. */
   return mknodat(tmp, PLACEHOLDER, S_IFREG | 0600, 0) < 0 && errno != EEXIST ? fail_errno(fail, "root", "fill tmp") : 0;
 }
 
@@ -88,7 +88,7 @@ static int mount_root(const struct bind *bind, bool restore, struct fail *fail) 
   if (!restore && fill_tmp(roots[0], fail) < 0) return -1;
   if (mkdirat(warden.scratch_fd, "root", 0755) < 0 && errno != EEXIST) return fail_errno(fail, "root", "mkdir");
   if (unshare(CLONE_NEWNS) < 0) return fail_errno(fail, "root", "namespace");
-  /* By its path: the fd from boot is a mount of the namespace that was just left. */
+  /* By path, because the fd from boot belongs to the mount namespace that this process just left. */
   AUTO_CLOSE int run = open(warden.run, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (run < 0) return fail_errno(fail, "root", "%s", warden.run);
   if (bind_attach(roots[0], run, "root", fail) < 0) return -1;
@@ -99,8 +99,8 @@ static int mount_root(const struct bind *bind, bool restore, struct fail *fail) 
 }
 
 /*
- * runsc takes a namespace for the machine's own when it sees /proc/sys/net/core/rmem_default, which newer kernels show in every
- * one, and then refuses to touch it. Here nothing below /proc/sys/net is seen.
+ * runsc takes a network namespace for the machine's own if it sees /proc/sys/net/core/rmem_default, and then refuses to configure
+ * it. Newer kernels show that file in every namespace, so /proc/sys/net is hidden from runsc.
  */
 static int hide_sysctls(struct fail *fail) {
   if (mount("none", "/proc/sys/net", "tmpfs", MS_RDONLY | MS_NODEV | MS_NOSUID | MS_NOEXEC, "size=4k") == 0) return 0;
@@ -157,7 +157,7 @@ int runsc_save(const char *cell, struct fail *fail) {
   char bundle[BUNDLE_BYTES], memory[BUNDLE_BYTES + 8];
   if (runtime_bundle(cell, bundle, fail) < 0) return -1;
   snprintf(memory, sizeof memory, "%s/memory", bundle);
-  /* Uncompressed: pages are then read and written as they are, several times as fast. */
+  /* Uncompressed is several times as fast. */
   const char *const arguments[] = {"checkpoint", "--leave-running", "--compression", "none", "--image-path", memory, cell, NULL};
   return command(bundle, arguments, SAVE_SECONDS, fail);
 }

@@ -1,6 +1,6 @@
 /*
- * Why here and not in the server: to start a program, the server would fork a process of a hundred megabytes, which
- * takes longer than most of what the runtime does.
+ * Why in the warden and not in the server: forking the server's hundred megabytes takes longer than most of what the runtime
+ * does.
  */
 #include "cell/runtime.h"
 
@@ -25,7 +25,7 @@
 #include "cell/userns.h"
 #include "net/net.h"
 
-/* Still some of a busy machine: what holds a lock of the kernel must get on. */
+/* Not SCHED_IDLE: a start that holds a kernel lock must make progress on a busy machine. */
 enum { LOWEST_PRIORITY = 19 };
 
 #define UNIFIED "/sys/fs/cgroup/unified"
@@ -33,7 +33,7 @@ enum { LOWEST_PRIORITY = 19 };
 static bool is_crun;
 /* Whether an empty directory is mounted at UNIFIED, for crun. */
 static bool hides;
-/* Mounts that are attached nowhere: crun's program, read-only, and what null devices are made in. */
+/* Detached mounts: crun's program, read-only, and a tmpfs for null devices. */
 static int crun = -1, nulls = -1;
 
 static int mount_nulls(void) {
@@ -42,7 +42,7 @@ static int mount_nulls(void) {
   return fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 }
 
-/* The machine's /dev/null is never a sandbox's: one that is was given away by a runtime that others have started (open_null). */
+/* Repairs the owner of the machine's /dev/null, which a runtime started by other software may have given to a sandbox (see open_null). */
 static void keep_null(void) {
   struct stat stat;
   AUTO_CLOSE int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -52,12 +52,12 @@ static void keep_null(void) {
 }
 
 /*
- * crun refuses a machine that has cgroup v1 and, beside it, a v2 hierarchy with controllers of its own. No limit of ours is set by
- * that one, so crun gets to see an empty directory instead, in which it makes groups that are none. Our mount namespace is our own,
- * and what is open already stays so. What lies below the mount may be read-only: systemd leaves it so.
+ * crun refuses a machine with cgroup v1 and a v2 hierarchy that has controllers of its own. Our limits do not use that v2
+ * hierarchy, so crun sees an empty tmpfs in its place, where it makes plain directories. This happens in our own mount namespace,
+ * and hierarchies that are open already stay usable. A tmpfs, because the directory below may be read-only (systemd).
  *
- * And lest a sandbox writes to its program through /proc/<pid>/exe, crun begins by mounting that read-only and executing
- * it again from there. It is told below that this was done.
+ * So that a sandbox cannot write to crun's program through /proc/<pid>/exe, crun normally mounts itself read-only and executes
+ * itself again. We do that once here, and `execute` tells crun so.
  */
 void runtime_boot(void) {
   keep_null();
@@ -72,8 +72,8 @@ void runtime_boot(void) {
 }
 
 /*
- * What the runtime reads from and writes to. crun makes root inside the owner of that (fchown), who could then take the machine's
- * /dev/null away from everybody (chmod). So it is a null device of this start alone, which has no name.
+ * The runtime's stdin, stdout and stderr. crun gives them to the sandbox's root (fchown), which could then chmod the machine's
+ * /dev/null. So each start gets its own null device without a name.
  */
 static int open_null(void) {
   char name[16];
@@ -106,7 +106,7 @@ static _Noreturn void execute(char *const *argv) {
   _exit(127);
 }
 
-/* Whether it ended within `seconds`; else it is killed. The caller waits for it in both cases. */
+/* Whether the process ended within `seconds`; else kills it. The caller waits for it in both cases. */
 static bool ended_within(pid_t pid, unsigned seconds) {
   AUTO_CLOSE int fd = (int)syscall(SYS_pidfd_open, pid, 0u);
   struct pollfd ended = {.fd = fd, .events = POLLIN};
@@ -130,13 +130,13 @@ int runtime_execute(char *const *argv, unsigned seconds, struct fail *fail) {
     if (errno != EINTR) return fail_errno(fail, "runtime", "wait");
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
-  if (!in_time) return fail_kind(fail, KIND_BUSY, "runtime", "it did not end within %u s", seconds);
-  return fail_kind(fail, KIND_SYSTEM, "runtime", "it ended with %s %d", WIFEXITED(status) ? "code" : "signal",
+  if (!in_time) return fail_kind(fail, KIND_BUSY, "runtime", "the runtime did not end within %u s", seconds);
+  return fail_kind(fail, KIND_SYSTEM, "runtime", "the runtime ended with %s %d", WIFEXITED(status) ? "code" : "signal",
                    WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
 int runtime_bundle(const char *cell, char bundle[BUNDLE_BYTES], struct fail *fail) {
-  if (warden.runtime == NULL) return fail_kind(fail, KIND_UNSUPPORTED, "runtime", "this warden was started without one");
+  if (warden.runtime == NULL) return fail_kind(fail, KIND_UNSUPPORTED, "runtime", "this warden was started without a runtime");
   if (snprintf(bundle, BUNDLE_BYTES, "%s/%s", warden.cells, cell) < BUNDLE_BYTES) return 0;
   return fail_kind(fail, KIND_BAD_REQUEST, "runtime", "the path of the cell is too long");
 }
@@ -144,11 +144,11 @@ int runtime_bundle(const char *cell, char bundle[BUNDLE_BYTES], struct fail *fai
 int runtime_link(pid_t pid, const char *kind, const char *path, struct fail *fail) {
   char target[48];
   snprintf(target, sizeof target, "/proc/%d/ns/%s", (int)pid, kind);
-  unlink(path); /* of a start that was broken off */
+  unlink(path); /* an interrupted start may have left it */
   return symlink(target, path) < 0 ? fail_errno(fail, "runtime", "link the %s namespace", kind) : 0;
 }
 
-/* What crun made where it should have found a hierarchy: one for each cell would add up. */
+/* Removes the directory that crun made in place of a cgroup; one per cell would add up. */
 static void remove_hidden(const char *cell) {
   char group[sizeof UNIFIED + 2 * MAX_NAME + 2], members[sizeof group + sizeof "/cgroup.procs"];
   if (!hides) return;
@@ -158,7 +158,7 @@ static void remove_hidden(const char *cell) {
   rmdir(group);
 }
 
-/* Opens the cell whose pid the runtime wrote, once it is certain that it is that: a pid may be another's by now. */
+/* Opens the cell whose pid the runtime wrote. cell_open checks that the pid was not reused. */
 static int open_started(const char *pid_file, uint32_t uid_base, uint32_t *pid, struct cell *cell, struct fail *fail) {
   char text[16];
   int fd = open(pid_file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -167,7 +167,7 @@ static int open_started(const char *pid_file, uint32_t uid_base, uint32_t *pid, 
   return cell_open(*pid, uid_base, cell, fail);
 }
 
-/* What was started gets an ordinary priority, and of its network what BIND would else have to make. */
+/* Gives the started cell the normal priority and prepares its network, so that BIND has less to do. */
 static int complete(const struct request *request, const char *pid_file, struct fail *fail) {
   struct cell cell;
   uint32_t pid = 0;
@@ -175,7 +175,7 @@ static int complete(const struct request *request, const char *pid_file, struct 
   const struct network *network = request->has_network ? &request->network : NULL;
   if (open_started(pid_file, request->uid_base, &pid, &cell, fail) < 0) return -1;
   if (request->flag && setpriority(PRIO_PROCESS, pid, 0) < 0) return fail_errno(fail, "priority", "process %u", pid);
-  /* And so do we: others wait for their turn to make a pair (net.c), and sandboxes that are busy could keep us from ending ours. */
+  /* This process, too: it takes the lock for making pairs (net.c), and at low priority busy sandboxes could block its holder. */
   if (request->flag) setpriority(PRIO_PROCESS, 0, 0);
   if (net_attach(network, cell.net_ns, request->uid_base, true, &undo, fail) == 0) return 0;
   net_detach(&request->network, &undo);
@@ -192,7 +192,7 @@ int runtime_start(const struct request *request, struct fail *fail) {
   snprintf(user, sizeof user, "%s/user", bundle);
   struct userns userns;
   if (userns_make(request->uid_base, true, &userns, fail) < 0) return -1;
-  /* This process is a worker of this one request, and the runtime inherits it. */
+  /* This process serves only this request; the runtime inherits the priority. */
   if (request->flag) setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
   int result = runtime_link(userns.holder, "user", user, fail);
   if (result == 0) result = devices_own(fail);

@@ -13,15 +13,15 @@
 #include "cell/cred.h"
 #include "cgroup/cgroup.h"
 
-/* The effective ids own what is made; the real ones stay root's, by which the kernel takes the limits on processes. */
+/* The effective ids own the namespace; the real ids stay root's, because the kernel applies process limits by the real uid. */
 static int become(uint32_t id) {
   if (setresgid((gid_t)-1, id, (gid_t)-1) < 0 || setresuid((uid_t)-1, id, (uid_t)-1) < 0) return -1;
   return cred_raise_all();
 }
 
 /*
- * Says 0 or an errno, then stays until it is killed. The first process that is moved between groups of cgroup v1 waits some 10 ms
- * for a grace period of the kernel, those right after it do not. When the runtime is about to move one, this one moves first.
+ * Writes 0 or an errno to `answer`, then waits to be killed. On cgroup v1 the first move of a process between groups waits about
+ * 10 ms for an RCU grace period, moves right after it do not. If the runtime is about to move a process, this one moves first.
  */
 static _Noreturn void hold(uint32_t uid_base, bool moves, int answer) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -29,7 +29,7 @@ static _Noreturn void hold(uint32_t uid_base, bool moves, int answer) {
   int err = become(uid_base) < 0 || unshare(CLONE_NEWUSER) < 0 ? errno : 0;
   if (write(answer, &err, sizeof err) != sizeof err) _exit(1);
   close(answer);
-  if (group >= 0 && write(group, "0", 1) < 0) close_fd(&group); /* then the runtime waits */
+  if (group >= 0 && write(group, "0", 1) < 0) close_fd(&group); /* then the runtime waits instead */
   for (;;) pause();
 }
 
@@ -55,7 +55,7 @@ int userns_make(uint32_t uid_base, bool moves, struct userns *userns, struct fai
     return 0;
   }
   if (got == sizeof err && err != 0) errno = err;
-  int result = fail_errno(fail, "userns", "make it");
+  int result = fail_errno(fail, "userns", "make the namespace");
   userns_leave(userns);
   return result;
 }

@@ -12,7 +12,7 @@
 #include "cell/cred.h"
 #include "cell/overlay.h"
 
-/* In the host's ids; those of the clone are all in a sandbox's range. */
+/* A host id; all ids in the clone are in a sandbox's range. */
 enum { NOBODY = 65534 };
 
 #define EMPTY "usr-empty"
@@ -26,7 +26,7 @@ static int set(int fs, const char *key, const char *value) {
   return fsconfig(fs, FSCONFIG_SET_STRING, key, value, 0);
 }
 
-/* From the detached clone (since 6.15). An overlay without an upper wants two lowers: the second is empty. */
+/* From the detached clone (since 6.15). An overlay without an upper needs two lowers, so the second one is empty. */
 static int detached(int clone, int empty, struct fail *fail) {
   AUTO_CLOSE int fs = fsopen("overlay", FSOPEN_CLOEXEC);
   if (fs < 0 || set(fs, "source", "islet") < 0 || overlay_set_dir(fs, "lowerdir+", clone) < 0 || overlay_set_dir(fs, "lowerdir+", empty) < 0 ||
@@ -69,7 +69,7 @@ int usr_of_anybody(int clone, struct fail *fail) {
   uint32_t id = (uint32_t)setfsuid((uid_t)-1);
   if (warden.portable) return portable(clone, id, fail);
   if (mkdirat(warden.scratch_fd, EMPTY, 0755) < 0 && errno != EEXIST) return fail_errno(fail, "usr", "mkdir");
-  /* A clone of its own, since an overlay is made from detached mounts or from attached ones. */
+  /* Detached, too: an overlay cannot mix detached and attached parts. */
   AUTO_CLOSE int scratch = open_tree(warden.scratch_fd, EMPTY, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
   return scratch < 0 ? fail_errno(fail, "usr", "empty") : as_nobody(clone, scratch, id, fail);
 }

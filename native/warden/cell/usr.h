@@ -1,14 +1,14 @@
-/* usr: the host's /usr as anybody on the host sees it. */
+/* usr: the host's /usr with the permissions of an unprivileged user of the host. */
 #ifndef ISLET_WARDEN_USR_H
 #define ISLET_WARDEN_USR_H
 
 #include "warden.h"
 
 /*
- * Takes an idmapped clone of /usr and gives a detached mount to use in its place, or -1. Root inside has the ids of root in the clone
- * and could read what on the host only root may. An overlay looks at the files below it with the rights of whoever mounted it, so the
- * clone is wrapped in one that nobody mounted: with ids that no file there has, and without the capabilities that pass over
- * modes. It asks the files themselves at every access: what becomes private later is private then.
+ * Wraps an idmapped clone of /usr in a detached mount to use in its place; -1 on failure. In the plain clone, root inside has the
+ * ids of root and could read files that only root may read on the host. An overlay accesses the files below it with the
+ * credentials of its mounter, so the clone is wrapped in an overlay mounted by `nobody`: with ids that no file has and without
+ * the capabilities that override modes. Permissions are checked at every access, so a file that becomes private later is private.
  */
 int usr_of_anybody(int clone, struct fail *fail);
 

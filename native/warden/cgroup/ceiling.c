@@ -1,4 +1,4 @@
-/* What all sandboxes together may take: the limits of our own group, in which each sandbox has its own. */
+/* The ceiling for all sandboxes together: the limits of the parent group. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -9,11 +9,11 @@
 #include "cgroup/cgroup.h"
 #include "paths.h"
 
-/* Half of what any other group has by default: the server and the machine come first. */
+/* Half of the default weight: the server and the machine come first. */
 #define SHARES_V1 "512"
 #define WEIGHT_V2 "50"
 
-/* TCP memory is counted for the machine, in pages. Below the first number of tcp_mem it is not scarce for anybody. */
+/* TCP memory is counted machine-wide, in pages. Below the first number of tcp_mem no connection is throttled. */
 static uint64_t tcp_bytes(void) {
   unsigned long long pages = 0;
   AUTO_CLOSE_FILE FILE *file = fopen("/proc/sys/net/ipv4/tcp_mem", "re");
@@ -21,13 +21,13 @@ static uint64_t tcp_bytes(void) {
   return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Made here so that it has its limits before the first sandbox is in it; the runtime would make it too. */
+/* Makes the parent group before the runtime does, so that its limits exist before the first sandbox. */
 static int make_groups(struct fail *fail) {
   for (unsigned i = 0; i < cgroup_hierarchy_count; i++) {
     const struct hierarchy *hierarchy = &cgroup_hierarchies[i];
     if (hierarchy->v2 && (hierarchy->controllers & (CGROUP_MEMORY | CGROUP_CPU | CGROUP_PIDS))) {
       static const char *const each[] = {"+memory", "+cpu", "+pids"};
-      /* One that cannot be had is missed below, where its limit is written. */
+      /* A missing controller is reported when its limit is written. */
       for (unsigned k = 0; k < sizeof each / sizeof *each; k++) cgroup_write(hierarchy->fd, "cgroup.subtree_control", each[k]);
     }
     if (!(hierarchy->controllers & (CGROUP_MEMORY | CGROUP_CPU | CGROUP_PIDS))) continue;
@@ -44,7 +44,7 @@ static int set_weight(struct fail *fail) {
   return fail_errno(fail, "ceiling", "cpu weight");
 }
 
-/* v2 counts it as memory. */
+/* Limits TCP memory on v1; v2 counts it as memory. */
 static int limit_tcp(struct fail *fail) {
   bool v2;
   uint64_t bytes = tcp_bytes();
@@ -54,8 +54,8 @@ static int limit_tcp(struct fail *fail) {
 }
 
 /*
- * v1 refuses a ceiling below what a group in it has, as one may that an earlier server made. Without a quota of its own such a group
- * has that of the ceiling.
+ * v1 refuses a CPU ceiling below the quota of a group in it, and an earlier server may have left such groups. Without a quota
+ * of its own a group is bound by the ceiling.
  */
 static void uncap_groups(void) {
   struct fail ignored;

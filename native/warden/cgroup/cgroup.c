@@ -38,7 +38,7 @@ static void add_hierarchy(const char *at, bool v2, const char *options) {
   struct hierarchy found = {.fd = fd, .v2 = v2, .controllers = v2 ? 0 : controllers_in(options)};
   char text[512];
   if (v2 && cgroup_read(fd, "cgroup.controllers", text, sizeof text) == 0) {
-    /* Accounting and the freezer are part of v2 itself; on a hybrid machine v1 has the rest and comes first. */
+    /* v2 always has CPU accounting and the freezer. On a hybrid machine the controllers of v1 come first. */
     found.controllers = controllers_in(text) | CGROUP_FREEZER | CGROUP_CPUACCT;
   }
   cgroup_hierarchies[cgroup_hierarchy_count++] = found;
@@ -66,7 +66,7 @@ int cgroup_dir_in(const struct hierarchy *hierarchy, const char *name) {
 }
 
 int cgroup_dir(const char *name, enum controller controller, bool *v2, struct fail *fail) {
-  for (int pass = 0; pass < 2; pass++) { /* v1 first: on a hybrid machine it has the controllers */
+  for (int pass = 0; pass < 2; pass++) { /* v1 first: it has the controllers of a hybrid machine */
     for (unsigned i = 0; i < cgroup_hierarchy_count; i++) {
       const struct hierarchy *hierarchy = &cgroup_hierarchies[i];
       if (hierarchy->v2 != (pass == 1) || !(hierarchy->controllers & controller)) continue;
@@ -135,13 +135,13 @@ static int limit_memory(int dir, bool v2, uint64_t bytes, struct fail *fail) {
   if (bytes) snprintf(text, sizeof text, "%" PRIu64, bytes);
   else snprintf(text, sizeof text, "%s", v2 ? "max" : "-1");
   if (v2) {
-    /* No swap beside a limit: a limit that swaps is none. A kernel without swap accounting has no such file. */
+    /* No swap for a limited group: it would bypass the limit. Kernels without swap accounting lack the file. */
     if (cgroup_write(dir, "memory.swap.max", bytes ? "0" : "max") < 0 && errno != ENOENT) {
       return fail_errno(fail, "limit", "memory.swap.max");
     }
     return cgroup_write(dir, "memory.max", text) < 0 ? fail_errno(fail, "limit", "memory.max") : 0;
   }
-  /* v1 wants limit <= memsw at every moment: when one order is refused the other is right. */
+  /* v1 requires limit <= memsw at all times: if one order of writing is refused, the other one works. */
   bool first = cgroup_write(dir, "memory.limit_in_bytes", text) == 0;
   int memsw = cgroup_write(dir, "memory.memsw.limit_in_bytes", text);
   if (memsw < 0 && errno != ENOENT && errno != EOPNOTSUPP) return fail_errno(fail, "limit", "memory.memsw.limit_in_bytes");
@@ -156,7 +156,7 @@ int cgroup_limit_tcp(int dir, uint64_t bytes, struct fail *fail) {
   return fail_errno(fail, "limit", "memory.kmem.tcp.limit_in_bytes");
 }
 
-/* v1 counts what sockets hold apart from other memory, and v2 with it: a fourth of the limit, at most SOCKETS_BYTES. */
+/* v1 counts socket memory separately: it gets a quarter of the memory limit, at most SOCKETS_BYTES. v2 counts it as memory. */
 static int limit_sockets(const char *name, uint64_t memory_bytes, struct fail *fail) {
   bool v2;
   uint64_t bytes = memory_bytes == 0 || memory_bytes / 4 > SOCKETS_BYTES ? SOCKETS_BYTES : memory_bytes / 4;

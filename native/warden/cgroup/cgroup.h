@@ -1,32 +1,32 @@
 /*
- * cgroup: the group <our parent>/<name> in every hierarchy of this machine. On v1 each controller may have a
- * hierarchy of its own, on v2 there is one, a hybrid machine has both; callers need not know.
+ * cgroup: the group <parent>/<name> of each sandbox, in every hierarchy of this machine. On v1 each controller may have its
+ * own hierarchy, v2 has one for all, a hybrid machine has both; callers need not know.
  */
 #ifndef ISLET_WARDEN_CGROUP_H
 #define ISLET_WARDEN_CGROUP_H
 
 #include "request.h"
 
-/* Boot: finds the hierarchies. */
+/* Boot: finds the mounted hierarchies. */
 int cgroup_open(struct fail *fail);
 
 int cgroup_limit(const char *name, const struct limits *limits, struct fail *fail);
-/* The limits of our parent group, which is made if it is missing. */
+/* Sets the limits of the parent group; makes the group if it is missing. */
 int cgroup_ceiling(const struct limits *limits, struct fail *fail);
-/* Has groups that burn CPU time give way to the others; asked again and again, a fraction of a second apart. */
+/* Makes groups that burn CPU time yield to the others. The server calls it several times a second. */
 int cgroup_yield(struct fail *fail);
-/* Whom the kernel ends first when memory is short; asked as often. */
+/* Chooses the group that the OOM killer ends first. Called as often. */
 void cgroup_choose_victim(void);
 int cgroup_stat(const char *name, struct wire_out *ok, struct fail *fail);
-/* These wait, with a bound, until it is so. */
+/* These wait until it has happened, up to a deadline. */
 int cgroup_freeze(const char *name, bool frozen, struct fail *fail);
 int cgroup_kill(const char *name, struct fail *fail);
 int cgroup_delete(const char *name, struct fail *fail);
-/* What cannot be given back stays: that is no failure. */
+/* Reclaims as much memory as the kernel can; little or none is not a failure. */
 int cgroup_reclaim(const char *name, struct fail *fail);
 int cgroup_list(struct wire_out *ok, struct fail *fail);
 
-/* cgroup.procs of our parent group, in a hierarchy of v1; -1 when there is none. */
+/* Opens cgroup.procs of the parent group in a v1 hierarchy; -1 if there is none. */
 int cgroup_open_members(void);
 
 /* Shared by the cgroup_*.c files. */
@@ -41,15 +41,15 @@ struct hierarchy {
 extern struct hierarchy cgroup_hierarchies[MAX_HIERARCHIES];
 extern unsigned cgroup_hierarchy_count;
 
-/* An empty name is our parent group. */
+/* An empty name is the parent group. */
 int cgroup_limit_group(const char *name, const struct limits *limits, struct fail *fail);
-/* On v1: what sockets of the group may hold. A kernel without that file has no such limit. */
+/* v1: limits the memory of the group's TCP sockets. Succeeds on a kernel without that limit. */
 int cgroup_limit_tcp(int dir, uint64_t bytes, struct fail *fail);
-/* The group's directory in the hierarchy that has `controller`, and whether that one is v2; -1 with fail set. */
+/* Opens the group's directory in the hierarchy of `controller` and tells whether it is v2; -1 with fail set. */
 int cgroup_dir(const char *name, enum controller controller, bool *v2, struct fail *fail);
 /* The group's directory in one hierarchy; -1 with errno. */
 int cgroup_dir_in(const struct hierarchy *hierarchy, const char *name);
-/* Whether a process is in the group or below it; `proc` is its directory, which stays that process. */
+/* Whether a process is in the group or below it. `proc` is its open directory in /proc, which a reused pid cannot take over. */
 bool cgroup_has(int proc, const char *name);
 int cgroup_write(int dir, const char *file, const char *text);
 /* The file's text with a NUL; -1 with errno. */
@@ -59,9 +59,9 @@ uint64_t cgroup_number(int dir, const char *file);
 /* The groups directly below a group's directory. Both functions accept and return NULL. */
 DIR *cgroup_open_groups(int dir);
 struct dirent *cgroup_next_group(DIR *groups);
-/* The number after `key` in lines of "key number"; 0 when there is none. */
+/* The number in the line "key number"; 0 if there is none. */
 uint64_t cgroup_keyed(const char *text, const char *key);
-/* Sleeps a little, longer every time; false once `deadline_us` has passed. */
+/* Sleeps a little, longer each round; false after `deadline_us`. */
 bool cgroup_wait(uint64_t deadline_us, unsigned *round);
 
 #endif

@@ -1,4 +1,4 @@
-/* Freeze, kill, delete, list: what happens to a group's processes and to the group itself. */
+/* Freezes, kills, deletes, lists and measures groups. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,10 @@
 #include "paths.h"
 
 enum {
-  FREEZE_US = 5 * 1000 * 1000,  /* a task in an uninterruptible sleep can hold a freeze up */
+  FREEZE_US = 5 * 1000 * 1000,  /* a task in an uninterruptible sleep can delay a freeze */
   KILL_US = 10 * 1000 * 1000,
   DELETE_US = 2 * 1000 * 1000,  /* dead tasks leave their groups a little later */
-  MAX_DEPTH = 16,               /* groups a sandbox may have nested below its own */
+  MAX_DEPTH = 16,               /* levels of groups below a sandbox's own */
 };
 
 /* Whether the group is frozen, or thawed, completely; on v1 it may be neither for a while. */
@@ -39,7 +39,7 @@ int cgroup_freeze(const char *name, bool frozen, struct fail *fail) {
   uint64_t deadline = now_us() + FREEZE_US;
   unsigned round = 0;
   do {
-    /* Written every time: v1 may stay FREEZING when a task forks meanwhile, and tries again on a write. */
+    /* Written in every round: v1 may stay in FREEZING if a task forks meanwhile; a write makes it retry. */
     if (write_frozen(dir, v2, frozen) < 0) return fail_errno(fail, "freeze", "group %s", name);
     if (is_state(dir, v2, frozen)) return 0;
   } while (cgroup_wait(deadline, &round));
@@ -67,7 +67,7 @@ static void kill_member(pid_t pid, const char *name) {
   syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
-/* Signals every process in dir and the groups below it; the number of processes seen. */
+/* Kills every process in dir and the groups below it; returns the number of processes seen. */
 static unsigned kill_in(int dir, const char *name, int depth) {
   unsigned seen = 0;
   AUTO_CLOSE_FILE FILE *file = io_take_file(path_open(dir, "cgroup.procs", O_RDONLY));
@@ -93,14 +93,14 @@ static unsigned kill_everywhere(const char *name, bool *exists) {
     AUTO_CLOSE int dir = cgroup_dir_in(&cgroup_hierarchies[i], name);
     if (dir < 0) continue;
     *exists = true;
-    /* One by one first: of what is dead already nothing can be kept for later. */
+    /* One by one before cgroup.kill: release_later needs the processes alive. */
     seen += kill_in(dir, name, 0);
-    if (cgroup_hierarchies[i].v2) cgroup_write(dir, "cgroup.kill", "1"); /* since 5.14; the loop does without */
+    if (cgroup_hierarchies[i].v2) cgroup_write(dir, "cgroup.kill", "1"); /* since 5.14; on older kernels kill_in is enough */
   }
   return seen;
 }
 
-/* A killed task that is frozen by v1 dies only when thawed; thawing also undoes a freeze of the server's. */
+/* On v1 a killed task that is frozen dies only when it is thawed. */
 static void thaw(const char *name) {
   struct fail ignored;
   bool v2;
@@ -122,7 +122,7 @@ int cgroup_kill(const char *name, struct fail *fail) {
   return fail_kind(fail, KIND_BUSY, "kill", "group %s still has processes", name);
 }
 
-/* Removes the group at parent/name and all below it; errno on failure. */
+/* Removes the group parent/name and the groups below it; -1 with errno. */
 static int remove_group(int parent, const char *name, int depth) {
   if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return 0;
   if (depth >= MAX_DEPTH) return -1;
@@ -151,7 +151,7 @@ int cgroup_delete(const char *name, struct fail *fail) {
   return left ? fail_kind(fail, KIND_BUSY, "delete", "group %s is in use", name) : 0;
 }
 
-/* In an earlier hierarchy too: then it is in the list already. */
+/* Whether an earlier hierarchy has the group, too: then it is in the list already. */
 static bool seen_before(unsigned hierarchy, const char *name) {
   for (unsigned i = 0; i < hierarchy; i++) {
     AUTO_CLOSE int dir = cgroup_dir_in(&cgroup_hierarchies[i], name);
@@ -179,12 +179,12 @@ int cgroup_reclaim(const char *name, struct fail *fail) {
   char bytes[32];
   snprintf(bytes, sizeof bytes, "%llu", (unsigned long long)cgroup_number(dir, "memory.current"));
   int result = v2 ? cgroup_write(dir, "memory.reclaim", bytes) : cgroup_write(dir, "memory.force_empty", "0");
-  /* EAGAIN, EBUSY: less than all went. ENOENT: a kernel before 5.19 on v2. */
+  /* EAGAIN, EBUSY: not everything was reclaimed. ENOENT: v2 of a kernel before 5.19. */
   if (result == 0 || errno == EAGAIN || errno == EBUSY || errno == EINTR || errno == ENOENT) return 0;
   return fail_errno(fail, "reclaim", "group %s", name);
 }
 
-/* The working set: what is charged minus file pages that nobody has used lately. */
+/* The working set: charged memory minus inactive file pages. */
 static int stat_memory(const char *name, struct wire_out *ok, struct fail *fail) {
   bool v2;
   char text[8192];

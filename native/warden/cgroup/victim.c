@@ -15,12 +15,12 @@
 
 enum {
   SHORT_PERCENT = 75, /* of the ceiling */
-  FIRST = 500,        /* of a thousandth of the ceiling each; within a group the order stays as it is */
+  FIRST = 500,        /* added to oom_score_adj, in thousandths of the ceiling; the order within a group stays the same */
 };
 
 static char first[MAX_NAME + 1];
 
-/* What the kernel cannot take back by itself; 0 when that cannot be more than `least`. */
+/* The memory that the kernel cannot reclaim; 0 if it cannot be more than `least`. */
 static uint64_t needed(int dir, bool v2, uint64_t least) {
   char text[8192];
   uint64_t used = cgroup_number(dir, v2 ? "memory.current" : "memory.usage_in_bytes");
@@ -29,7 +29,7 @@ static uint64_t needed(int dir, bool v2, uint64_t least) {
   return used > files ? used - files : 0;
 }
 
-/* Twice is fine. */
+/* Adds or removes the bonus of one process; doing it twice changes nothing. */
 static void put_process(int pid, const char *name, bool is_first) {
   char path[32], text[16] = "";
   snprintf(path, sizeof path, "/proc/%d", pid);
@@ -51,7 +51,7 @@ static void put(int parent, const char *name, bool is_first) {
   }
 }
 
-/* The group that needs most. */
+/* The name of the group that needs most memory. */
 static void largest(int parent, bool v2, char *name) {
   uint64_t most = 0;
   AUTO_CLOSE_DIR DIR *groups = cgroup_open_groups(parent);

@@ -1,10 +1,10 @@
 /*
- * A sandbox that burns CPU time gives way. The kernel shares time evenly, but a thread that wakes up still waits for the slice of the
- * thread that runs; a sandbox that wakes a thousand times for one command (gVisor's kernel and its programs wake each other) waits for seconds. A group that
- * is idle by name (cpu.idle) runs when nobody else wants to, and is interrupted at once.
+ * Makes sandboxes that burn CPU time yield. The kernel shares time evenly, but a thread that wakes up still waits for the slice of
+ * the running thread. A sandbox that wakes a thousand times for one command (gVisor's kernel and its programs wake each other)
+ * would wait for seconds. A group with cpu.idle runs only when no other group wants to, and is interrupted at once.
  *
- * On a machine that has no time left, those that use at least the average burn it, as long as they use more than those that give way
- * already. The others then get what they want at once, and those that give way share what is left.
+ * On a machine without free CPU time, the groups that use at least the average yield, as long as together they use more than
+ * the groups that yield already. The others then get CPU time at once; the yielding groups share the rest.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -18,32 +18,32 @@
 enum {
   MAX_GROUPS = 4096, /* a power of two, above the sandboxes of a slot */
   ROUND_MIN_US = 50 * 1000,
-  /* Of the time that all cores have: below this somebody has to give way, above that nobody is looked at. */
+  /* Idle CPU time of all cores: up to FREE_PERCENT groups yield; above QUIET_PERCENT groups are not even measured. */
   FREE_PERCENT = 10,
   QUIET_PERCENT = 75,
-  /* Of one core. */
+  /* CPU time of a group, of one core. */
   RUNS_PERCENT = 1,
-  BURNS_PERCENT = 5, /* one that gives way and uses less rests, or was kept from running: then it is its turn */
+  BURNS_PERCENT = 5, /* a yielding group that uses less is resting or was kept from running: it stops yielding */
 };
 
 struct group {
-  ino_t inode; /* 0: a free place */
-  uint64_t usec, used; /* ever, and since the round before */
+  ino_t inode; /* 0: a free slot of the table */
+  uint64_t usec, used; /* CPU time in total, and since the last round */
   bool idle;
 };
 
-/* As this round and the one before found them. */
+/* The groups of this round and of the last one. */
 static struct group tables[2][MAX_GROUPS];
 static struct group *before = tables[0], *now = tables[1];
 static uint64_t round_us, idle_us;
 static bool any_idle;
 
-/* Those that ran in this round, [1]: and give way. */
+/* The groups that ran in this round: [0] normal ones, [1] yielding ones. */
 static struct {
   uint64_t usec, count;
 } running[2];
 
-/* The place of a group, or a free one; NULL when all are taken. */
+/* The slot of a group, or a free one; NULL if the table is full. */
 static struct group *place(struct group *table, ino_t inode) {
   for (unsigned i = 0; i < MAX_GROUPS; i++) {
     struct group *group = &table[(inode + i) % MAX_GROUPS];
@@ -52,7 +52,7 @@ static struct group *place(struct group *table, ino_t inode) {
   return NULL;
 }
 
-/* Of the time that all cores had since the last round, how much nobody used: it is the second number. */
+/* The idle share of all cores' time since the last round; the second number of /proc/uptime is the idle time. */
 static uint64_t idle_percent(uint64_t elapsed_us) {
   double idle = 0;
   AUTO_CLOSE_FILE FILE *file = fopen("/proc/uptime", "re");
@@ -97,7 +97,7 @@ static bool burns(const struct group *group, uint64_t elapsed_us) {
   return running[0].usec >= running[1].usec && group->used * running[0].count >= running[0].usec;
 }
 
-/* A kernel before 5.15 has no such file; nobody gives way there. */
+/* Kernels before 5.15 have no cpu.idle; no group yields there. */
 static void judge(int parent, const char *name, ino_t inode, bool free, uint64_t elapsed_us) {
   struct group *group = place(now, inode);
   if (group == NULL || group->inode == 0) return;

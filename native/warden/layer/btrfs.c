@@ -65,7 +65,7 @@ int btrfs_limit(int fd, uint64_t bytes) {
   struct btrfs_ioctl_qgroup_limit_args args;
   memset(&args, 0, sizeof args);
   args.lim.flags = BTRFS_QGROUP_LIMIT_MAX_RFER;
-  args.lim.max_rfer = bytes ? bytes : UINT64_MAX; /* the kernel's word for no limit */
+  args.lim.max_rfer = bytes ? bytes : UINT64_MAX; /* no limit */
   return ioctl(fd, BTRFS_IOC_QGROUP_LIMIT, &args);
 }
 
@@ -76,7 +76,7 @@ void btrfs_hurry_cleaner(int fd) {
   if (fstatfs(fd, &fs) == 0 && fs.f_bavail < fs.f_blocks / 8) btrfs_sync(fd);
 }
 
-/* The next page of quota groups from *from on; whether there was anything. */
+/* Sweeps the next page of quota groups from *from on; false if there was none. */
 static bool sweep_page(int fd, uint64_t *from) {
   struct btrfs_ioctl_search_args args;
   memset(&args, 0, sizeof args);

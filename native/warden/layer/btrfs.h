@@ -10,15 +10,15 @@ int btrfs_snapshot(int parent, const char *name, int source, bool read_only);
 int btrfs_set_read_only(int fd, bool read_only);
 int btrfs_destroy(int parent, const char *name);
 bool btrfs_is_subvolume(int fd);
-/* Turns quotas on when they are off: simple ones where the kernel has them (6.7), else none. */
+/* Enables simple quotas, which need Linux 6.7. */
 int btrfs_enable_quota(int fd);
-/* Removes groups of subvolumes that are gone and whose last shared block is too; a live one has at least its own root block. */
+/* Removes the empty quota groups of deleted subvolumes. The group of a live subvolume has at least its root block. */
 void btrfs_sweep_quota(int fd);
-/* Like syncfs, and unlike it wakes the thread of the kernel that gives back what was destroyed. */
+/* Like syncfs; also wakes the kernel thread that frees destroyed subvolumes. */
 int btrfs_sync(int fd);
-/* What was destroyed is given back by the kernel within half a minute; at once where room is scarce. */
+/* The kernel frees destroyed subvolumes within half a minute; this makes it start now if space is scarce. */
 void btrfs_hurry_cleaner(int fd);
-/* The limit of the subvolume fd is in; 0 takes it off. */
+/* Sets the limit of the subvolume of fd; 0 removes it. */
 int btrfs_limit(int fd, uint64_t bytes);
 
 #endif

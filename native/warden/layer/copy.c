@@ -17,7 +17,7 @@ static int fail_at(struct fail *fail, const char *name) {
   return fail_errno(fail, "copy", "%.100s", name);
 }
 
-/* Through /proc/self/fd, which reaches symlinks and devices that were opened with O_PATH. */
+/* Uses /proc/self/fd, which also works for symlinks and devices that were opened with O_PATH. */
 static int copy_xattrs(const struct copier *copier, int from, int to) {
   static char names[MAX_XATTR_LIST], value[MAX_XATTR_VALUE];
   char source[32], target[32];
@@ -73,7 +73,7 @@ static int copy_special(struct copier *copier, int from, int to, const char *nam
   return copy_attributes(copier, source, target, stat, fail);
 }
 
-/* 1 when the file was copied before under another name and is now linked to that copy. */
+/* 1 if the file was copied before under another name: links to that copy. */
 static int link_again(struct copier *copier, int to, const char *name, const struct stat *stat, struct fail *fail) {
   const struct inode_entry *known = stat->st_nlink > 1 ? inodes_find(&copier->links, stat) : NULL;
   if (known == NULL) return 0;
@@ -111,7 +111,7 @@ static int copy_child_dir(struct stack *todo, int from, int to, const char *name
   return 0;
 }
 
-/* One directory: its files now, its directories later. Its times are set when it is full. */
+/* Copies a directory's files and queues its directories; its times are set last. */
 static int copy_dir(struct copier *copier, struct stack *todo, int from, int to, struct fail *fail) {
   struct stat stat;
   AUTO_CLOSE_DIR DIR *list = io_take_dir(fcntl(from, F_DUPFD_CLOEXEC, 0));

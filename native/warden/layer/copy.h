@@ -1,4 +1,4 @@
-/* copy: trees of files with everything that is theirs: owners, modes, times, xattrs, hard links, holes, devices. */
+/* copy: copies trees with owners, modes, times, xattrs, hard links, holes and devices. */
 #ifndef ISLET_WARDEN_COPY_H
 #define ISLET_WARDEN_COPY_H
 
@@ -10,13 +10,13 @@ struct copier {
   struct inodes links; /* copies of files with several names */
 };
 
-/* The contents and attributes of one directory into another, all the way down. */
+/* Copies the contents and attributes of a directory into another, recursively. */
 int copy_tree(struct copier *copier, int from, int to, struct fail *fail);
-/* One entry that is not a directory. */
+/* Copies one entry that is not a directory. */
 int copy_entry(struct copier *copier, int from, int to, const char *name, const struct stat *stat, struct fail *fail);
-/* Owner, mode, xattrs and (last, since filling a directory touches them) times. */
+/* Copies owner, xattrs, mode and, last, times. Call it after a directory is filled, which changes its times. */
 int copy_attributes(const struct copier *copier, int from, int to, const struct stat *stat, struct fail *fail);
-/* Bytes on disk of all below dir, hard links once. */
+/* The bytes on disk of everything below dir; hard links count once. */
 int copy_usage(int dir, uint64_t *bytes, struct fail *fail);
 
 #endif

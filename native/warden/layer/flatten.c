@@ -1,12 +1,12 @@
 /*
- * Several layers as one: what overlay would show of them, written down so that it means the same over whatever is
- * below. A directory is followed downwards exactly as overlay does (fs/overlayfs/namei.c):
+ * Merges several layers into one new layer that shows the same files over any layers below. Directories are followed
+ * downwards exactly as overlay does (fs/overlayfs/namei.c):
  *
- *   top     d/  redirect=/a     the result's d holds what top has in d and middle has in a;
- *   middle  a/                  nothing hid it from below, where it goes on as /a: so d gets redirect=/a,
- *   (below  a/)                 or opaque when one of them was, or nothing when it goes on under its own name.
+ *   top     d/  redirect=/a     d of the result contains d of top and a of middle.
+ *   middle  a/                  The layers below continue it as /a, so d gets redirect=/a;
+ *   (below  a/)                 or opaque if one of the parts is opaque; or nothing if the name below is the same.
  *
- * What cannot be looked at is a failure, never taken as missing: the layers may be deleted once they are one.
+ * An entry that cannot be read is a failure, never treated as missing: the source layers may be deleted afterwards.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,16 +30,16 @@ struct part {
   struct handle handle;
 };
 
-/* One directory of the result and the directories it is made of, top first. There may be millions to do at once in a tree that
- * somebody hostile made, so each is as large as it must be. */
+/* One directory of the result and its source directories, top first. A hostile tree may queue millions of them, so each
+ * allocation is as small as possible. */
 struct merge {
   struct handle to;
-  const char *below; /* where it goes on below all layers; "" when it does not */
+  const char *below; /* its path in the layers below all of ours; "" if it is hidden from them */
   unsigned parts;
   struct part part[];
 };
 
-/* The same while it is being found out. */
+/* A merge while its parts are being collected. */
 struct draft {
   struct handle to;
   char below[MAX_REDIRECT];
@@ -66,7 +66,7 @@ struct flatten {
   struct stack todo; /* of struct merge * */
 };
 
-/* A directory being followed from layer to layer. */
+/* The state of following a directory from layer to layer. */
 struct trail {
   char path[MAX_REDIRECT]; /* a name in the parent, or absolute after a redirect */
   bool stopped;
@@ -90,31 +90,31 @@ static int join(char out[MAX_REDIRECT], const char *a, const char *b, const char
   return 0;
 }
 
-/* What a directory says about the layers below it. `done` and `rest` are the path around it, for redirects of a
- * directory on the way to the one that is followed. */
+/* Reads a directory's opaque and redirect marks. `done` and `rest` are the path before and after it, for a redirect of a
+ * directory in the middle of the path. */
 static int read_marks(struct trail *trail, int dir, const char *done, const char *rest) {
   char value[MAX_REDIRECT];
   ssize_t length = fgetxattr(dir, OPAQUE, value, sizeof value);
   if (length == 1 && value[0] == 'y') {
-    trail->stopped = true; /* whatever its redirect may say */
+    trail->stopped = true; /* opaque wins over a redirect */
     return 0;
   }
   length = fgetxattr(dir, REDIRECT, value, sizeof value - 1);
   if (length < 0) return errno == ENODATA || errno == EOPNOTSUPP ? 0 : -1;
   if (length == 0) return 0;
   value[length] = 0;
-  /* It was moved here from elsewhere, so that an opaque directory on the way to it hides nothing of it. */
+  /* An absolute redirect: the directory was moved here, so an opaque parent does not hide its parts below. */
   if (value[0] == '/') trail->stopped = false;
   return join(trail->path, value[0] == '/' ? "" : done, value, rest);
 }
 
-/* 1 when `dir` has such a name, 0 when it has not. */
+/* 1 if `dir` has this name, 0 if not, -1 with errno. */
 static int look_up(int dir, const char *name, struct stat *stat) {
   if (fstatat(dir, name, stat, AT_SYMLINK_NOFOLLOW) == 0) return 1;
   return errno == ENOENT || errno == ENAMETOOLONG ? 0 : -1;
 }
 
-/* One step of follow: *next is the directory `name` in `at`, or -1 when there is none. */
+/* One step of follow: *next is the directory `name` in `at`, or -1 if there is none. */
 static int step(struct trail *trail, int at, const char *name, int *next) {
   struct stat stat;
   *next = -1;
@@ -126,7 +126,7 @@ static int step(struct trail *trail, int at, const char *name, int *next) {
   return 0;
 }
 
-/* *found is the directory at trail->path below `dir`, or -1 when this layer has none. */
+/* *found is the directory at trail->path below `dir`, or -1 if this layer has none. */
 static int follow(struct trail *trail, int dir, int *found) {
   char path[MAX_REDIRECT], done[MAX_REDIRECT], rest[MAX_REDIRECT];
   strcpy(path, trail->path);
@@ -137,7 +137,7 @@ static int follow(struct trail *trail, int dir, int *found) {
   for (;;) {
     char *slash = strchrnul(name, '/');
     bool last = *slash == 0;
-    /* A redirect met on the way has changed what lies before us in trail->path, never what lies ahead. */
+    /* A redirect on the way changes the part of trail->path before `name`, never the part after it. */
     size_t before = strlen(trail->path) - strlen(name);
     memcpy(done, trail->path, before);
     done[before] = 0;
@@ -174,7 +174,7 @@ static const char *prefix_of(const struct merge *parent) {
   return strcmp(parent->below, "/") == 0 ? "" : parent->below;
 }
 
-/* All directories that make up `name`, first found in part `first` of its parent. */
+/* Collects the source directories of `name`, which part `first` of its parent has first. */
 static int collect(struct flatten *flatten, const struct merge *parent, const int *dirs, unsigned first,
                    const char *name, struct draft *child) {
   struct trail trail = {.stopped = false};
@@ -193,7 +193,7 @@ static int collect(struct flatten *flatten, const struct merge *parent, const in
   return parent->below[0] == 0 ? 0 : join(child->below, prefix_of(parent), "/", trail.path);
 }
 
-/* Says in the result's own words where the directory goes on below. */
+/* Marks a directory of the result with its continuation in the layers below. */
 static int write_marks(const struct merge *parent, const struct draft *child, const char *name, int dir) {
   char natural[MAX_REDIRECT];
   if (child->below[0] == 0) return parent->below[0] == 0 ? 0 : fsetxattr(dir, OPAQUE, "y", 1, 0);
@@ -219,7 +219,7 @@ static int merge_child_dir(struct flatten *flatten, const struct merge *parent, 
   return good ? 0 : -1;
 }
 
-/* 1 when a part above `first` decides about this name, 0 when none does. */
+/* 1 if a part above `first` has this name, 0 if none has, -1 with errno. */
 static int is_decided(const int *dirs, unsigned first, const char *name) {
   struct stat stat;
   int found = 0;
@@ -234,7 +234,7 @@ static int merge_entry(struct flatten *flatten, const struct merge *merge, const
   if (decided > 0) return 0;
   if (decided < 0 || fstatat(dirs[part], name, &stat, AT_SYMLINK_NOFOLLOW) < 0) return fail_errno(fail, "flatten", "%.100s", name);
   if (S_ISDIR(stat.st_mode)) return merge_child_dir(flatten, merge, dirs, part, name, to, fail);
-  if (is_whiteout(&stat) && merge->below[0] == 0) return 0; /* there is nothing to hide */
+  if (is_whiteout(&stat) && merge->below[0] == 0) return 0; /* nothing below to hide */
   return copy_entry(&flatten->copier, dirs[part], to, name, &stat, fail);
 }
 
@@ -266,7 +266,7 @@ static int merge_dir(struct flatten *flatten, const struct merge *merge, struct 
   return result;
 }
 
-/* One tree, in every layer that has it. */
+/* Flattens one tree from all layers that have it. */
 static int flatten_tree(const int *layers, unsigned count, int to_layer, const char *tree, struct fail *fail) {
   struct flatten flatten = {
       .copier = {.reflink = warden.method != CLONE_BY_COPY, .skip_overlay = true},
@@ -301,7 +301,7 @@ static int flatten_tree(const int *layers, unsigned count, int to_layer, const c
   return result;
 }
 
-/* The trees of one layer that no layer above it has shown already. */
+/* Flattens the trees of one layer that no layer above it has. */
 static int flatten_trees(const int *layers, unsigned count, unsigned layer, int to, struct fail *fail) {
   AUTO_CLOSE_DIR DIR *list = io_take_dir(path_open_dir(layers[layer], "."));
   if (list == NULL) return fail_errno(fail, "flatten", "opendir");

@@ -1,6 +1,6 @@
 /*
- * handle: files remembered without an open fd or a path, so that walking a tree of any depth takes a constant number
- * of fds and no recursion, and table of inodes seen, for hard links.
+ * handle: remembers files without an open fd or a path, so that walking a tree of any depth needs few fds and no recursion;
+ * and a table of inodes, for hard links.
  */
 #ifndef ISLET_WARDEN_HANDLE_H
 #define ISLET_WARDEN_HANDLE_H
@@ -20,7 +20,7 @@ int handle_of(int fd, struct handle *handle);
 /* Opens it again; `on` is any fd on the same filesystem. */
 int handle_open(int on, const struct handle *handle, int flags);
 
-/* A stack of `size`-byte things. */
+/* A stack of items of `size` bytes. */
 struct stack {
   unsigned char *items;
   size_t size, count, capacity;
@@ -29,7 +29,7 @@ int stack_push(struct stack *stack, const void *item);
 bool stack_pop(struct stack *stack, void *item);
 void stack_free(struct stack *stack);
 
-/* Inodes by (dev, ino), each with the handle given when it was added. */
+/* Inodes by (dev, ino), with the handle given to inodes_add. */
 struct inode_entry {
   uint64_t dev, ino;
   struct handle handle;

@@ -19,7 +19,7 @@ const char *layer_method_name(enum clone_method method) {
   return method == CLONE_BY_BTRFS ? "btrfs" : method == CLONE_BY_REFLINK ? "reflink" : "copy";
 }
 
-/* Whether one file can share another's data here. */
+/* Whether the filesystem supports reflinks. */
 static bool can_reflink(void) {
   char from[48], to[48];
   path_temp_name(from);
@@ -103,7 +103,7 @@ int layer_create(const char *name, uint64_t limit_bytes, struct fail *fail) {
   return 0;
 }
 
-/* What overlay keeps in <tree>.work belongs to the mount of the source. */
+/* The clone must not inherit overlay's files in <tree>.work: they belong to the mount of the source. */
 static int empty_work_dirs(int layer, struct fail *fail) {
   AUTO_CLOSE_DIR DIR *list = io_take_dir(path_open_dir(layer, "."));
   if (list == NULL) return fail_errno(fail, "clone", "opendir");
@@ -125,7 +125,7 @@ static int clone_copy(int source, char temp[48], struct fail *fail) {
   return fd;
 }
 
-/* The clone under a temporary name; *method is how it was made. A plain directory on btrfs is copied. */
+/* Clones under a temporary name; *method is how. A plain directory on btrfs is copied. */
 static int clone_temp(int source, char temp[48], enum clone_method *method, struct fail *fail) {
   bool snapshot = warden.method == CLONE_BY_BTRFS && btrfs_is_subvolume(source);
   *method = snapshot ? CLONE_BY_BTRFS : warden.method == CLONE_BY_COPY ? CLONE_BY_COPY : CLONE_BY_REFLINK;
@@ -135,8 +135,8 @@ static int clone_temp(int source, char temp[48], enum clone_method *method, stru
   return path_layer(temp, fail);
 }
 
-/* Whole, read-only and on disk in one step: the kernel commits a snapshot before it answers, under the name it has then.
- * What overlay keeps in <tree>.work comes along, and is of no meaning in a layer that is never mounted to be written to. */
+/* Complete, read-only and durable in one step: the kernel commits a snapshot, with its name, before the ioctl returns. It
+ * contains overlay's files in <tree>.work, which do no harm in a layer that is never mounted writable. */
 static int save_snapshot(int source, const char *name, struct fail *fail) {
   return btrfs_snapshot(warden.layers_fd, name, source, true) < 0 ? fail_errno(fail, "clone", "snapshot") : 0;
 }
@@ -176,14 +176,14 @@ int layer_delete(const char *name, struct fail *fail) {
   path_temp_name(temp);
   if (renameat2(warden.layers_fd, name, warden.layers_fd, temp, RENAME_NOREPLACE) < 0) {
     if (errno == ENOENT) return 0;
-    /* A full filesystem has no room for another name, but always for taking one away. */
+    /* A full filesystem has no room for a new name, but can always remove one. */
     if (errno != ENOSPC) return fail_errno(fail, "delete", "layer %s", name);
     doomed = name;
   }
   layer_discard(doomed);
   if (warden.method == CLONE_BY_BTRFS) btrfs_hurry_cleaner(warden.layers_fd);
   if (faccessat(warden.layers_fd, doomed, F_OK, AT_SYMLINK_NOFOLLOW) < 0) return 0;
-  return fail_kind(fail, KIND_BUSY, "delete", "some of layer %s is left and goes at the next start", name);
+  return fail_kind(fail, KIND_BUSY, "delete", "part of layer %s could not be removed; the next start removes it", name);
 }
 
 int layer_limit(const char *name, uint64_t limit_bytes, struct fail *fail) {

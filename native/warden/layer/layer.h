@@ -1,16 +1,16 @@
 /*
  * layer: <data>/pool/layers/<name>/, a subvolume on btrfs, else a plain directory.
  *
- * A layer in the making or on its way out has a name .tmp-<pid>-<n>; it becomes a layer, or stops being one, by
- * one rename; a read-only snapshot is whole from its first instant and has its name at once. So a kill at any instant leaves
- * whole layers and .tmp-* only, and boot removes the latter.
+ * A layer that is being made or deleted is named .tmp-<pid>-<n>; one rename publishes it, or takes it away. A read-only
+ * snapshot is complete from the start and gets its name at once. So a kill at any time leaves only complete layers and
+ * .tmp-*, which boot removes.
  */
 #ifndef ISLET_WARDEN_LAYER_H
 #define ISLET_WARDEN_LAYER_H
 
 #include "request.h"
 
-/* Boot: makes the directory, finds out how layers are cloned here, removes what an earlier life left half-made. */
+/* Boot: makes the directory, chooses the clone method, removes .tmp-* that an earlier warden left. */
 int layer_open(int pool_fd, const char *method, struct fail *fail);
 
 const char *layer_method_name(enum clone_method method);
@@ -23,9 +23,9 @@ int layer_list(struct wire_out *ok, struct fail *fail);
 int layer_flatten(const struct request *request, struct fail *fail);
 int layer_sync(struct fail *fail);
 
-/* An empty layer under a temporary name; its fd. */
+/* Makes an empty layer under a temporary name; returns its fd. */
 int layer_make_temp(char temp[48], struct fail *fail);
-/* Gives it its name, or takes it away. */
+/* Renames it to its final name, or removes it. */
 int layer_publish(const char *temp, const char *name, struct fail *fail);
 void layer_discard(const char *temp);
 

@@ -15,7 +15,7 @@ static DIR *list_of(int at, const char *name) {
   return io_take_dir(openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-/* Lifts from/name up into top, under a name that is free there. */
+/* Moves from/name up into top, under a free name. */
 static int lift(int from, const char *name, int top, unsigned *count) {
   for (;;) {
     char lifted[32];
@@ -25,7 +25,7 @@ static int lift(int from, const char *name, int top, unsigned *count) {
   }
 }
 
-/* Empties top/name of files, lifts its directories into top, removes it. */
+/* Removes the files in top/name, moves its directories up into top, then removes it. */
 static int remove_level(int top, const char *name, unsigned *count) {
   AUTO_CLOSE_DIR DIR *list = list_of(top, name);
   if (list == NULL) return -1;
@@ -38,7 +38,7 @@ static int remove_level(int top, const char *name, unsigned *count) {
     if (lift(dirfd(list), entry->d_name, top, count) < 0) return -1;
   }
   if (errno != 0) return -1;
-  /* Lifting may make readdir skip an entry; then it is not empty yet and the next round sees it again. */
+  /* Moving may make readdir skip an entry; then the directory is not empty and the next round handles it. */
   return unlinkat(top, name, AT_REMOVEDIR) == 0 || errno == ENOTEMPTY ? 0 : -1;
 }
 

@@ -7,7 +7,7 @@
 
 #include "net/netlink.h"
 
-/* Bits of CTA_FILTER_ORIG_FLAGS, which headers do not name: compare the source address. */
+/* Bit of CTA_FILTER_ORIG_FLAGS that compares the source address; the headers do not name it. */
 enum { FILTER_IP_SRC = 1 };
 
 void conntrack_forget(uint32_t address) {

@@ -1,12 +1,13 @@
-/* conntrack: what the machine's connection tracking remembers of a sandbox. */
+/* conntrack: a sandbox's entries in the machine's connection tracking. */
 #ifndef ISLET_WARDEN_CONNTRACK_H
 #define ISLET_WARDEN_CONNTRACK_H
 
 #include <stdint.h>
 
 /*
- * Drops every connection that `address` (in network order) began: they count against whoever has that address next, and those of a
- * kernel that was killed (gVisor's) nobody ends. A kernel before 6.8 cannot do that; there they end by their time-outs.
+ * Drops the entries of connections that `address` (in network order) opened. Otherwise they would count against the next
+ * sandbox with that address, and a killed gVisor kernel never ends its connections. Kernels before 6.8 do not support it;
+ * there the entries time out.
  */
 void conntrack_forget(uint32_t address);
 

@@ -20,10 +20,10 @@
 
 static const char INNER[] = "eth0";
 
-/* How long the ends of connections may take before the wire goes, and after. */
+/* How long ending connections may take before the pair is deleted, and after. */
 enum { SOCKETS_TOLD_MS = 200, SOCKETS_ENDED_MS = 5000 };
 
-/* Of the network namespace the caller is in now. A kernel without IPv6 has no such file, and needs none. */
+/* In the caller's current network namespace. A kernel without IPv6 lacks the IPv6 files, which is fine. */
 static int write_sysctl(const char *key, const char *value, struct fail *fail) {
   char path[128];
   snprintf(path, sizeof path, "/proc/sys/net/%s", key);
@@ -40,7 +40,7 @@ static int disable_ipv6(const char *interface, struct fail *fail) {
 }
 
 struct link {
-  uint32_t index, master, peer; /* peer: the index of a veth's other end, in the namespace that one is in */
+  uint32_t index, master, peer; /* peer: the index of a veth's other end, in that end's namespace */
   bool found, veth, bridge;
 };
 
@@ -61,7 +61,7 @@ static void read_link(const struct nlmsghdr *header, void *context) {
   }
 }
 
-/* What `name` is in the network namespace of a socket; found is false when there is no such interface. */
+/* The interface `name` in the network namespace of a socket; found is false if there is none. */
 static struct link look_up(int fd, const char *name) {
   struct link link = {0};
   struct nl nl;
@@ -91,9 +91,9 @@ static int delete_link(int fd, const char *name) {
 }
 
 /*
- * The hardware address follows from the IP address. Left to the kernel, a bridge takes the lowest one of its ports and changes it as
- * sandboxes come and go, and an IP address that is given out again has another one: for some seconds the other side would send to
- * the one it remembers.
+ * Derives the hardware address from the IP address. A bridge would otherwise use the lowest address of its ports, which changes as
+ * sandboxes come and go, and a reused IP address would get a new hardware address while the other side still remembers the
+ * old one for some seconds.
  */
 static void put_hardware_address(struct nl *nl, uint32_t address) {
   uint8_t hardware[6] = {0x02 /* unicast, locally administered */, 'I'};
@@ -101,7 +101,7 @@ static void put_hardware_address(struct nl *nl, uint32_t address) {
   nl_put(nl, IFLA_ADDRESS, hardware, sizeof hardware);
 }
 
-/* The pair, its inner end born in net_ns, its outer end a port of the bridge; still down. */
+/* Makes the pair, down: its inner end directly in net_ns, its outer end as a port of the bridge. */
 static int create_pair(int fd, const struct network *network, int net_ns, unsigned bridge) {
   struct nl nl;
   nl_begin(&nl, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(struct ifinfomsg));
@@ -121,7 +121,7 @@ static int create_pair(int fd, const struct network *network, int net_ns, unsign
   return nl_talk(fd, &nl);
 }
 
-/* Isolated before it is up: two sandboxes never see each other, not even for a moment. */
+/* Isolates the port before it is up, so that two sandboxes never see each other. */
 static int isolate_and_raise(int fd, const char *veth) {
   struct nl nl;
   struct ifinfomsg *link = nl_begin(&nl, RTM_NEWLINK, 0, sizeof *link);
@@ -168,8 +168,8 @@ static int set_default_route(int fd, unsigned index, uint32_t gateway) {
 }
 
 /*
- * Held while a pair is made. The kernel makes pairs one at a time, and whoever writes to disable_ipv6 meanwhile does not
- * wait but tries over and over.
+ * A lock that is held while a pair is made. The kernel makes pairs one at a time, and a write to disable_ipv6 meanwhile spins
+ * instead of waiting.
  */
 static int take_turn(void) {
   int fd = openat(warden.scratch_fd, "network", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -177,7 +177,7 @@ static int take_turn(void) {
   return fd;
 }
 
-/* On the host. */
+/* In the host's network namespace. */
 static int plug_in(int fd, const struct network *network, int net_ns, unsigned bridge, struct fail *fail) {
   AUTO_CLOSE int turn = take_turn();
   if (create_pair(fd, network, net_ns, bridge) < 0) return fail_errno(fail, "network", "create %s", network->veth);
@@ -187,11 +187,11 @@ static int plug_in(int fd, const struct network *network, int net_ns, unsigned b
   return -1;
 }
 
-/* In the cell's network namespace: what every sandbox has, connected or not. */
+/* In the cell's network namespace: what every sandbox has, with or without a network. */
 static int set_up_loopback(int fd, uint32_t uid_base, struct fail *fail) {
   char range[32];
   if (raise_link(fd, "lo") < 0) return fail_errno(fail, "network", "raise lo");
-  /* The group ids are the host's: the kernel reads them in the writer's user namespace. */
+  /* These are host ids: the kernel interprets them in the writer's user namespace. */
   snprintf(range, sizeof range, "%u %u", uid_base, uid_base + UIDS_PER_SANDBOX - 1);
   if (write_sysctl("ipv4/ping_group_range", range, fail) < 0) return -1;
   return write_sysctl("ipv4/ip_unprivileged_port_start", "0", fail);
@@ -205,11 +205,11 @@ static int set_up_inner(int fd, const struct network *network, unsigned index, s
   return 0;
 }
 
-/* In the cell's network namespace: the inner end as it must be, which is none without a network. */
+/* In the cell's network namespace: checks and sets up the inner end, or deletes it if there is to be no network. */
 static int attach_inside(int fd, const struct network *network, const struct link *outer, bool is_new, struct fail *fail) {
   struct link inner = look_up(fd, INNER);
   if (network == NULL) {
-    /* Both ends go. */
+    /* This deletes both ends. */
     return inner.found && delete_link(fd, INNER) < 0 ? fail_errno(fail, "network", "delete %s", INNER) : 0;
   }
   if (!inner.veth || inner.index != outer->peer || inner.peer != outer->index) {
@@ -218,7 +218,7 @@ static int attach_inside(int fd, const struct network *network, const struct lin
   return is_new ? set_up_inner(fd, network, inner.index, fail) : 0;
 }
 
-/* On the host: the pair, and whether it was made now. */
+/* On the host: finds or makes the pair; *is_new tells which. */
 static int attach_outside(const struct network *network, int net_ns, int *undo, struct link *outer, bool *is_new, struct fail *fail) {
   unsigned bridge = if_nametoindex(warden.bridge);
   if (bridge == 0) return fail_errno(fail, "network", "bridge %s", warden.bridge);
@@ -251,8 +251,8 @@ void net_detach(const struct network *network, int *undo) {
 }
 
 /*
- * Once while the other sides can be told, and once when there can be no new ones. The first pass is short: a sandbox with very many
- * sockets does not keep its wire with them.
+ * Ends connections twice: before the pair is deleted, so that the other sides get a reset, and after, when no new ones can be
+ * opened. The first pass is short, so that a sandbox cannot keep its network by having very many sockets.
  */
 static int switch_off(int net_ns, struct fail *fail) {
   if (setns(net_ns, CLONE_NEWNET) < 0) return fail_errno(fail, "setns", "network namespace");
@@ -303,7 +303,7 @@ int net_bridge_delete(struct fail *fail) {
   return 0;
 }
 
-/* Once nothing can be sent any more. */
+/* Call it after the interface is gone, when nothing can be sent any more. */
 static int forget(uint32_t address) {
   if (address) conntrack_forget(address);
   return 0;

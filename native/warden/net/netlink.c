@@ -19,7 +19,7 @@ static struct nlmsghdr *header_of(struct nl *nl) {
   return (struct nlmsghdr *)nl->bytes;
 }
 
-/* Requests are made of bounded names and numbers, far below the buffer; one that is not is a bug, and is cut off. */
+/* Requests consist of bounded names and numbers and are far smaller than the buffer. A larger one is a bug; it is cut off. */
 static void *reserve(struct nl *nl, size_t length) {
   static char nowhere[NETLINK_BYTES];
   struct nlmsghdr *header = header_of(nl);

@@ -1,4 +1,4 @@
-/* netlink: one rtnetlink request built, sent and answered at a time. */
+/* netlink: builds and sends one request at a time and reads its answer. */
 #ifndef ISLET_WARDEN_NETLINK_H
 #define ISLET_WARDEN_NETLINK_H
 
@@ -13,9 +13,9 @@ struct nl {
   _Alignas(8) char bytes[NETLINK_BYTES];
 };
 
-/* A socket in the network namespace the caller is in now; it stays in that one. -1 with errno. */
+/* A socket in the caller's current network namespace, where it stays. -1 with errno. */
 int nl_open(void);
-/* Starts a request; the body (ifinfomsg, ifaddrmsg, rtmsg) is zeroed and returned. */
+/* Starts a request; returns its zeroed body (ifinfomsg, ifaddrmsg, rtmsg). */
 void *nl_begin(struct nl *nl, uint16_t type, uint16_t flags, size_t body);
 void nl_put(struct nl *nl, uint16_t type, const void *value, size_t length);
 void nl_put_str(struct nl *nl, uint16_t type, const char *value);
@@ -23,13 +23,13 @@ void nl_put_u32(struct nl *nl, uint16_t type, uint32_t value);
 void nl_put_u8(struct nl *nl, uint16_t type, uint8_t value);
 struct rtattr *nl_nest(struct nl *nl, uint16_t type);
 void nl_unnest(struct nl *nl, struct rtattr *nest);
-/* Room for `length` bytes of a body inside a nest (the veth peer's ifinfomsg). */
+/* Appends `length` bytes of body inside a nest (the veth peer's ifinfomsg). */
 void *nl_body(struct nl *nl, size_t length);
 /* Sends it and waits for the acknowledgement: 0, or -1 with errno. */
 int nl_talk(int fd, struct nl *nl);
-/* The same for a request whose answer is a message: `each` gets it. */
+/* The same for a request that is answered with a message, which `each` gets. */
 int nl_talk_each(int fd, struct nl *nl, void (*each)(const struct nlmsghdr *header, void *context), void *context);
-/* Sends a dump and calls back for every message of it. */
+/* Sends a dump request and calls `each` for every message of the answer. */
 int nl_dump(int fd, struct nl *nl, void (*each)(const struct nlmsghdr *header, void *context), void *context);
 /* The attribute of a link message, or NULL. */
 const struct rtattr *nl_link_attr(const struct nlmsghdr *header, uint16_t type);

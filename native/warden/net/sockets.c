@@ -29,7 +29,7 @@ static bool is_loopback(uint8_t family, const uint32_t *address) {
   return is_mapped && (last >> 24 == 127 || last == 0);
 }
 
-/* What is beyond a batch is found by the next dump. */
+/* The next dump finds the sockets that do not fit this batch. */
 static void collect(const struct nlmsghdr *header, void *context) {
   struct batch *batch = context;
   if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY || header->nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg))) return;
@@ -46,7 +46,7 @@ static struct inet_diag_req_v2 *begin(struct nl *nl, uint16_t type, uint8_t fami
   return body;
 }
 
-/* Whether one was ended. */
+/* Whether a socket was ended. */
 static bool end_batch(int fd, const struct batch *batch, uint8_t protocol, uint64_t deadline_us) {
   bool ended = false;
   for (unsigned i = 0; i < batch->count && now_us() < deadline_us; i++) {

@@ -5,9 +5,9 @@
 #include "warden.h"
 
 /*
- * Ends the TCP and connected UDP sockets of the network namespace the caller is in whose own address is not the loopback:
- * programs get ECONNABORTED, and while there is a wire the other side a reset. As far as it can be done: a kernel without
- * INET_DIAG_DESTROY cannot, and after limit_ms what is left stays: a sandbox may have very many.
+ * Ends the TCP and connected UDP sockets in the caller's network namespace, except on the loopback: programs get ECONNABORTED,
+ * and the other side gets a reset if the interface still exists. Best effort: a kernel without INET_DIAG_DESTROY cannot do it,
+ * and after limit_ms the remaining sockets stay, because a sandbox may have very many.
  */
 void sockets_end(uint64_t limit_ms);
 
