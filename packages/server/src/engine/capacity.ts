@@ -1,4 +1,4 @@
-// What this machine has for sandboxes. In a container that is what the container may use: its limits are at the root of the cgroups it sees.
+// The machine's memory, CPU time and pids. In a container these are the container's limits, at the root of the cgroups it sees.
 import { readFileSync } from 'node:fs'
 import { availableParallelism, totalmem } from 'node:os'
 import { join } from 'node:path'
@@ -26,14 +26,14 @@ export function machineLimits(roots: { cgroup?: string; proc?: string } = {}): L
   }
 }
 
-/** `cpu.max` is `QUOTA PERIOD` or `max PERIOD`; cgroup v1 has a file for each, and a quota of -1 for none. */
+/** `cpu.max` is `QUOTA PERIOD` or `max PERIOD`; cgroup v1 has a file for each, and -1 for no quota. */
 function quotaMillis(cgroup: string): number {
   const v1 = ['quota', 'period'].map((name) => read(join(cgroup, `cpu/cpu.cfs_${name}_us`)))
   const [quota, period] = (read(join(cgroup, 'cpu.max')) || v1.join(' ')).split(' ').map(Number)
   return quota! > 0 && period! > 0 ? Math.floor((quota! * 1000) / period!) : Number.POSITIVE_INFINITY
 }
 
-/** Empty where there is no such file: the root cgroup of a machine has no limits. */
+/** Empty if there is no such file: the root cgroup of a machine has no limits. */
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8').trim()

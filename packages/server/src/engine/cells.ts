@@ -1,14 +1,14 @@
-// What an engine remembers of its cells, on disk, so that a restarted server finds them again.
+// The records of an engine's cells on disk, by which a restarted server finds them again.
 //
-//   <runDir>/s/<id>/cell.json    the record; root's
-//   <runDir>/s/<id>/link/         the sandbox sees it read-only at /.islet; it may be entered by all and listed by root:
-//                link.sock          the guest's; root's alone
-//                inside.sock        for all inside: see api/inside/inside.ts
+//   <runDir>/s/<id>/cell.json     the record; only for root
+//   <runDir>/s/<id>/link/         the sandbox sees it read-only at /.islet; all inside may enter it, only root may list it:
+//                link.sock              for the guest
+//                inside.sock            for all programs inside: see api/inside/inside.ts
 //                guest, islet-signal    one program under two names
-//                meminfo, cpus      what the sandbox has: see oci/view.ts
+//                meminfo, cpus          the sandbox's memory and cores: see oci/view.ts
 //
-// All are small files in memory (or as good as that), and there are dozens of steps to a cell: each of them done here and
-// now takes a few microseconds, and by another thread a hundred.
+// Synchronous calls: these are small files in memory (tmpfs), and a cell takes dozens of steps. Each takes a few microseconds
+// here, and a hundred through the thread pool.
 import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { chmod, copyFile, readdir, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,20 +18,20 @@ import type { Cell } from './engine.ts'
 
 export interface CellRecord {
   id: string
-  /** Which uid range and address of the instance it has; engine `oci`. */
+  /** Its uid range and address among the instance's; engine `oci`. */
   index?: number
-  /** How it is walled; absent: `namespace`, or engine `process`. */
+  /** Absent: isolation `namespace`, or engine `process`. */
   isolation?: 'gvisor'
   /** Whether it may have a veth. */
   network?: true
   /** Its first process, once started. */
   process?: ProcessIdentity
-  /** The layer its workspace is made of, engine `process`; or the one of the root that it was given ahead. */
+  /** The layer of its workspace, engine `process`; or of the root that it was bound to ahead. */
   layer?: string
   createdAt: string
 }
 
-// The same as the warden's and storage's names.
+// The same rule as for names of the warden and of storage.
 const ID = /^[a-z0-9][a-z0-9-]{0,62}$/
 // sockaddr_un.sun_path, with its NUL.
 const MAX_SOCKET_PATH = 108
@@ -47,8 +47,8 @@ export class Cells {
   #sharedGuest: Promise<string> | undefined
 
   /**
-   * `insideDir`: where sandboxes see their link directory; default: where it is. `guestMode` 0o711: they may execute the guest, and
-   * not read it. The file is one for all, and whoever can open it could lock it or watch others execute it.
+   * `insideDir`: where sandboxes see their link directory; default: its real path. `guestMode` 0o711: sandboxes may execute the
+   * guest, but not read it. They share the file, and a sandbox that can open it could lock it or watch others execute it.
    */
   constructor(
     runDir: string,
@@ -91,7 +91,7 @@ export class Cells {
     const guest = await this.#sharedGuest
     this.#makeDirectory(this.#directory, true)
     if (!this.#makeDirectory(this.directory(record.id), false)) {
-      throw new IsletError('conflict', `There is a cell ${record.id} already.`)
+      throw new IsletError('conflict', `The cell ${record.id} exists already.`)
     }
     mkdirSync(this.linkDir(record.id))
     for (const name of PROGRAMS) linkSync(guest, join(this.linkDir(record.id), name))
@@ -105,7 +105,7 @@ export class Cells {
     renameSync(`${path}.new`, path)
   }
 
-  /** Undefined when there is none, or its making was cut off. */
+  /** Undefined if there is none, or making it was interrupted. */
   read(id: string): CellRecord | undefined {
     try {
       return JSON.parse(readFileSync(join(this.directory(id), 'cell.json'), 'utf8'))
@@ -135,8 +135,8 @@ export class Cells {
   }
 
   /**
-   * One copy of the guest in the run directory, which all cells link to: one inode, one set of pages in memory. A
-   * newer guest gets another name, so that a running one is never written to.
+   * Copies the guest to the run directory once; all cells link to that file and share its pages in memory. A newer guest gets
+   * another name, so that a running program is never written to.
    */
   async #shareGuest(): Promise<string> {
     const { mtimeMs, size } = await stat(this.#guest)

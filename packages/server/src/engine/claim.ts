@@ -1,9 +1,9 @@
-// Who owns a directory, across processes and kill -9, without locks that the dead keep.
+// Ownership of a directory across processes and kill -9, without locks that outlive a dead process.
 //
 //   <directory>/<name>.<generation>.json    {pid, startTime, bootId, ...}
 //
-// The highest generation owns. Taking over from a dead owner is link(2) of a complete file to the next generation:
-// exactly one taker wins, and there is no instant without an owner.
+// The highest generation is the owner. A process takes over from a dead owner by link(2) of a complete file to the next
+// generation: exactly one process wins, and there is always an owner.
 import { randomUUID } from 'node:crypto'
 import { link, open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,13 +12,13 @@ import { identify, isRunning, type ProcessIdentity } from '../lib/proc.ts'
 export interface Claim<T> {
   generation: number
   owner: ProcessIdentity
-  /** Undefined when the file cannot be read, which only a damaged disk does. */
+  /** Undefined if the file cannot be parsed, which only a damaged disk causes. */
   value: T | undefined
 }
 
 const NOBODY: ProcessIdentity = { pid: 0, startTime: 0, bootId: '' }
 
-/** The owner of `directory` now; undefined when there is none. */
+/** The current owner of `directory`; undefined if there is none. */
 export async function readClaim<T>(directory: string, name: string): Promise<Claim<T> | undefined> {
   for (;;) {
     const generation = await highest(directory, name)
@@ -27,7 +27,7 @@ export async function readClaim<T>(directory: string, name: string): Promise<Cla
       const { owner, value } = JSON.parse(await readFile(fileOf(directory, name, generation), 'utf8'))
       return { generation, owner, value }
     } catch (error) {
-      // A newer owner removed it between the two reads: look again.
+      // A newer owner removed it between the two reads: retry.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue
       return { generation, owner: NOBODY, value: undefined }
     }
@@ -38,7 +38,7 @@ export function isClaimAlive(claim: Claim<unknown> | undefined): boolean {
   return claim !== undefined && isRunning(claim.owner)
 }
 
-/** Makes this process the owner after `previous` (undefined: nobody). False when somebody else was faster. */
+/** Makes this process the owner after `previous` (undefined: none). False if another process was faster. */
 export async function takeClaim<T>(
   directory: string,
   name: string,
@@ -62,7 +62,7 @@ export async function takeClaim<T>(
   return true
 }
 
-/** Gives up what `takeClaim` took. */
+/** Releases the claim of `takeClaim`. */
 export async function dropClaim(directory: string, name: string): Promise<void> {
   await rm(fileOf(directory, name, await highest(directory, name)), { force: true })
 }

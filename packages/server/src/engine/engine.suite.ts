@@ -1,4 +1,4 @@
-// What every engine must do. One file per topic in suite/; an engine is excused only from what it declares missing.
+// The tests that every engine must pass, one file per topic in suite/. Only capabilities that an engine declares missing are skipped.
 import { after, before, describe } from 'node:test'
 import type { EngineCapabilities } from './engine.ts'
 import { Gaps } from './suite/gaps.ts'

@@ -1,12 +1,12 @@
-// An engine makes walls: it starts a guest behind one, gives it a root, limits it, freezes it and takes it away.
-// Everything else happens through the guest. Every engine passes engine.suite.ts.
+// An engine makes walls: it starts a guest behind a wall, gives it a root and limits, freezes it and destroys it. Everything
+// else goes through the guest. Every engine passes engine.suite.ts.
 import { IsletError } from '@islet/contract'
 import type { Tree } from '../image/image.ts'
 
-export type EngineName = 'oci' | 'process'
+type EngineName = 'oci' | 'process'
 export type Isolation = 'namespace' | 'gvisor' | 'none'
 
-/** What an engine can do, as data. A gap that is declared is skipped by the suite with its reason; another fails it. */
+/** What an engine can do, as data. The suite skips a declared gap and prints its reason; an undeclared gap fails. */
 export interface EngineCapabilities {
   engine: EngineName
   isolation: Isolation
@@ -15,26 +15,26 @@ export interface EngineCapabilities {
   /** Root, users, processes and files of the host and of other sandboxes are out of reach. */
   wall: Capability
   memoryLimit: Capability
-  /** What passes the memory limit is killed alone; the sandbox lives on. */
+  /** Only the process that exceeds the memory limit is killed; the sandbox keeps running. */
   memoryKill: Capability
   cpuLimit: Capability
   pidsLimit: Capability
   diskLimit: Capability
   network: Capability
-  /** The network of a sandbox that runs can be turned on and off. */
+  /** The network of a running sandbox can be switched on and off. */
   networkSwitch: Capability
   freeze: Capability
   memoryCheckpoint: Capability
-  /** Commands can run as another user than the server's. */
+  /** Commands can run as users other than the server's. */
   users: Capability
-  /** Programs with a set-user-id bit get its rights: sudo works. */
+  /** Set-user-id bits work, and so does sudo. */
   setuid: Capability
 }
 
-/** True, or the sentence that says why not. */
+/** True, or a sentence that says why not. */
 export type Capability = true | { missing: string }
 
-/** The error of an engine that was asked for what it declared as missing. */
+/** The error for a call that needs a missing capability. */
 export function notSupported(capability: Capability): IsletError {
   return new IsletError(
     'not_supported',
@@ -42,22 +42,26 @@ export function notSupported(capability: Capability): IsletError {
   )
 }
 
+export function cellGone(id: string, cause?: unknown): IsletError {
+  return new IsletError('sandbox_lost', `The cell ${id} is gone.`, cause === undefined ? {} : { cause })
+}
+
 /**
- * A cell is a started (or startable) wall that no sandbox has used before. It belongs to at most one sandbox, ever.
- * The engine can find it again after a restart of the server by what it wrote to its run directory.
+ * A cell is a started (or startable) wall. It belongs to at most one sandbox, ever. After a restart of the server the engine
+ * finds it again by its files in the run directory.
  */
 export interface Cell {
   id: string
   /** The directory with link.sock in it; the server listens there before `prepare`. */
   linkDir: string
-  /** The same directory as programs inside see it: `islet-signal` and inside.sock are there too. */
+  /** The same directory as programs inside see it; it also has `islet-signal` and inside.sock. */
   insideDir: string
 }
 
 export interface Root {
   /** The sandbox's own layer. */
   layer: string
-  /** What is below it, by mount point; `/` first. Engines without images ignore it. */
+  /** The trees below the layer, by mount point; `/` first. Engines without images ignore them. */
   trees: readonly Tree[]
 }
 
@@ -68,7 +72,7 @@ export interface Limits {
 }
 
 export interface PrepareOptions {
-  /** Nobody waits for it: whatever else runs on the machine goes first. The guest has the priority of all others. */
+  /** No caller waits for it: the start runs at the lowest priority. The guest itself gets the normal one. */
   background?: boolean
 }
 
@@ -77,22 +81,22 @@ export interface BindOptions {
   hostname: string
   limits: Limits
   network: { enabled: boolean }
-  /** Files of /etc by their names, which say who and where it is. An engine that can writes them before anything sees the root. */
+  /** Files of /etc (hosts, hostname ...) by name. If it can, the engine writes them before anything sees the root. */
   etc?: (place: Pick<Bound, 'address' | 'nameserver'>) => Record<string, string>
-  /** A directory written by `saveMemory`: what ran then goes on. Only with `memoryCheckpoint`. */
+  /** A directory written by `saveMemory`: the saved processes continue. Only with `memoryCheckpoint`. */
   memory?: string
-  /** No record names the cell yet, and the one that will may want another root. Only with `lateRoot`. */
+  /** Bound ahead of demand: no sandbox has the cell yet, and it may be bound again to another root. Only with `lateRoot`. */
   ahead?: boolean
 }
 
-/** What `bind` found out and the guest's files need. */
+/** Results of `bind` that the guest's files need. */
 export interface Bound {
-  /** The files of `etc` are there; else the guest has to write them. */
+  /** True: the engine wrote the files of `etc`; else the guest has to write them. */
   hasEtc?: boolean
   /** Nameserver for /etc/resolv.conf; absent without network. */
   nameserver?: string
   address?: string
-  /** Where commands start when the caller names no directory and the image none; engine `process` only. */
+  /** The default working directory of commands; engine `process` only. */
   workspace?: string
 }
 
@@ -107,50 +111,49 @@ export interface Usage {
 export interface Engine {
   readonly capabilities: EngineCapabilities
   /**
-   * Makes the machine ready (bridge, firewall, cgroup) and takes away every cell, veth and cgroup of this instance that is not in
-   * `keep`: by their ids, the layers that their roots must have. Answers with the ids of the kept cells that are still alive.
+   * Prepares the machine and removes every cell, veth and cgroup of this instance that is not in `keep`, which maps cell ids
+   * to the layers that their roots must have. Returns the ids of the kept cells that are alive.
    */
   start(keep: ReadonlyMap<string, string>): Promise<Set<string>>
-  /** A fresh cell directory for `id`; listen on `linkDir/link.sock`, then call `prepare`. */
+  /** Makes the directory of a new cell; listen on `linkDir/link.sock`, then call `prepare`. */
   allocate(id: string): Promise<Cell>
-  /** How many more it can have. Absent: no bound of its own. */
+  /** How many more cells it can have. Absent: no limit of its own. */
   room?(): number
   /** Starts the guest behind its wall. Engines without `lateRoot` do that in `bind`. */
   prepare(cell: Cell, options?: PrepareOptions): Promise<void>
   /**
-   * Gives the cell its root, name, limits and network. Fails whole: on an error, destroy the cell. One that was bound `ahead` and
-   * not used may be bound again, and shows nothing of what it had.
+   * Gives the cell its root, name, limits and network. On an error, destroy the cell. A cell that was bound `ahead` and not used
+   * may be bound again; nothing of its first root stays visible.
    */
   bind(cell: Cell, options: BindOptions): Promise<Bound>
   /** A cell this engine made before the server was restarted. Listen on its socket again, then call `ownSocket`. */
   adopt(id: string): Promise<Cell>
-  /** Lets the guest, and nobody else, connect to a socket made anew. `prepare` does it by itself. */
+  /** Lets only the guest connect to a socket that was made again. `prepare` does it, too. */
   ownSocket(cell: Cell): Promise<void>
   limit(cell: Cell, limits: Limits): Promise<void>
   /**
-   * Gives a bound cell, frozen or not, a network or takes it away, and its connections with it. As it is already: nothing. Only
-   * with `networkSwitch`.
+   * Gives a bound cell, frozen or not, a network, or takes it away and ends its connections. Does nothing if it is in that state
+   * already. Only with `networkSwitch`.
    */
   connect(cell: Cell, network: BindOptions['network']): Promise<Pick<Bound, 'address' | 'nameserver'>>
   freeze(cell: Cell): Promise<void>
   thaw(cell: Cell): Promise<void>
   /**
-   * Gives back what memory of a frozen cell can be given back: page cache, and anonymous pages where there is swap. Engines
-   * that cannot do nothing.
+   * Reclaims memory of a frozen cell: page cache, and anonymous pages if there is swap. Engines that cannot do it do nothing.
    */
   reclaim(cell: Cell): Promise<void>
   /**
-   * Writes the memory of all that runs in a frozen cell to an empty directory. Its link must be suspended. Only with
+   * Writes the memory of a frozen cell to an empty directory. Its link must be suspended. Only with
    * `memoryCheckpoint`; the cell stays frozen and can be thawed or destroyed.
    */
   saveMemory(cell: Cell, directory: string): Promise<void>
   usage(cell: Cell): Promise<Usage>
-  /** Brings up to date what programs inside read of their memory, where that is not a kernel's doing. */
+  /** Updates the memory figures that programs inside read, if the engine writes them itself. */
   show?(cell: Cell, limits: Limits): Promise<void>
-  /** Whether its first process lives. */
+  /** Whether its first process is alive. */
   alive(cell: Cell): Promise<boolean>
-  /** Kills everything in it and removes every trace. Of a cell that is gone: nothing. */
+  /** Kills everything in it and removes every trace. Does nothing if the cell is gone. */
   destroy(cell: Cell): Promise<void>
-  /** Lets go of this process's own resources; sandboxes go on. With `all`, also bridge, firewall and cgroup parent. */
+  /** Releases this process's own resources; sandboxes keep running. With `all`, also removes cells, bridge, firewall and cgroup. */
   close(options?: { all?: boolean }): Promise<void>
 }

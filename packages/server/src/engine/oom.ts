@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * The oom_score_adj of a guest: that of the server, but not below 0, so that a server that is protected from the kernel's memory
- * killer does not protect sandboxes too. (To go below its own a server may lack the privilege.)
+ * The oom_score_adj of a guest: the server's own, but at least 0, so that protecting the server from the OOM killer does not
+ * protect sandboxes. Not lower than the server's own, which may need a privilege that the server lacks.
  */
 export const GUEST_OOM_SCORE = Math.max(0, ownScore())
 

@@ -1,4 +1,4 @@
-// Takes away all that a server had on this machine, without its warden: for servers that died. Slow and thorough.
+// Removes everything that a dead server had on this machine, without its warden. Slow and thorough.
 import { execFile } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { readdir, readFile, rmdir, writeFile } from 'node:fs/promises'
@@ -11,20 +11,20 @@ import { killTree } from './tree.ts'
 
 const run = promisify(execFile)
 
-export interface Remains {
-  /** Of its bridge, firewall table and cgroup; undefined when it has none. */
+interface Remains {
+  /** The name of its bridge, firewall table and cgroup; undefined if it has none. */
   name: string | undefined
   runDir: string
   /** Mounts below it are unmounted, loop devices on its files detached. The directory itself stays. */
   dataDir?: string
 }
 
-/** Below the run directory; of each runtime that keeps state. */
+/** The state directories of the runtimes, below the run directory. */
 export const RUNTIME_ROOTS = ['runc', 'runsc']
 const KILL_TRIES = 100
 const KILL_PAUSE_MS = 20
 
-/** Whether a process of one of its cells lives. */
+/** Whether a process of one of its cells is alive. */
 export async function hasLife(remains: Pick<Remains, 'name' | 'runDir'>): Promise<boolean> {
   for (const cgroup of await cgroupsOf(remains.name)) {
     if ((await processesIn(cgroup)).length > 0) return true
@@ -46,15 +46,15 @@ export async function tearDown({ name, runDir, dataDir }: Remains): Promise<void
   if (dataDir) await detachLoops(dataDir)
 }
 
-/** The groups of a slot in which nobody is left. */
+/** Removes the empty cgroups of a slot. */
 export async function removeCgroups(name: string | undefined): Promise<void> {
   for (const cgroup of await cgroupsOf(name)) await rmdir(cgroup).catch(() => {})
 }
 
-/** A runtime that outlived its server would go on to start a cell nobody knows. */
+/** A runtime that outlived its server would start a cell that no server knows. */
 export async function killRuntimes(runDir: string): Promise<void> {
   for (const entry of await readdir('/proc')) {
-    // Those in sandboxes are other users': there may be many, and what they say of themselves is read from their memory.
+    // Skip the many processes of sandboxes: they have other users, and could choose their command line.
     if (!/^\d+$/.test(entry) || ownerOf(entry) !== process.geteuid?.()) continue
     const argv = await readFile(`/proc/${entry}/cmdline`, 'utf8').catch(() => '')
     const words = argv.split('\0')
@@ -69,13 +69,13 @@ function ownerOf(pid: string): number | undefined {
 
 async function killAll(name: string | undefined, runDir: string): Promise<void> {
   for (let i = 0; !(await killCgroups(name)); i++) {
-    if (i === KILL_TRIES) throw new Error(`processes of ${runDir} do not die`)
+    if (i === KILL_TRIES) throw new Error(`Processes of ${runDir} do not die.`)
     await sleep(KILL_PAUSE_MS)
   }
   for (const process of await recordedProcesses(runDir)) await killTree(process)
 }
 
-/** Answers whether there was nobody left to kill. */
+/** True if there was no process left to kill. */
 async function killCgroups(name: string | undefined): Promise<boolean> {
   let empty = true
   for (const cgroup of await cgroupsOf(name)) {
@@ -84,7 +84,7 @@ async function killCgroups(name: string | undefined): Promise<boolean> {
     empty = false
     await writeFile(join(cgroup, 'cgroup.kill'), '1').catch(() => {})
     for (const pid of pids) signal(pid, 'SIGKILL')
-    // A frozen process of cgroup v1 dies only once it is thawed.
+    // On cgroup v1 a frozen process dies only when it is thawed.
     await writeFile(join(cgroup, 'freezer.state'), 'THAWED').catch(() => {})
   }
   return empty
@@ -99,7 +99,7 @@ async function recordedProcesses(runDir: string): Promise<ProcessIdentity[]> {
       const { process } = JSON.parse(text)
       if (process) found.push(process)
     } catch {
-      // Not written completely: its process was never recorded; its cgroup tells.
+      // Written incompletely: its process was never recorded, but is in its cgroup.
     }
   }
   return found
@@ -125,7 +125,7 @@ async function collect(directory: string, into: string[]): Promise<void> {
 
 async function processesIn(cgroup: string): Promise<number[]> {
   const text = await readFile(join(cgroup, 'cgroup.procs'), 'utf8').catch(() => '')
-  // 0 stands for a process of a namespace above ours, which is nobody's business here.
+  // 0 is a process outside of our pid namespace.
   return text
     .split('\n')
     .map(Number)
@@ -142,7 +142,7 @@ async function unmountBelow(directory: string): Promise<void> {
   const below = (await listMounts()).filter(
     (mount) => mount.at.startsWith(`${directory}/`) || mount.at === directory,
   )
-  // Later mounts may lie on earlier ones.
+  // Last first: later mounts may be on top of earlier ones.
   for (const mount of below.reverse()) {
     await run('umount', [mount.at]).catch(() => run('umount', ['--lazy', mount.at]))
   }

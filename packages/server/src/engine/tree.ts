@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isRunning, type ProcessIdentity, readStat, signal } from '../lib/proc.ts'
 
-// USER_HZ, which the kernel fixes at 100 for what it prints in /proc.
+// USER_HZ: the kernel uses 100 ticks a second in /proc.
 const TICK_USEC = 10_000
 const PAGE_BYTES = 4096
 const DEATH_TRIES = 500
@@ -25,7 +25,7 @@ export async function treeOf(root: number): Promise<number[]> {
   return tree
 }
 
-/** Stops all before it kills any, so that nothing forks away meanwhile. */
+/** Stops all processes before it kills any, so that none escapes by forking. */
 export async function killTree(root: ProcessIdentity): Promise<void> {
   if (!isRunning(root)) return
   const stopped = new Set<number>()

@@ -11,7 +11,7 @@ root ALL=(ALL:ALL) ALL
 /** A file of /etc/sudoers.d. The wall is around the sandbox, not inside it. */
 export const SUDOERS_USER = `${USER.name} ALL=(ALL:ALL) NOPASSWD: ALL\n`
 
-export interface AccountFiles {
+interface AccountFiles {
   passwd: string
   group: string
   shadow: string

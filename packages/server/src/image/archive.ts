@@ -12,7 +12,7 @@ import type { Image, ImageSource } from './image.ts'
 import { type Job, publish } from './job.ts'
 import { type RunResult, runOk } from './run.ts'
 
-export interface ArchiveJob extends Job {
+interface ArchiveJob extends Job {
   source: Extract<ImageSource, { path: string }>
   /** Where it is read. */
   at: string

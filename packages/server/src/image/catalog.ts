@@ -9,7 +9,7 @@ import { IsletError } from '@islet/contract'
 import type { Image, ImageSource, Runtime } from './image.ts'
 import { tempName } from './staging.ts'
 
-export interface NamedRuntime {
+interface NamedRuntime {
   image: string
   source: ImageSource
 }

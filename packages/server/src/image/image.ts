@@ -85,7 +85,7 @@ export interface Images {
   collect(options?: { dryRun?: boolean }): Promise<Collected>
 }
 
-export interface Collected {
+interface Collected {
   removed: string[]
   freedBytes: number
 }
@@ -98,7 +98,7 @@ export interface ImportOptions {
   insecure?: boolean
 }
 
-export interface BaseOptions extends ImportOptions {
+interface BaseOptions extends ImportOptions {
   /** Build anew, for newer packages. */
   force?: boolean
   /** Debian packages beside the standard ones, such as `build-essential`. */

@@ -4,7 +4,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, readlink, realpath } from 'node:fs/promises'
 import { IsletError } from '@islet/contract'
 
-export interface OpenedSource extends AsyncDisposable {
+interface OpenedSource extends AsyncDisposable {
   /** Leads to what was opened, whatever becomes of its path. */
   at: string
 }

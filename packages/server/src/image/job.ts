@@ -13,7 +13,7 @@ export interface Job {
   find(digest: string): Promise<Image | undefined>
 }
 
-export interface Draft {
+interface Draft {
   digest: string
   source: ImageSource
   versions?: Record<string, string>

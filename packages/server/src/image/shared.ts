@@ -1,7 +1,7 @@
 // Work that several callers want at once is done once. It is cancelled when the last of them has cancelled.
 import type { Progress } from './image.ts'
 
-export interface Watcher {
+interface Watcher {
   onProgress?: ((progress: Progress) => void) | undefined
   signal?: AbortSignal | undefined
 }

@@ -5,7 +5,6 @@ import { IsletError } from '@islet/contract'
 import type { Config } from '../config.ts'
 import type { Engine } from '../engine/engine.ts'
 import { GvisorEngine } from '../engine/gvisor/gvisor.ts'
-import { runscOptions } from '../engine/gvisor/runsc.ts'
 import { OciEngine } from '../engine/oci/oci.ts'
 import { probeOci } from '../engine/oci/probe.ts'
 import { cellOptions, chooseRuntime } from '../engine/oci/runtime.ts'
@@ -64,7 +63,7 @@ async function openOci({ config, instance, log }: Parts, cleanup: Cleanup): Prom
     uidStart: instance.uidStart,
     uidCount: instance.uidRanges,
     method: pool.method,
-    cells: isGvisor ? runscOptions(instance.runDir) : cellOptions(runtime, instance.runDir),
+    cells: cellOptions(isGvisor ? 'runsc' : runtime, instance.runDir),
     binary,
   })
   cleanup.add(() => warden.close())

@@ -1,10 +1,10 @@
-// What runsc is told about a cell. There are no masked paths: what is in /proc and /sys is of gVisor's own kernel.
+// The config.json of a gVisor cell. It masks no paths: /proc and /sys are those of gVisor's own kernel.
 import type { Limits } from '../engine.ts'
 import { CAPABILITIES, INSIDE_DIR } from '../oci/config.ts'
 import { seccompProfile } from '../oci/seccomp.ts'
 import { GUEST_OOM_SCORE } from '../oom.ts'
 
-export interface GvisorSpec {
+interface GvisorSpec {
   /** The first host uid and gid of its range. */
   uidBase: number
   uidCount: number
@@ -22,8 +22,8 @@ export interface GvisorSpec {
 const CPU_PERIOD_US = 100_000
 
 /**
- * How many tasks of the machine a sandbox may have: those of gVisor's kernel and file server, and for each of its own a process that
- * holds its memory with a few threads in it.
+ * The most tasks of the machine for a sandbox: those of gVisor's kernel and file server, plus, for each process inside, a host
+ * process with a few threads.
  */
 export function hostTasks(pids: number): number {
   return pids === 0 ? 0 : 128 + 4 * pids
@@ -40,7 +40,7 @@ export function gvisorConfig(spec: GvisorSpec): string {
       args: [`${INSIDE_DIR}/guest`],
       env: [
         'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-        // For its own kernel, which the guest tells; see native/guest/settle.h.
+        // The guest tells them to gVisor's kernel; see native/guest/settle.h.
         ...(memoryBytes ? [`ISLET_MEMORY_MAX=${memoryBytes}`] : []),
         ...(pids ? [`ISLET_PIDS_MAX=${pids}`] : []),
       ],
@@ -78,13 +78,13 @@ export function gvisorConfig(spec: GvisorSpec): string {
         cpu: { period: CPU_PERIOD_US, quota: cpuMillis ? (cpuMillis * CPU_PERIOD_US) / 1000 : -1 },
         pids: { limit: hostTasks(pids) || -1 },
       },
-      // gVisor refuses with EPERM whatever the profile says, and libc makes no threads then. A namespace is its own kernel's.
+      // gVisor answers hidden calls with EPERM, not ENOSYS, and then libc cannot make threads. Namespaces inside are harmless.
       seccomp: seccompProfile('allowed'),
     },
   })
 }
 
-/** Half of the memory limit is left to programs. */
+/** Half of the memory limit; the other half is left to programs. */
 function shmOptions(memoryBytes: number): string[] {
   const size = memoryBytes ? [`size=${Math.floor(memoryBytes / 2)}`] : []
   return ['nosuid', 'nodev', 'mode=1777', ...size]

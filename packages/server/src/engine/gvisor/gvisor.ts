@@ -1,5 +1,5 @@
-// Engine `oci`, isolation `gvisor`: every sandbox has a kernel of its own, a program of the machine that nobody inside talks past.
-// A cell gets its root as it is started, so there is nothing to prepare; in return its memory can be saved.
+// Engine `oci`, isolation `gvisor`: every sandbox has its own kernel, a user-space program, and cannot reach the machine's kernel
+// directly. A cell gets its root when it is started, so there is nothing to prepare; in return its memory can be saved.
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
@@ -15,25 +15,26 @@ import {
   notSupported,
 } from '../engine.ts'
 import { treeRecords } from '../oci/requests.ts'
+import { runtimeRoot } from '../oci/runtime.ts'
 import { diskLimit, WallEngine, type WallOptions } from '../oci/wall.ts'
 import { gvisorConfig, hostTasks } from './config.ts'
-import { Runsc, runscRoot } from './runsc.ts'
+import { Runsc } from './runsc.ts'
 
 export class GvisorEngine extends WallEngine {
   readonly capabilities: EngineCapabilities
   readonly #runsc: Runsc
-  /** Limits that were changed while a cell was frozen. */
+  /** Limits that changed while a cell was frozen: its kernel gets them when it is thawed. */
   readonly #untold = new Map<string, Limits>()
 
   constructor(options: WallOptions) {
-    // gVisor opens it for its own kernel, in which no lock and no watch reaches another sandbox.
+    // gVisor opens the file itself; locks and watches stay within its kernel and do not reach other sandboxes.
     super(options, 0o755)
     this.#runsc = new Runsc(options.warden, options.instance.runDir)
     this.capabilities = gvisorCapabilities(options.warden)
   }
 
   override async start(keep: ReadonlyMap<string, string>): Promise<Set<string>> {
-    await mkdir(runscRoot(this.instance.runDir), { recursive: true, mode: 0o700 })
+    await mkdir(runtimeRoot('runsc', this.instance.runDir), { recursive: true, mode: 0o700 })
     return super.start(keep)
   }
 
@@ -61,7 +62,7 @@ export class GvisorEngine extends WallEngine {
       const plugged = options.network.enabled ? await this.plug(record) : undefined
       const request = { cell: cell.id, uidBase, layer: root.layer, tree: treeRecords(root) }
       const pid = await this.#runsc.run(directory, { ...request, network: plugged?.network }, memory)
-      // What was saved with the memory is how it was then.
+      // The saved kernel has the name and limits of the time it was saved.
       if (memory) await this.#settle(cell, limits, hostname)
       record.process = identify(pid)
       this.cells.write(record)
@@ -73,7 +74,7 @@ export class GvisorEngine extends WallEngine {
     throw notSupported(this.capabilities.networkSwitch)
   }
 
-  /** gVisor's kernel stops its programs, so that nothing is half done, and then the machine stops gVisor. */
+  /** First gVisor's kernel stops its programs, so that no operation is half done; then the machine freezes gVisor. */
   freeze(cell: Cell): Promise<void> {
     return this.alone(cell, async () => {
       await this.#runsc.pause(cell.id, this.cells.directory(cell.id), true)
@@ -86,7 +87,7 @@ export class GvisorEngine extends WallEngine {
       await this.freezeGroup(cell, false)
       await this.#runsc.pause(cell.id, this.cells.directory(cell.id), false)
       const limits = this.#untold.get(cell.id)
-      // It runs again, told or not; the limits that hold are outside.
+      // A failure does not matter much: the limits that are enforced are outside.
       if (limits) await this.#settle(cell, limits).catch(() => {})
     })
   }
@@ -94,7 +95,7 @@ export class GvisorEngine extends WallEngine {
   saveMemory(cell: Cell, directory: string): Promise<void> {
     return this.alone(cell, async () => {
       await chmod(directory, 0o700)
-      // Its kernel has to write; its programs stay stopped.
+      // gVisor's kernel must run to write; its programs stay stopped.
       await this.freezeGroup(cell, false)
       try {
         await this.#runsc.save(cell.id, this.cells.directory(cell.id), directory)
@@ -107,13 +108,13 @@ export class GvisorEngine extends WallEngine {
   override async limit(cell: Cell, limits: Limits): Promise<void> {
     await super.limit(cell, { ...limits, pids: hostTasks(limits.pids) })
     await this.alone(cell, async () => {
-      // Nothing inside can be told anything while it is frozen.
+      // A frozen cell cannot be told.
       if (await this.#runsc.isPaused(cell.id)) this.#untold.set(cell.id, limits)
       else await this.#settle(cell, limits)
     })
   }
 
-  /** Its own kernel counts processes, and tells programs how much memory there is. */
+  /** Tells gVisor's kernel, which counts processes and reports memory to programs. */
   async #settle(cell: Cell, { memoryBytes, pids }: Limits, hostname?: string): Promise<void> {
     this.#untold.delete(cell.id)
     await this.warden.request('CELL_SETTLE', { cell: cell.id, limits: { memoryBytes, pids }, hostname })
@@ -142,7 +143,7 @@ export function gvisorCapabilities(warden: Pick<Warden, 'quota'>): EngineCapabil
     diskLimit: diskLimit(warden),
     network: true,
     networkSwitch: {
-      missing: 'gVisor takes its network as a sandbox starts; it cannot be switched after that.',
+      missing: 'gVisor sets up the network when a sandbox starts; it cannot be switched later.',
     },
     freeze: true,
     memoryCheckpoint: true,

@@ -1,17 +1,20 @@
-// The same instance as engine oci's, with gVisor in it.
+// The instance of oci/harness.ts, with gVisor.
 import { openWall } from '../oci/harness.ts'
 import { probeOci } from '../oci/probe.ts'
-import { findProgram } from '../oci/runtime.ts'
+import { cellOptions, findProgram } from '../oci/runtime.ts'
 import type { WallOptions } from '../oci/wall.ts'
 import type { Harness } from '../suite/harness.ts'
 import { GvisorEngine } from './gvisor.ts'
-import { runscOptions } from './runsc.ts'
 
 export function openGvisor(options: Partial<WallOptions> = {}): Promise<Harness> {
-  return openWall((parts) => new GvisorEngine(parts), runscOptions, options)
+  return openWall(
+    (parts) => new GvisorEngine(parts),
+    (runDir) => cellOptions('runsc', runDir),
+    options,
+  )
 }
 
-/** Why this machine cannot run it; undefined when it can. */
+/** Why this machine cannot run gVisor; undefined if it can. */
 export async function whyNoGvisor(): Promise<string | undefined> {
   const problems = (await probeOci()).filter((finding) => !finding.ok && !finding.optional)
   if (problems.length > 0) return problems.map(({ detail }) => detail).join(' ')

@@ -1,12 +1,12 @@
-// runsc, called through the warden. Its record of a cell stays as long as the cell: pausing and saving need it.
+// runsc, called through the warden. Its record of a cell stays while the cell exists: pausing and saving need it.
 //
 //   <runDir>/runsc/<id>_sandbox:<id>.state, .lock, runsc-<id>.sock
 import { open, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import type { CellRunFields } from '../../warden/messages.gen.ts'
-import type { Warden, WardenOptions } from '../../warden/warden.ts'
-import { findProgram, lastError } from '../oci/runtime.ts'
+import type { Warden } from '../../warden/warden.ts'
+import { failureReason, runtimeFailure, runtimeRoot } from '../oci/runtime.ts'
 
 export class Runsc {
   readonly #warden: Warden
@@ -14,40 +14,40 @@ export class Runsc {
 
   constructor(warden: Warden, runDir: string) {
     this.#warden = warden
-    this.#root = runscRoot(runDir)
+    this.#root = runtimeRoot('runsc', runDir)
   }
 
-  /** Starts the bundle in `directory`, from `memory` if given; answers with the pid of its kernel. */
+  /** Starts the bundle in `directory`, from saved `memory` if given; returns the pid of its kernel. */
   async run(directory: string, request: CellRunFields, memory: string | undefined): Promise<number> {
     if (memory) await symlink(memory, join(directory, 'memory'))
     const restore = memory ? 1 : 0
     try {
       await this.#warden.request('CELL_RUN', { ...request, restore })
     } catch (error) {
-      throw await failure(directory, `runsc could not ${restore ? 'wake' : 'start'} a sandbox`, error)
+      throw await runtimeFailure(directory, `runsc could not ${restore ? 'wake' : 'start'} a sandbox`, error)
     }
     return Number(await readFile(join(directory, 'pid'), 'utf8'))
   }
 
-  /** Fine when it is so already. */
+  /** Does nothing if the cell is in that state already. */
   async pause(id: string, directory: string, paused: boolean): Promise<void> {
     if ((await this.isPaused(id)) === paused) return
     try {
       await this.#warden.request('CELL_PAUSE', { cell: id, paused: paused ? 1 : 0 })
     } catch (error) {
       if ((await this.isPaused(id)) === paused) return
-      throw await failure(directory, `runsc could not ${paused ? 'pause' : 'resume'} a sandbox`, error)
+      throw await runtimeFailure(directory, `runsc could not ${paused ? 'pause' : 'resume'} a sandbox`, error)
     }
   }
 
   async isPaused(id: string): Promise<boolean> {
     const text = await readFile(join(this.#root, `${id}_sandbox:${id}.state`), 'utf8').catch((cause) => {
-      throw new IsletError('sandbox_lost', `runsc knows no cell ${id}.`, { cause })
+      throw new IsletError('sandbox_lost', `runsc does not know the cell ${id}.`, { cause })
     })
     return JSON.parse(text).status === 'paused'
   }
 
-  /** Of a paused cell, which stays so. On disk when it is done. */
+  /** Saves the memory of a paused cell, which stays paused. The files are durable afterwards. */
   async save(id: string, directory: string, memory: string): Promise<void> {
     const link = join(directory, 'memory')
     await rm(link, { force: true })
@@ -77,29 +77,14 @@ export class Runsc {
   }
 }
 
-/** What the warden must be started with. */
-export function runscOptions(runDir: string): NonNullable<WardenOptions['cells']> {
-  const runtime = findProgram('runsc')
-  if (!runtime) {
-    throw new IsletError('engine_unavailable', 'runsc is not installed.', {
-      hint: 'islet setup --gvisor installs it.',
-    })
-  }
-  return { directory: join(runDir, 's'), runtime, runtimeRoot: runscRoot(runDir) }
-}
-
-export function runscRoot(runDir: string): string {
-  return join(runDir, 'runsc')
-}
-
-/** What gVisor says of things it cannot save, in our words. A socket to the outside of it is a pointer that is not there. */
+/** gVisor's errors for state that it cannot save, as sentences. A socket to the outside shows up as a nil pointer. */
 const UNSAVABLE: readonly [RegExp, string][] = [
   [/deleted and invalidated dentries/, 'a program has a file open that was deleted'],
   [/nil pointer dereference/, 'a program has a connection to this server open'],
 ]
 
 async function saveFailure(directory: string, error: unknown): Promise<IsletError> {
-  const reason = (await lastError(join(directory, 'runtime.log'))) ?? (error as Error).message
+  const reason = await failureReason(directory, error)
   const known = UNSAVABLE.find(([pattern]) => pattern.test(reason))?.[1]
   const said = known ?? reason.slice(0, 300)
   return new IsletError('invalid_state', `The memory of the sandbox cannot be saved: ${said}.`, {
@@ -107,12 +92,7 @@ async function saveFailure(directory: string, error: unknown): Promise<IsletErro
   })
 }
 
-async function failure(directory: string, what: string, error: unknown): Promise<IsletError> {
-  const reason = (await lastError(join(directory, 'runtime.log'))) ?? (error as Error).message
-  return new IsletError('engine_unavailable', `${what}: ${reason.slice(0, 500)}`, { cause: error })
-}
-
-/** Memory holds secrets; what is in the directory is root's alone. */
+/** Makes the files durable, and readable for root only: memory contains secrets. */
 async function sync(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     const file = await open(join(directory, name), 'r+')

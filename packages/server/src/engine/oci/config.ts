@@ -1,14 +1,14 @@
-// The config.json of a cell: an OCI bundle whose root is almost empty. The warden puts the real root in at bind, so
-// nothing here knows about images, names or limits of a sandbox.
+// The config.json of a cell: an OCI bundle whose root is almost empty. The warden mounts the real root at bind, so nothing
+// here depends on the image, name or limits of a sandbox.
 import { GUEST_OOM_SCORE } from '../oom.ts'
 import { seccompProfile } from './seccomp.ts'
 import { viewMounts } from './view.ts'
 
-export interface CellSpec {
+interface CellSpec {
   /** The first host uid and gid of its range. */
   uidBase: number
   uidCount: number
-  /** Made by the warden, with those ids. */
+  /** Made by the warden, with these ids. */
   userNamespace: string
   /** The directory with the mount points of `SKELETON`. */
   rootDir: string
@@ -20,11 +20,11 @@ export interface CellSpec {
 /** Where the link directory is mounted, in every root. */
 export const INSIDE_DIR = '/.islet'
 
-/** The mount points a cell's first root needs; all cells share one such directory. */
+/** The mount points in a cell's first root; all cells share that directory. */
 export const SKELETON = ['proc', 'dev', 'sys', 'tmp', '.islet']
 
-// What root in a container needs to install packages, switch users, serve low ports and chroot; AUDIT_WRITE is for
-// PAM. Not NET_RAW (forged packets; ping works without), not MKNOD, nothing that reaches past the sandbox.
+// Root inside needs these to install packages, switch users, serve low ports and chroot; AUDIT_WRITE is for PAM. Not NET_RAW
+// (forged packets; ping works without it), not MKNOD, nothing that reaches beyond the sandbox.
 export const CAPABILITIES = [
   'CAP_AUDIT_WRITE',
   'CAP_CHOWN',
@@ -40,12 +40,12 @@ export const CAPABILITIES = [
   'CAP_SYS_CHROOT',
 ]
 
-// Before bind there is only the guest in the cell. bind sets the real limits.
+// Before bind only the guest runs in the cell. bind sets the real limits.
 const UNBOUND_MEMORY_BYTES = 256 * 1024 * 1024
 const UNBOUND_PIDS = 64
 
-// What tells of the machine's disks, boot, modules and board, and of all that is mounted and stored on it. Programs do without: a
-// masked file is empty, a masked directory too.
+// Files that reveal the machine's disks, boot, modules, hardware and mounts. Programs work without them: masked files and
+// directories are empty.
 const MASKED_PATHS = [
   '/proc/acpi',
   '/proc/asound',
@@ -82,7 +82,7 @@ const MASKED_PATHS = [
 ]
 const READONLY_PATHS = ['/proc/bus', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']
 
-/** Terminals of one sandbox. The machine has kernel.pty.max of them for everybody; see machine-room.ts. */
+/** The most terminals of one sandbox. The whole machine has kernel.pty.max of them; see machine-room.ts. */
 export const MAX_PTYS = 256
 
 const MOUNTS = [
@@ -99,7 +99,7 @@ const MOUNTS = [
     source: 'devpts',
     options: ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5', `max=${MAX_PTYS}`],
   },
-  // Its pages count against the sandbox's memory limit; without a size it would be half of the machine's memory.
+  // Its pages count against the sandbox's memory limit. The default size would be half of the machine's memory.
   {
     destination: '/dev/shm',
     type: 'tmpfs',
@@ -108,7 +108,7 @@ const MOUNTS = [
   },
   { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: ['nosuid', 'noexec', 'nodev'] },
   { destination: '/sys', type: 'sysfs', source: 'sysfs', options: ['nosuid', 'noexec', 'nodev', 'ro'] },
-  // Language runtimes size their heaps by the limits they read here.
+  // Language runtimes size their heaps by the limits in these files.
   {
     destination: '/sys/fs/cgroup',
     type: 'cgroup',
@@ -117,10 +117,10 @@ const MOUNTS = [
   },
 ]
 
-// In the cell's own network namespace: IPv6 stays on the loopback only. The warden sets the rest.
+// In the cell's own network namespace: IPv6 on the loopback only. The warden sets the rest.
 const SYSCTL = { 'net.ipv6.conf.default.disable_ipv6': '1' }
 
-// The profile is the same for all and the largest part of the file: print it once.
+// The profile is the largest part of the file and always the same, so it is serialised once.
 const SECCOMP = JSON.stringify(seccompProfile())
 const SECCOMP_PLACE = '"seccomp":null'
 
@@ -135,7 +135,7 @@ export function cellConfig(spec: CellSpec): string {
       env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
       cwd: '/',
       capabilities: { bounding: CAPABILITIES, effective: CAPABILITIES, permitted: CAPABILITIES },
-      // sudo inside must work; setuid in a user namespace gives nothing outside it.
+      // sudo inside must work; setuid in a user namespace gives no rights outside of it.
       noNewPrivileges: false,
       oomScoreAdj: GUEST_OOM_SCORE,
     },

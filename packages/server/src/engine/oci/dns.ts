@@ -1,16 +1,16 @@
-// A DNS forwarder on the bridge's address: the only service of this machine that sandboxes reach. It relays to the
-// nameservers of the host, which may be on its loopback or in a private network that sandboxes cannot reach.
-// Everything that arrives is hostile: what is pending is bounded, in all and for each sandbox.
+// A DNS forwarder on the bridge's address: the only service of this machine that sandboxes reach. It relays to the host's
+// nameservers, which may be on the loopback or in a private network that sandboxes cannot reach. Queries are hostile: pending
+// ones are limited, in total and for each sandbox.
 import { randomInt } from 'node:crypto'
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
 import { connect, createServer, isIP, isIPv6, type Server, type Socket } from 'node:net'
 
-export interface DnsOptions {
+interface DnsOptions {
   address: string
   port?: number
-  /** Addresses of nameservers, tried in order; absent: those of /etc/resolv.conf, read again when it changes. */
+  /** Nameservers, tried in order; absent: those of /etc/resolv.conf, which is read again when it changes. */
   upstreams?: readonly Upstream[]
 }
 
@@ -25,7 +25,7 @@ const DNS_PORT = 53
 const HEADER_BYTES = 12
 const RESPONSE_BIT = 0x80
 const SERVFAIL = 2
-// Two tries within the five seconds after which resolvers ask again.
+// Two tries fit into the five seconds after which resolvers retry.
 const TRY_MS = 2200
 const MAX_PENDING = 1024
 const MAX_PENDING_OF_ONE = 64
@@ -66,7 +66,7 @@ export class DnsForwarder {
       forwarder.close()
       throw error
     }
-    // Later errors (the bridge went away) are not this process's end.
+    // Later errors (the bridge disappeared) must not end this process.
     forwarder.#udp.on('error', () => {})
     forwarder.#tcp.on('error', () => {})
     forwarder.#udp.unref()
@@ -78,7 +78,7 @@ export class DnsForwarder {
     try {
       this.#udp.close()
     } catch {
-      // It never listened, or is closed.
+      // It never listened, or is closed already.
     }
     this.#tcp.close()
     for (const socket of this.#open) socket.destroy()
@@ -100,7 +100,7 @@ export class DnsForwarder {
     }
   }
 
-  /** One try with one nameserver, from a port and with an id that cannot be guessed. */
+  /** Asks one nameserver once, from a random port and with a random id. */
   async #ask(upstream: Upstream, query: Buffer): Promise<Buffer | undefined> {
     const socket = createSocket(isIPv6(upstream.address) ? 'udp6' : 'udp4')
     const { promise, resolve } = Promise.withResolvers<Buffer | undefined>()
@@ -130,7 +130,7 @@ export class DnsForwarder {
     }
   }
 
-  /** TCP needs no look inside: bytes go both ways, as slowly as either side reads. */
+  /** Relays TCP without parsing it; each side's pace limits the other. */
   async #relay(client: Socket): Promise<void> {
     const from = client.remoteAddress ?? ''
     client.on('error', () => client.destroy())
@@ -173,7 +173,7 @@ export function nameserversIn(resolvConf: string): Upstream[] {
   return addresses.filter((address) => isIP(address.replace(/%.*/, ''))).map((address) => ({ address }))
 }
 
-/** The query with the answer "the server failed": programs then give up at once instead of waiting. */
+/** The query answered with SERVFAIL, so that programs give up at once instead of waiting. */
 function failure(query: Buffer): Buffer {
   const answer = Buffer.from(query)
   answer[2]! |= RESPONSE_BIT
@@ -181,7 +181,7 @@ function failure(query: Buffer): Buffer {
   return answer
 }
 
-/** How many things are under way, in all and by each sandbox. */
+/** Limits what is in progress, in total and for each sandbox. */
 class Quota {
   readonly #ofOne = new Map<string, number>()
   readonly #most: number

@@ -1,4 +1,4 @@
-// A real instance with a real warden and the host image, for the suite and for measuring.
+// A real instance with a real warden and the host image, for the suite and for benchmarks.
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

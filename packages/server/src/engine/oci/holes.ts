@@ -1,7 +1,7 @@
-// Known holes of the programs that make walls, for `islet doctor`. A line is here only if its project says which release mends it.
+// Known security holes in the runtimes, for `islet doctor`. An entry exists only if the project names the release that fixes it.
 //
-// Distributions mend old versions: a program that dpkg installed is judged by the version of its package, and where it is not known what
-// that version has, nothing is said.
+// Distributions backport fixes: a program that dpkg installed is judged by the version of its package, and if it is not known
+// whether that version has the hole, nothing is reported.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Finding } from './probe.ts'
@@ -9,14 +9,14 @@ import { findProgram, runtimeVersion } from './runtime.ts'
 
 type Program = 'runc' | 'crun' | 'runsc'
 
-export interface Hole {
+interface Hole {
   program: Program
   names: readonly string[]
-  /** The first release without it of each line of releases that has one; later lines never had it. */
+  /** The first fixed release of each release line; later lines never had the hole. */
   mendedIn: readonly string[]
-  /** The first release with it; default: all had it. */
+  /** The first release with the hole; default: all. */
   since?: string
-  /** By the upstream version of a Debian package: the first version of the package that is not known to have the hole. */
+  /** By upstream version of a Debian package: the first package version that is not known to have the hole. */
   debian?: Readonly<Record<string, string>>
 }
 
@@ -64,9 +64,9 @@ async function holesOfInstalled(program: Program): Promise<Finding[]> {
 
 export interface Installed {
   program: Program
-  /** As the program says. */
+  /** Reported by the program. */
   version: string
-  /** Of the package that it is from; undefined when it is from none. */
+  /** Of its package; undefined if it is not from a package. */
   packageVersion: string | undefined
 }
 
@@ -81,7 +81,7 @@ export async function holesIn({ program, version, packageVersion }: Installed): 
   return (await Promise.all(known)).flat()
 }
 
-/** Built by a distribution, whose package was unpacked by hand: nobody knows what it mended. */
+/** Built by a distribution, but not installed as a package: its fixes are unknown. */
 function isRebuilt(version: string): boolean {
   return /[~+]/.test(version)
 }
@@ -92,13 +92,13 @@ function isOlder(version: string, { since, mendedIn }: Hole): boolean {
   return compare(version, line ?? mendedIn.at(-1)!) < 0
 }
 
-/** 1.2.3 and 1.2.8: releases of 1.2. */
+/** 1.2.3 and 1.2.8 are releases of the line 1.2. */
 function isSameLine(version: string, other: string): boolean {
   const [one, two] = [numbersOf(version), numbersOf(other)]
   return one.length > 2 && one[0] === two[0] && one[1] === two[1]
 }
 
-/** Whatever comes before a release (1.4.0-rc.1, 1.0.0~rc93) counts as that release. */
+/** A pre-release (1.4.0-rc.1, 1.0.0~rc93) counts as its release. */
 function compare(version: string, other: string): number {
   const [one, two] = [numbersOf(version), numbersOf(other)]
   for (let at = 0; at < 3; at++) {
@@ -108,7 +108,7 @@ function compare(version: string, other: string): number {
   return 0
 }
 
-/** Of 1.1.5+ds1 as of release-20250319.0 and 0.0~20240729.0. */
+/** For 1.1.5+ds1, release-20250319.0 and 0.0~20240729.0. */
 function numbersOf(version: string): number[] {
   const text = /\d{8}\.\d+/.exec(version)?.[0] ?? /^\d+(\.\d+)*/.exec(version)?.[0] ?? ''
   return text.split('.').map(Number)

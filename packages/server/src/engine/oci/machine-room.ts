@@ -1,18 +1,18 @@
-// Room for the server and the machine: what all sandboxes together may take, and what the kernel may have for everybody.
+// Keeps resources for the server and the machine: ceilings for all sandboxes together, and raised machine-wide kernel limits.
 import { readFile, writeFile } from 'node:fs/promises'
 import { machineLimits } from '../capacity.ts'
 import type { Limits } from '../engine.ts'
 import type { EngineLog } from './wall.ts'
 
-/** Percent of what the machine has, or what leaves it enough. */
+/** Percent of what the machine has; `auto` leaves enough for the machine. */
 export type Ceilings = Record<'memory' | 'cpu' | 'pids', number | 'auto'>
 
-/** The least memory that `auto` leaves to the server and the machine, if that is not more than half. */
+/** `auto` leaves at least this much memory to the server and the machine, but not more than half. */
 const LEFT_BYTES = 512 * 1024 ** 2
-/** Of CPU time the machine needs no part for itself alone: it comes first (native/warden/cgroup/ceiling.c). */
+/** CPU time needs no reserve: the machine has priority over sandboxes (native/warden/cgroup/ceiling.c). */
 const AUTO = { memory: 90, cpu: 100, pids: 75 }
 
-/** The limits of the group that all sandboxes are in. */
+/** The limits of the parent cgroup of all sandboxes. */
 export function ceilingOf(asked: Ceilings, machine = machineLimits()): Limits {
   const shareOf = (kind: keyof Ceilings, whole: number) =>
     Math.floor((whole * (asked[kind] === 'auto' ? AUTO[kind] : asked[kind])) / 100)
@@ -21,16 +21,15 @@ export function ceilingOf(asked: Ceilings, machine = machineLimits()): Limits {
   const cpuMillis = shareOf('cpu', machine.cpuMillis)
   return {
     memoryBytes: Math.min(shareOf('memory', memoryBytes), Math.floor(most)),
-    // A quota that nobody can reach costs time all the same.
+    // A quota that cannot be reached would only cost time.
     cpuMillis: cpuMillis < machine.cpuMillis ? cpuMillis : 0,
     pids: shareOf('pids', machine.pids),
   }
 }
 
 /**
- * Numbers of the kernel for the whole machine that a few sandboxes could use up between them, each within its own limits. They are raised
- * and never lowered, to what systemd has by default where it has one: each terminal, process and open file is memory, which is counted
- * for whoever has it.
+ * Machine-wide kernel limits that a few sandboxes could use up together, each within its own limits. They are raised, never
+ * lowered, to systemd's defaults if it has one: terminals, processes and open files take memory, which is limited per sandbox.
  */
 const AT_LEAST: Record<string, bigint> = {
   'fs/file-max': 2n ** 63n - 1n,

@@ -1,5 +1,5 @@
-// The way out for sandboxes: one bridge, one firewall table, no rule per sandbox. Ports of the bridge are isolated from
-// each other (the warden does that), so that sandboxes share a wire but do not see one another on it.
+// The network of sandboxes: one bridge, one firewall table, no rule per sandbox. The warden isolates the ports of the bridge,
+// so that sandboxes cannot reach each other.
 import { spawn } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { isIPv4 } from 'node:net'
@@ -8,9 +8,9 @@ import type { Instance } from '../../instance.ts'
 import type { Warden } from '../../warden/warden.ts'
 import { DnsForwarder, type Upstream } from './dns.ts'
 
-export type NetworkPlan = Pick<Instance, 'bridge' | 'table' | 'subnet' | 'prefix' | 'gateway'>
+type NetworkPlan = Pick<Instance, 'bridge' | 'table' | 'subnet' | 'prefix' | 'gateway'>
 
-export interface NetworkOptions {
+interface NetworkOptions {
   plan: NetworkPlan
   warden: Warden
   log: { warn(fields: object, message: string): void }
@@ -20,7 +20,7 @@ export interface NetworkOptions {
 
 const IP_FORWARD = '/proc/sys/net/ipv4/ip_forward'
 
-// Not the internet: this network, private, carrier-grade NAT, loopback, link-local (cloud metadata lives there),
+// Addresses outside of the internet: this network, private, carrier-grade NAT, loopback, link-local (cloud metadata),
 // protocol assignments, benchmarking, multicast, reserved and broadcast.
 const DENIED = [
   '0.0.0.0/8',
@@ -36,7 +36,7 @@ const DENIED = [
   '240.0.0.0/4',
 ]
 
-/** Of one sandbox at once. The machine remembers nf_conntrack_max of all: 65,536 on a small one, else 262,144. */
+/** The most connections of one sandbox. The machine tracks nf_conntrack_max in all: 65,536 on a small one, else 262,144. */
 export const MAX_CONNECTIONS = 4096
 
 /** Made when the first sandbox with a network needs it. */
@@ -57,7 +57,7 @@ export class Network {
     return this.#made
   }
 
-  /** With `all`, the machine's parts too: bridge and firewall. */
+  /** With `all`, also removes the bridge and the firewall. */
   async close({ all = false } = {}): Promise<void> {
     await this.#made?.catch(() => {})
     this.#dns?.close()
@@ -68,23 +68,23 @@ export class Network {
 
   async #make(): Promise<void> {
     const { plan, warden, log, allowRanges = [], nameservers } = this.#options
-    // First the firewall: no packet passes without it.
+    // The firewall comes first, so that no packet passes without it.
     await installFirewall(plan, allowRanges)
     await warden.request('BRIDGE_CREATE', { address: plan.gateway, prefix: plan.prefix })
     try {
       this.#dns ??= await DnsForwarder.listen({ address: plan.gateway, upstreams: nameservers })
     } catch (error) {
-      log.warn({ error }, `Sandboxes cannot look up names: port 53 of ${plan.gateway} is taken.`)
+      log.warn({ error }, `Sandboxes cannot resolve names: port 53 of ${plan.gateway} is not available.`)
     }
   }
 }
 
 /**
- * Traffic from the bridge to this machine ends in `local`, to elsewhere in `out`; traffic to the bridge is only ever an
- * answer. Addresses of the machine itself need no list: what is meant for them comes through `local`. A reset, because
- * the kernel sends few ICMP errors a second and programs would wait for the rest.
+ * Traffic from the bridge to this machine goes through `local`, to elsewhere through `out`; traffic to the bridge must be an
+ * answer. The machine's own addresses need no list: packets to them go through `local`. `refuse` sends TCP resets, because the
+ * kernel limits ICMP errors per second and programs would wait for the missing ones.
  */
-export function firewallRules(plan: NetworkPlan, allowRanges: readonly string[]): string {
+function firewallRules(plan: NetworkPlan, allowRanges: readonly string[]): string {
   const { bridge, table, subnet, prefix, gateway } = plan
   const allowed =
     allowRanges.length > 0 ? `ip daddr { ${allowRanges.map(checkRange).join(', ')} } accept` : ''
@@ -147,7 +147,7 @@ async function removeFirewall(plan: NetworkPlan): Promise<void> {
   await nft(`table inet ${plan.table} {}\ndelete table inet ${plan.table}\n`)
 }
 
-/** One transaction: all of it or nothing, so that there is no instant with half a firewall. */
+/** One transaction, so that the firewall is never incomplete. */
 async function nft(script: string): Promise<void> {
   const child = spawn('nft', ['-f', '-'], { stdio: ['pipe', 'ignore', 'pipe'] })
   const { promise, resolve, reject } = Promise.withResolvers<number | null>()

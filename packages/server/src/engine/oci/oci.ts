@@ -16,7 +16,7 @@ import {
   type PrepareOptions,
 } from '../engine.ts'
 import { cellConfig, SKELETON } from './config.ts'
-import { bindRequest, etcRecords } from './requests.ts'
+import { etcRecords, treeRecords } from './requests.ts'
 import { Runtime, type RuntimeName } from './runtime.ts'
 import { makeView, writeView } from './view.ts'
 import { diskLimit, WallEngine, type WallOptions } from './wall.ts'
@@ -25,14 +25,14 @@ export interface OciOptions extends WallOptions {
   runtime?: RuntimeName
 }
 
-/** Of how many sandboxes the last ones count. */
+/** How many recent sandboxes `#wantNetwork` averages over, roughly. */
 const DEMAND_MEMORY = 8
 
 export class OciEngine extends WallEngine {
   readonly capabilities: EngineCapabilities
   readonly #runtime: Runtime
   readonly #rootDir: string
-  /** The share of late sandboxes with a network: when it is most, cells made ahead get one, which bind else takes long for. */
+  /** The share of recent sandboxes with a network. If it is most of them, warm cells get one ahead, which makes bind faster. */
   #wantNetwork = 0
 
   constructor(options: OciOptions) {
@@ -62,7 +62,7 @@ export class OciEngine extends WallEngine {
       makeView(cell.linkDir)
       writeFileSync(join(directory, 'config.json'), config, { mode: 0o600 })
       const isAhead = options.background && this.#wantNetwork > 0.5
-      // Without it, bind makes it or says why not.
+      // If it fails, bind makes the network or reports why not.
       const plugged = isAhead ? await this.plug(record).catch(() => undefined) : undefined
       const pid = await this.#runtime.start(directory, {
         cell: cell.id,
@@ -80,21 +80,24 @@ export class OciEngine extends WallEngine {
       if (!record.process)
         throw new IsletError('internal', `The cell ${cell.id} was bound before it was prepared.`)
       if (options.memory) throw notSupported(this.capabilities.memoryCheckpoint)
-      const { enabled } = options.network
-      this.#wantNetwork += (Number(enabled) - this.#wantNetwork) / DEMAND_MEMORY
-      const limits = this.within(options.limits)
-      const request = bindRequest(record.process.pid, uidBase, cell.id, { ...options, limits })
-      const plugged = enabled ? await this.plug(record) : undefined
-      const etc = etcRecords(options.etc?.(plugged?.bound ?? {}))
-      writeView(cell.linkDir, options.limits)
+      const { root, hostname, limits, network } = options
+      this.#wantNetwork += (Number(network.enabled) - this.#wantNetwork) / DEMAND_MEMORY
+      const plugged = network.enabled ? await this.plug(record) : undefined
+      writeView(cell.linkDir, limits)
       const { etc: hasEtc } = await this.warden.request('BIND', {
-        ...request,
+        pid: record.process.pid,
+        uidBase,
+        layer: root.layer,
+        tree: treeRecords(root),
+        hostname,
+        cgroup: cell.id,
+        limits: this.within(limits),
         network: plugged?.network,
-        etc,
+        etc: etcRecords(options.etc?.(plugged?.bound ?? {})),
       })
-      // Until then a server that finds it knows it by the layer that it had before, or by none.
+      // After BIND: if the server dies before, the record still has the previous layer, or none.
       if (options.ahead || record.layer !== undefined)
-        this.cells.write(Object.assign(record, { layer: options.root.layer }))
+        this.cells.write(Object.assign(record, { layer: root.layer }))
       return { ...plugged?.bound, hasEtc: hasEtc === 1 }
     })
   }
@@ -113,7 +116,7 @@ export class OciEngine extends WallEngine {
 
   override async limit(cell: Cell, limits: Limits): Promise<void> {
     await super.limit(cell, limits)
-    // They hold, whether they can be shown or not.
+    // The limits are set even if the view cannot be updated.
     await this.show(cell, limits).catch(() => {})
   }
 

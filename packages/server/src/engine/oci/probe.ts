@@ -1,4 +1,4 @@
-// What engine `oci` needs of a machine, looked at one by one: for `islet doctor` and for the error at start.
+// Checks what engine `oci` needs of a machine, for `islet doctor` and for the error at start.
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { release } from 'node:os'
@@ -10,9 +10,9 @@ export { probeHoles } from './holes.ts'
 export interface Finding {
   name: string
   ok: boolean
-  /** A sentence: what was found. */
+  /** A sentence that says what was found. */
   detail: string
-  /** What to do when it is not ok. */
+  /** What to do if it is not ok. */
   mend?: string
   /** The engine works without it. */
   optional?: true
@@ -21,7 +21,7 @@ export interface Finding {
 const OLDEST_KERNEL = [5, 19]
 const OLDEST_RUNC = [1, 1]
 const CONTROLLERS = ['cpu', 'memory', 'pids']
-// By bit, as in <linux/capability.h>: what the server, the runtime and the warden use.
+// The capabilities that the server, the runtime and the warden use, with their bits in <linux/capability.h>.
 const CAPABILITIES: Record<string, number> = {
   CAP_CHOWN: 0,
   CAP_DAC_OVERRIDE: 1,
@@ -82,7 +82,7 @@ async function capabilities(): Promise<Finding> {
   return {
     name: 'capabilities',
     ok: missing.length === 0,
-    detail: missing.length === 0 ? 'Nothing is missing.' : `The server lacks ${missing.join(', ')}.`,
+    detail: missing.length === 0 ? 'The server has all it needs.' : `The server lacks ${missing.join(', ')}.`,
     mend: 'Inside a container: run it with --privileged. As a service: remove CapabilityBoundingSet.',
   }
 }
@@ -112,7 +112,7 @@ async function userNamespaces(): Promise<Finding> {
   return {
     name: 'user namespaces',
     ok: most > 0,
-    detail: most > 0 ? `Up to ${most} are allowed.` : 'They are turned off.',
+    detail: most > 0 ? `Up to ${most} are allowed.` : 'They are disabled.',
     mend: 'sysctl user.max_user_namespaces=15000',
   }
 }
@@ -163,8 +163,8 @@ async function crun(): Promise<Finding> {
     ok,
     optional: true,
     detail: ok
-      ? 'crun starts sandboxes, in less time than runc.'
-      : 'There is no crun to use: runc starts sandboxes.',
+      ? 'crun starts sandboxes, faster than runc.'
+      : 'No usable crun: runc starts sandboxes, slower.',
     mend: 'apt-get install crun; islet setup does it.',
   }
 }
@@ -174,7 +174,7 @@ async function tool(name: string, args: string[], pack: string, purpose: string)
   return {
     name,
     ok,
-    detail: ok ? `${name} is there.` : `${name} is not installed; ${purpose} need it.`,
+    detail: ok ? `${name} is installed.` : `${name} is not installed; ${purpose} need it.`,
     mend: `apt-get install ${pack}; islet setup does it.`,
   }
 }
@@ -187,7 +187,7 @@ async function btrfs(): Promise<Finding> {
     ok,
     optional: true,
     detail: ok
-      ? 'Forks and checkpoints copy nothing.'
+      ? 'Forks and checkpoints are snapshots and copy no files.'
       : 'There is no btrfs: forks copy files, disk limits are not enforced.',
     mend: 'apt-get install btrfs-progs, with a kernel that has btrfs.',
   }
@@ -199,11 +199,11 @@ async function forwarding(): Promise<Finding> {
     name: 'ip_forward',
     ok: true,
     optional: true,
-    detail: on ? 'It is on.' : 'It is off; the first sandbox with a network turns it on.',
+    detail: on ? 'It is enabled.' : 'It is disabled; the first sandbox with a network enables it.',
   }
 }
 
-/** Docker and firewalls drop what is forwarded unless a rule says otherwise, and a rule of ours cannot overrule theirs. */
+/** Docker and other firewalls may drop forwarded packets by default, and our rules cannot override theirs. */
 async function forwardPolicy(): Promise<Finding> {
   const drops = /policy drop/.test(await output('nft', ['list', 'chain', 'ip', 'filter', 'FORWARD']))
   return {
@@ -211,8 +211,8 @@ async function forwardPolicy(): Promise<Finding> {
     ok: !drops,
     optional: true,
     detail: drops
-      ? 'Another firewall on this machine drops what sandboxes send out.'
-      : 'No other firewall is in the way.',
+      ? 'Another firewall on this machine drops the packets of sandboxes.'
+      : 'No other firewall blocks sandboxes.',
     mend: "iptables -I FORWARD -i 'islet+' -j ACCEPT; iptables -I FORWARD -o 'islet+' -j ACCEPT",
   }
 }

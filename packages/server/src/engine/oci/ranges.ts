@@ -1,6 +1,6 @@
-// Which of the instance's uid ranges are taken. A range also decides the cell's address, so both are unique while it
-// lives. Ranges are given out in turn: the longest unused first, so that a new cell does not meet what the network
-// still remembers of the last one.
+// Which of the instance's uid ranges are taken. A range also determines the cell's address, so both are unique while it
+// lives. The longest unused range is given out first, so that a new cell does not inherit network state (ARP, conntrack) of
+// the previous one.
 import { IsletError } from '@islet/contract'
 import { type Instance, UIDS_PER_CELL } from '../../instance.ts'
 
@@ -30,11 +30,11 @@ export class Ranges {
     }
     throw new IsletError(
       'too_many_requests',
-      `There are ${this.#taken.size} sandboxes, the most one server can have.`,
+      `There are ${this.#taken.size} sandboxes, the most that one server can have.`,
     )
   }
 
-  /** Of a cell that was there before this process. */
+  /** Marks the range of a cell that an earlier server made. */
   hold(index: number): void {
     this.#taken.add(index)
   }

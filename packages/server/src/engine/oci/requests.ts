@@ -1,33 +1,10 @@
-// The engine's words in the warden's.
+// Turns the engine's types into the warden's.
 import type { Lower } from '../../image/image.ts'
-import type {
-  BindFields,
-  EtcFileRecord,
-  LowerRecord,
-  NetworkRecord,
-  OkFields,
-  TreeRecord,
-} from '../../warden/messages.gen.ts'
+import type { EtcFileRecord, LowerRecord, OkFields, TreeRecord } from '../../warden/messages.gen.ts'
 import { type Warden, WardenError } from '../../warden/warden.ts'
-import type { BindOptions, Root, Usage } from '../engine.ts'
+import type { Root, Usage } from '../engine.ts'
 
 const LOWER_KIND = { layer: 1, image: 2, 'host-usr': 3 }
-
-export type NetworkRequest = NetworkRecord
-
-export function bindRequest(pid: number, uidBase: number, cgroup: string, options: BindOptions): BindFields {
-  const { root, hostname, limits } = options
-  const { memoryBytes, cpuMillis, pids } = limits
-  return {
-    pid,
-    uidBase,
-    layer: root.layer,
-    tree: treeRecords(root),
-    hostname,
-    cgroup,
-    limits: { memoryBytes, cpuMillis, pids },
-  }
-}
 
 export function etcRecords(files: Record<string, string> = {}): EtcFileRecord[] {
   return Object.entries(files).map(([name, content]) => ({ name, content: Buffer.from(content) }))
@@ -42,10 +19,14 @@ export function usageOf({ stat = {} }: OkFields): Usage {
   return { memoryBytes, memoryPeakBytes, cpuUsec, pids, oomKills }
 }
 
-/** Every process of a group, then the group. Of one that does not exist: nothing. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof WardenError && error.kind === 'NOT_FOUND'
+}
+
+/** Kills the processes of a group, then removes it. Succeeds if there is no such group. */
 export async function removeCgroup(warden: Warden, cgroup: string): Promise<void> {
   await warden.request('CGROUP_KILL', { cgroup }).catch((error) => {
-    if (!(error instanceof WardenError && error.kind === 'NOT_FOUND')) throw error
+    if (!isNotFound(error)) throw error
   })
   await warden.request('CGROUP_DELETE', { cgroup })
 }

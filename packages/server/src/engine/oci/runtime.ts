@@ -1,5 +1,5 @@
-// The OCI runtime, called through the warden. It stays only as long as it takes to start a cell: no shim, and its own record is removed
-// as soon as the cell runs, because everything later goes through the warden.
+// The OCI runtime, called through the warden. It runs only while it starts a cell: there is no shim, and its own record of the
+// cell is removed as soon as the cell runs, because everything later goes through the warden.
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import type { Warden, WardenOptions } from '../../warden/warden.ts'
 
 export type RuntimeName = 'runc' | 'crun'
 
-/** The suite passes with it. */
+/** The oldest version that passes the suite. */
 const OLDEST_CRUN = [1, 8] as const
 
 const PROGRAM_DIRECTORIES = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin']
@@ -24,18 +24,15 @@ export class Runtime {
   constructor(warden: Warden, name: RuntimeName, runDir: string) {
     this.#warden = warden
     this.#name = name
-    this.#root = runtimeRoot(runDir)
+    this.#root = runtimeRoot(name, runDir)
   }
 
-  /** Starts the bundle in `directory`; answers with the pid of its first process. */
+  /** Starts the bundle in `directory`; returns the pid of its first process. */
   async start(directory: string, request: CellStartFields & { cell: string }): Promise<number> {
     try {
       await this.#warden.request('CELL_START', request)
     } catch (error) {
-      const reason = (await lastError(join(directory, 'runtime.log'))) ?? (error as Error).message
-      throw new IsletError('engine_unavailable', `${this.#name} could not start a sandbox: ${reason}`, {
-        cause: error,
-      })
+      throw await runtimeFailure(directory, `${this.#name} could not start a sandbox`, error)
     }
     const pid = Number(readFileSync(join(directory, 'pid'), 'utf8'))
     this.forget(request.cell)
@@ -47,13 +44,13 @@ export class Runtime {
     rmSync(join(this.#root, id), { recursive: true, force: true })
   }
 
-  /** The containers of which there is a record: a start that was cut off. */
+  /** The containers with a record: their start was interrupted. */
   list(): Promise<string[]> {
     return readdir(this.#root).catch(() => [])
   }
 }
 
-/** crun takes a fifth of the processor time of runc to start a cell. One that was built without what walls need is not taken. */
+/** Prefers crun, which needs a fifth of runc's CPU time to start a cell, unless it was built without seccomp or capabilities. */
 export async function chooseRuntime(wanted: RuntimeName | 'auto'): Promise<RuntimeName> {
   if (wanted !== 'auto') return wanted
   const program = findProgram('crun')
@@ -65,23 +62,24 @@ export async function chooseRuntime(wanted: RuntimeName | 'auto'): Promise<Runti
   return isNew && /\+SECCOMP\b/.test(stdout) && /\+CAP\b/.test(stdout) ? 'crun' : 'runc'
 }
 
-/** What the warden must be started with to start cells. */
-export function cellOptions(name: RuntimeName, runDir: string): WardenOptions['cells'] {
+/** The options that let a warden start cells with this runtime. */
+export function cellOptions(name: RuntimeName | 'runsc', runDir: string): WardenOptions['cells'] {
   const runtime = findProgram(name)
   if (!runtime)
     throw new IsletError('engine_unavailable', `${name} is not installed.`, {
-      hint: 'islet setup installs it.',
+      hint: `islet setup${name === 'runsc' ? ' --gvisor' : ''} installs it.`,
     })
-  return { directory: join(runDir, 's'), runtime, runtimeRoot: runtimeRoot(runDir) }
+  return { directory: join(runDir, 's'), runtime, runtimeRoot: runtimeRoot(name, runDir) }
 }
 
-/** Where a program of this name is, among the usual places. */
+/** The path of a program in the usual directories. */
 export function findProgram(name: string): string | undefined {
   return PROGRAM_DIRECTORIES.map((directory) => join(directory, name)).find(existsSync)
 }
 
-function runtimeRoot(runDir: string): string {
-  return join(runDir, 'runc')
+/** Where a runtime keeps its state; crun and runc share a directory. See also RUNTIME_ROOTS. */
+export function runtimeRoot(name: RuntimeName | 'runsc', runDir: string): string {
+  return join(runDir, name === 'runsc' ? 'runsc' : 'runc')
 }
 
 export async function runtimeVersion(name: RuntimeName | 'runsc'): Promise<string | undefined> {
@@ -93,10 +91,20 @@ export async function runtimeVersion(name: RuntimeName | 'runsc'): Promise<strin
   }
 }
 
-/** Of a log that a hostile sandbox may have a hand in. */
+/** The log is bounded because a hostile sandbox may influence its content. */
 const TAIL_BYTES = 64 * 1024
 
-/** The first line of the last thing a runtime logged. */
+/** The error for a runtime that failed, with the reason from its log in the cell's `directory`. */
+export async function runtimeFailure(directory: string, what: string, cause: unknown): Promise<IsletError> {
+  const reason = await failureReason(directory, cause)
+  return new IsletError('engine_unavailable', `${what}: ${reason.slice(0, 500)}`, { cause })
+}
+
+export async function failureReason(directory: string, cause: unknown): Promise<string> {
+  return (await lastError(join(directory, 'runtime.log'))) ?? (cause as Error).message
+}
+
+/** The first line of the last message in a runtime's log. */
 export async function lastError(log: string): Promise<string | undefined> {
   const text = await tail(log).catch(() => '')
   const literals = text.split('\n').flatMap((line) => /"msg":("(?:[^"\\]|\\.)*")/.exec(line)?.[1] ?? [])
@@ -118,7 +126,7 @@ async function tail(path: string): Promise<string> {
   }
 }
 
-/** A literal may hold what is no JSON. */
+/** Undefined if the literal is not valid JSON. */
 function parsed(literal: string): string | undefined {
   try {
     return String(JSON.parse(literal))

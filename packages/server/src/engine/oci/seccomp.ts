@@ -1,10 +1,10 @@
-// The system calls a sandbox may make. An allow-list in the spirit of what container engines permit by default: enough
-// for shells, compilers, package managers, sudo, debuggers and language runtimes. Everything else is EPERM, and what
-// the runtime does not know at all is ENOSYS, so that programs fall back. What is left out on purpose: mounting,
-// namespaces, modules, kexec, bpf, perf, keyrings, io_uring, userfaultfd, clocks, swap, quota, the kernel log, and
-// what the kernel counts for the whole machine (AIO contexts).
+// The system calls a sandbox may make. An allow-list similar to the defaults of container engines: enough for shells,
+// compilers, package managers, sudo, debuggers and language runtimes. Other calls fail with EPERM; calls that the runtime does
+// not know fail with ENOSYS, so that programs fall back. Left out on purpose: mounting, namespaces, modules, kexec, bpf, perf,
+// keyrings, io_uring, userfaultfd, clocks, swap, quota, the kernel log, and AIO contexts, which the kernel counts for the whole
+// machine.
 
-export interface SeccompProfile {
+interface SeccompProfile {
   defaultAction: string
   defaultErrnoRet: number
   architectures: string[]
@@ -21,7 +21,7 @@ interface SeccompRule {
 const EPERM = 1
 const ENOSYS = 38
 
-// Only the native table: 32-bit entry points have their own, less tested, numbers and multiplexers.
+// Only the native table: 32-bit entry points have their own, less tested numbers and multiplexers.
 const ARCHITECTURES: Partial<Record<NodeJS.Architecture, string>> = {
   x64: 'SCMP_ARCH_X86_64',
   arm64: 'SCMP_ARCH_AARCH64',
@@ -65,9 +65,9 @@ const ALLOWED: Record<string, string> = {
   machine: 'getrandom sysinfo uname seccomp landlock_add_rule landlock_create_ruleset landlock_restrict_self',
 }
 
-// As if the kernel had none of these (ENOSYS), so that programs fall back. The flags of clone3 are behind a pointer that a filter cannot
-// read; libc then uses clone. AIO contexts are counted for the machine (fs.aio-max-nr), and one sandbox could use them up; databases and
-// web servers then read and write in threads.
+// Fail with ENOSYS, as if the kernel did not have them, so that programs fall back. The flags of clone3 are behind a pointer that
+// a filter cannot read; libc then uses clone. AIO contexts are counted machine-wide (fs.aio-max-nr), and one sandbox could use
+// them up; databases and web servers then use threads.
 const HIDEABLE = [
   'clone3',
   'io_cancel',
@@ -83,13 +83,13 @@ const NAMESPACE_FLAGS = 0x7e020000
 // AF_UNIX, AF_INET, AF_INET6. Not vsock (it reaches the hypervisor), not AF_ALG, packet, bluetooth ...
 const SOCKET_FAMILIES = [1, 2, 10]
 const AF_NETLINK = 16
-// ROUTE, SOCK_DIAG, AUDIT (PAM), NETFILTER, KOBJECT_UEVENT, GENERIC: to ask the kernel. Not USERSOCK, by which programs send to each
-// other: what waits in such a socket is memory that the kernel counts nowhere.
+// ROUTE, SOCK_DIAG, AUDIT (PAM), NETFILTER, KOBJECT_UEVENT, GENERIC: queries to the kernel. Not USERSOCK, for messages between
+// programs: the kernel charges their memory to nobody.
 const NETLINK_PROTOCOLS = [0, 4, 9, 12, 15, 16]
-// PER_LINUX, PER_LINUX32, ADDR_NO_RANDOMIZE (debuggers), and "what is it now?".
+// PER_LINUX, PER_LINUX32, ADDR_NO_RANDOMIZE (debuggers), and the query for the current value.
 const PERSONALITIES = [0x0, 0x8, 0x40000, 0x20000, 0x20008, 0xffffffff]
 
-/** `hideable`: what becomes of calls that are as if the kernel did not have them. */
+/** `hideable`: whether the calls of HIDEABLE fail with ENOSYS or are allowed. */
 export function seccompProfile(
   hideable: 'hidden' | 'allowed' = 'hidden',
   arch: NodeJS.Architecture = process.arch,
@@ -116,7 +116,7 @@ export function seccompProfile(
   }
 }
 
-/** Other than "not equal", "equal" holds for what the kernel cuts off too: the upper half of an argument that is an int. */
+/** Only "equal" is safe: the kernel ignores the upper half of an int argument, so "not equal" could be bypassed. */
 function allowWhen(name: string, value: number, ...more: { index: number; value: number }[]): SeccompRule {
   const args = [{ index: 0, value }, ...more].map((arg) => ({ ...arg, op: 'SCMP_CMP_EQ' }))
   return { names: [name], action: 'SCMP_ACT_ALLOW', args }

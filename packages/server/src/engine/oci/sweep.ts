@@ -1,21 +1,21 @@
-// Takes away what an earlier server of this instance left: half-made cells, and whatever of a cell outlived it.
+// Removes what an earlier server of this instance left: half-made cells, and cgroups and veths of dead cells.
 import { readFileSync } from 'node:fs'
 import { isRunning, type ProcessIdentity } from '../../lib/proc.ts'
 import type { Warden } from '../../warden/warden.ts'
 import type { Cells } from '../cells.ts'
 import { removeCgroup } from './requests.ts'
 
-export interface SweepOptions {
+interface SweepOptions {
   warden: Warden
   cells: Cells
   /** Ids of living cells. */
   keep: ReadonlySet<string>
-  /** The veths those may have. */
+  /** The veths of these cells. */
   veths: readonly string[]
 }
 
 export async function sweep({ warden, cells, keep, veths }: SweepOptions): Promise<void> {
-  // Side by side: a crashed server's warm pool may be a hundred, and each takes a moment to die.
+  // In parallel: the warm pool of a crashed server may have a hundred cells, and each takes a moment to die.
   const dead = (await names(warden, 'CGROUP_LIST')).filter((cgroup) => !keep.has(cgroup))
   await Promise.all(dead.map((cgroup) => removeCgroup(warden, cgroup)))
   const wanted = new Set(veths)
@@ -24,8 +24,8 @@ export async function sweep({ warden, cells, keep, veths }: SweepOptions): Promi
   for (const id of await cells.list()) if (!keep.has(id)) cells.remove(id)
 }
 
-/** Whether the recorded process lives and has the uid range that the record says. */
-export async function isCellProcess(process: ProcessIdentity | undefined, uidBase: number): Promise<boolean> {
+/** Whether the recorded process lives and has the recorded uid range. */
+export function isCellProcess(process: ProcessIdentity | undefined, uidBase: number): boolean {
   if (!process || !isRunning(process)) return false
   const map = readProc(process.pid, 'uid_map')
   const [inside, outside] = map.trim().split(/\s+/)
@@ -33,8 +33,8 @@ export async function isCellProcess(process: ProcessIdentity | undefined, uidBas
 }
 
 /**
- * Whether `bind` came to its end: then an overlay is all that is mounted at `/`. A cell that waits has a root of its own there, and
- * one whose bind was cut off has both. This says nothing about whose root it is: the record of one that was bound ahead does.
+ * Whether `bind` was completed: then only an overlay is mounted at `/`. A waiting cell has its first root there, and a cell
+ * whose bind was interrupted has both. It does not tell whose root it is; for a cell that was bound ahead its record does.
  */
 export function hasRoot({ pid }: ProcessIdentity): boolean {
   const mounts = readProc(pid, 'mountinfo').split('\n')
@@ -42,7 +42,7 @@ export function hasRoot({ pid }: ProcessIdentity): boolean {
   return roots.length > 0 && roots.every((line) => / - overlay /.test(line))
 }
 
-/** Here and now, as in `readStat`; nothing when there is no such process. */
+/** Synchronous for the reason of `readStat`; empty if there is no such process. */
 function readProc(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8')

@@ -1,4 +1,4 @@
-// Everything on this machine that belongs to an instance, for tests that nothing may be left of it.
+// Lists everything on this machine that belongs to an instance, for tests that check that nothing is left.
 import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ async function processes({ uidStart, uidRanges, runDir }: Instance): Promise<str
     const argv = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
     const isOurs = uid >= uidStart && uid < uidStart + uidRanges * UIDS_PER_CELL
     const isZombie = /^State:\s*Z/m.test(status)
-    // The warden is the server's own and ends with it.
+    // The warden is not listed: it ends with its server.
     const isRuntime = RUNTIME_ROOTS.some((root) => argv.split('\0')[2] === join(runDir, root))
     if ((isOurs && !isZombie) || isRuntime) found.push(`process ${pid} ${argv}`)
   }

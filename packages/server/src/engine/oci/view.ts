@@ -1,6 +1,6 @@
-// What programs read of the machine's memory and cores, as their sandbox has it. `free` and many others go by /proc/meminfo, Python's
-// os.cpu_count() by the list of cores: both are files of ours in the link directory, bound over the kernel's when the cell is started, so
-// that a create pays for two small writes and nothing else.
+// Shows programs the memory and cores of their sandbox instead of the machine's. `free` and others read /proc/meminfo, Python's
+// os.cpu_count() reads the list of cores. Both are files in the link directory that are bind-mounted over the kernel's when the
+// cell is started, so that a create costs only two small writes.
 import { chmodSync, closeSync, constants, ftruncateSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { availableParallelism, totalmem } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import type { Limits } from '../engine.ts'
 
 const FILES = { meminfo: '/proc/meminfo', cpus: '/sys/devices/system/cpu/online' }
 
-/** Of the cell's config.json. The files must be there before it is started. */
+/** Mounts for the cell's config.json. The files must exist before the cell is started. */
 export function viewMounts(linkDir: string): object[] {
   return Object.entries(FILES).map(([name, destination]) => ({
     destination,
@@ -18,7 +18,7 @@ export function viewMounts(linkDir: string): object[] {
   }))
 }
 
-/** Empty files, before the cell is started. */
+/** Makes the empty files, before the cell is started. */
 export function makeView(linkDir: string): void {
   for (const name of Object.keys(FILES)) {
     writeFileSync(join(linkDir, name), '')
@@ -26,13 +26,13 @@ export function makeView(linkDir: string): void {
   }
 }
 
-/** `usedBytes`: what cannot be given back now. Of a cell without these files, which an older server made: nothing. */
+/** `usedBytes`: memory that cannot be reclaimed now. Does nothing for a cell without these files, made by an older server. */
 export function writeView(linkDir: string, limits: Omit<Limits, 'pids'>, usedBytes = 0): void {
   write(join(linkDir, 'meminfo'), meminfo(Math.min(limits.memoryBytes || totalmem(), totalmem()), usedBytes))
   write(join(linkDir, 'cpus'), cpus(limits.cpuMillis))
 }
 
-/** As wide as the kernel's, so that it is always the same length: a reader meets the old numbers or the new ones. */
+/** Fixed width like the kernel's, so that the length never changes and a reader sees either the old or the new numbers. */
 function meminfo(totalBytes: number, usedBytes: number): string {
   const free = Math.max(0, totalBytes - usedBytes)
   const fields: Record<string, number> = {
@@ -52,7 +52,7 @@ function cpus(cpuMillis: number): string {
   return count === 1 ? '0\n' : `0-${count - 1}\n`
 }
 
-/** In place: the file is mounted. */
+/** Writes in place, because the file is mounted. */
 function write(path: string, text: string): void {
   let fd: number | undefined
   try {

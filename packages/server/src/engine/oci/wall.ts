@@ -1,20 +1,21 @@
-// What all isolations of engine `oci` share: cells on disk, uid ranges, cgroups, the network, and taking them away again.
+// What the isolations of engine `oci` share: cells on disk, uid ranges, cgroups, the network, and their cleanup.
 import { chmodSync, chownSync } from 'node:fs'
-import { IsletError } from '@islet/contract'
 import type { Instance } from '../../instance.ts'
 import { isRunning } from '../../lib/proc.ts'
-import { type Warden, WardenError } from '../../warden/warden.ts'
+import type { NetworkRecord } from '../../warden/messages.gen.ts'
+import type { Warden } from '../../warden/warden.ts'
 import { type CellRecord, Cells } from '../cells.ts'
-import type {
-  BindOptions,
-  Bound,
-  Capability,
-  Cell,
-  Engine,
-  EngineCapabilities,
-  Limits,
-  PrepareOptions,
-  Usage,
+import {
+  type BindOptions,
+  type Bound,
+  type Capability,
+  type Cell,
+  cellGone,
+  type Engine,
+  type EngineCapabilities,
+  type Limits,
+  type PrepareOptions,
+  type Usage,
 } from '../engine.ts'
 import { killRuntimes, removeCgroups } from '../teardown.ts'
 import { INSIDE_DIR } from './config.ts'
@@ -22,7 +23,7 @@ import type { Upstream } from './dns.ts'
 import { type Ceilings, ceilingOf, raiseMachineLimits } from './machine-room.ts'
 import { Network } from './network.ts'
 import { Ranges } from './ranges.ts'
-import { type NetworkRequest, removeCgroup, usageOf } from './requests.ts'
+import { isNotFound, removeCgroup, usageOf } from './requests.ts'
 import { hasRoot, isCellProcess, sweep } from './sweep.ts'
 
 export interface WallOptions {
@@ -31,14 +32,14 @@ export interface WallOptions {
   log: EngineLog
   /** The guest's static binary, from `nativeBinary('guest')`. */
   guest: string
-  /** What all sandboxes together may take; default: `auto` for each. */
+  /** The most that all sandboxes together may use; default: `auto` for each. */
   ceilings?: Ceilings
-  /** Private ranges that sandboxes may reach all the same. */
+  /** Private address ranges that sandboxes may reach. */
   allowRanges?: readonly string[]
   nameservers?: readonly Upstream[]
 }
 
-/** How long a sandbox burns CPU time before it gives way to those that do not. */
+/** How often sandboxes that burn CPU time are made to yield (CGROUP_YIELD). */
 const YIELD_EVERY_MS = 100
 
 export interface EngineLog {
@@ -53,13 +54,13 @@ export abstract class WallEngine implements Engine {
   protected readonly cells: Cells
   readonly #log: EngineLog
   readonly #ceilings: Ceilings
-  /** Of CPU time, in thousandths of a core; 0: none. */
+  /** For the CPU time of all sandboxes, in thousandths of a core; 0: none. */
   #cpuCeiling = 0
   #yielding: NodeJS.Timeout | undefined
   readonly #ranges: Ranges
   readonly #network: Network
   readonly #records = new Map<string, CellRecord>()
-  /** What is being done to a cell; destroy waits for it. */
+  /** The operation in progress on each cell; destroy waits for it. */
   readonly #busy = new Map<string, Promise<unknown>>()
   readonly #dying = new Map<string, Promise<void>>()
 
@@ -81,9 +82,9 @@ export abstract class WallEngine implements Engine {
   abstract freeze(cell: Cell): Promise<void>
   abstract thaw(cell: Cell): Promise<void>
   abstract saveMemory(cell: Cell, directory: string): Promise<void>
-  /** Removes what the runtime remembers of a cell. */
+  /** Removes the runtime's record of a cell. */
   protected abstract forget(id: string): Promise<void>
-  /** The ids of cells that the runtime remembers. */
+  /** The ids of cells with a record of the runtime. */
   protected abstract remembered(): Promise<string[]>
 
   async start(keep: ReadonlyMap<string, string>): Promise<Set<string>> {
@@ -92,10 +93,10 @@ export abstract class WallEngine implements Engine {
     const alive = new Set<string>()
     for (const id of await this.cells.list()) {
       const record = this.cells.read(id)
-      // A server that was told to use another isolation cannot go on with what the one before made.
+      // A server with another isolation cannot use the cells of the previous one.
       if (record?.index === undefined || record.isolation !== this.#isolation) continue
       const layer = keep.get(id)
-      if (layer === undefined || !(await this.#isUsable(record, layer))) continue
+      if (layer === undefined || !this.#isUsable(record, layer)) continue
       this.#records.set(id, record)
       this.#ranges.hold(record.index)
       alive.add(id)
@@ -135,11 +136,11 @@ export abstract class WallEngine implements Engine {
   }
 
   async adopt(id: string): Promise<Cell> {
-    if (!this.#records.has(id)) throw new IsletError('sandbox_lost', `The cell ${id} is gone.`)
+    if (!this.#records.has(id)) throw cellGone(id)
     return this.cells.cell(id)
   }
 
-  /** Root inside gets the socket; others inside may enter the directory, and nobody else on this machine. */
+  /** The sandbox's root owns the socket; its other users may enter the directory, and other users of this machine may not. */
   async ownSocket(cell: Cell): Promise<void> {
     const owner = this.#ranges.uidBase(this.#record(cell).index!)
     const socket = this.cells.socket(cell.id)
@@ -153,9 +154,8 @@ export abstract class WallEngine implements Engine {
   }
 
   async limit(cell: Cell, limits: Limits): Promise<void> {
-    const { memoryBytes, cpuMillis, pids } = this.within(limits)
     await groupOf(cell, (cgroup) =>
-      this.warden.request('CGROUP_LIMIT', { cgroup, limits: { memoryBytes, cpuMillis, pids } }),
+      this.warden.request('CGROUP_LIMIT', { cgroup, limits: this.within(limits) }),
     )
   }
 
@@ -172,7 +172,7 @@ export abstract class WallEngine implements Engine {
     return process !== undefined && isRunning(process)
   }
 
-  /** Callers share one: a range that is given back twice could by then be another cell's. */
+  /** Concurrent calls share one run: a range that is freed twice could free another cell's range. */
   destroy(cell: Cell): Promise<void> {
     let dying = this.#dying.get(cell.id)
     if (!dying) {
@@ -191,13 +191,13 @@ export abstract class WallEngine implements Engine {
     await removeCgroups(this.instance.cgroup)
   }
 
-  /** On cgroup v1 a group may not have more CPU time than the one above it. */
-  protected within(limits: Limits): Limits {
-    const cpuMillis = this.#cpuCeiling && Math.min(limits.cpuMillis || this.#cpuCeiling, this.#cpuCeiling)
-    return { ...limits, cpuMillis: cpuMillis || limits.cpuMillis }
+  /** The limits as requested of the warden. On cgroup v1 a group may not have more CPU time than its parent group. */
+  protected within({ memoryBytes, cpuMillis, pids }: Limits): Limits {
+    const ceiling = this.#cpuCeiling
+    return { memoryBytes, cpuMillis: ceiling ? Math.min(cpuMillis || ceiling, ceiling) : cpuMillis, pids }
   }
 
-  /** Runs something that destroy waits for. */
+  /** Runs an operation that destroy waits for. */
   protected async alone<T>(
     cell: Cell,
     work: (record: CellRecord, uidBase: number) => Promise<T>,
@@ -216,8 +216,8 @@ export abstract class WallEngine implements Engine {
     await groupOf(cell, (cgroup) => this.warden.request('CGROUP_FREEZE', { cgroup, frozen: frozen ? 1 : 0 }))
   }
 
-  /** Makes the machine ready for a cell with a network, and says what the warden and the guest need to know. */
-  protected async plug(record: CellRecord): Promise<{ network: NetworkRequest; bound: Bound }> {
+  /** Prepares the machine for a cell with a network; returns what the warden and the guest need. */
+  protected async plug(record: CellRecord): Promise<{ network: NetworkRecord; bound: Bound }> {
     await this.#network.ensure()
     if (!record.network) this.cells.write(Object.assign(record, { network: true }))
     const { gateway, prefix } = this.instance
@@ -226,7 +226,7 @@ export abstract class WallEngine implements Engine {
     return { network, bound: { address, nameserver: gateway } }
   }
 
-  /** It has no veth any more. */
+  /** Records that the cell has no veth any more. */
   protected unplugged(record: CellRecord): void {
     if (!record.network) return
     delete record.network
@@ -238,7 +238,10 @@ export abstract class WallEngine implements Engine {
     const limits = ceilingOf(this.#ceilings)
     this.#cpuCeiling = limits.cpuMillis
     await this.warden.request('CGROUP_CEILING', { limits }).catch((error) => {
-      this.#log.warn({ error }, 'Nothing bounds what all sandboxes together take of this machine.')
+      this.#log.warn(
+        { error },
+        'There is no ceiling for all sandboxes together: they could use up this machine.',
+      )
     })
     const giveWay = () => this.warden.request('CGROUP_YIELD', {}).catch(() => {})
     this.#yielding = setInterval(giveWay, YIELD_EVERY_MS).unref()
@@ -249,7 +252,7 @@ export abstract class WallEngine implements Engine {
     const record = this.#records.get(cell.id)
     if (!record) return
     await removeCgroup(this.warden, cell.id)
-    // The namespace takes it along, but some time later.
+    // The kernel deletes the veth with its namespace, but some time later.
     if (record.network) {
       const address = this.#ranges.address(record.index!)
       await this.warden.request('VETH_DELETE', { veth: this.#veth(record), address })
@@ -260,10 +263,10 @@ export abstract class WallEngine implements Engine {
     this.#ranges.free(record.index!)
   }
 
-  /** It lives, and a server before gave it its root: the records of a sandbox name its cell before that. */
-  async #isUsable({ process, index, layer: given }: CellRecord, layer: string): Promise<boolean> {
+  /** Whether the cell lives and has its root. A sandbox's record names its cell before the cell gets its root. */
+  #isUsable({ process, index, layer: given }: CellRecord, layer: string): boolean {
     if (given !== undefined && given !== layer) return false
-    if (!(await isCellProcess(process, this.#ranges.uidBase(index!)))) return false
+    if (!isCellProcess(process, this.#ranges.uidBase(index!))) return false
     return this.capabilities.lateRoot !== true || hasRoot(process!)
   }
 
@@ -273,26 +276,26 @@ export abstract class WallEngine implements Engine {
 
   #record(cell: Cell): CellRecord {
     const record = this.#records.get(cell.id)
-    if (!record) throw new IsletError('sandbox_lost', `The cell ${cell.id} is gone.`)
+    if (!record) throw cellGone(cell.id)
     return record
   }
 
-  /** At most 15 bytes, and of this slot alone. */
+  /** At most 15 bytes, unique to this slot. */
   #veth(record: CellRecord): string {
     return `${this.instance.bridge}v${record.index}`
   }
 }
 
-/** A request about the group of a cell. It goes with the cell, which may end at any moment. */
+/** A request about the cgroup of a cell, which disappears with the cell at any time. */
 async function groupOf<T>(cell: Cell, request: (cgroup: string) => Promise<T>): Promise<T> {
   try {
     return await request(cell.id)
   } catch (error) {
-    if (!(error instanceof WardenError && error.kind === 'NOT_FOUND')) throw error
-    throw new IsletError('sandbox_lost', `The cell ${cell.id} is gone.`, { cause: error })
+    if (!isNotFound(error)) throw error
+    throw cellGone(cell.id, error)
   }
 }
 
 export function diskLimit(warden: Pick<Warden, 'quota'>): Capability {
-  return warden.quota || { missing: 'The data directory is not on btrfs, which can count and bound.' }
+  return warden.quota || { missing: 'The data directory is not on btrfs, which disk limits need.' }
 }

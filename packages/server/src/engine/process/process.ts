@@ -1,4 +1,4 @@
-// Engine `process`: the guest as a plain process in a workspace directory. There is no wall: for development and
+// Engine `process`: the guest is a plain process in a workspace directory. There is no wall, so it is for development and
 // trusted code only.
 //
 //   <data>/workspaces/<layer>/    where its commands start
@@ -15,6 +15,7 @@ import {
   type Bound,
   type Capability,
   type Cell,
+  cellGone,
   type Engine,
   type EngineCapabilities,
   notSupported,
@@ -86,7 +87,7 @@ export class ProcessEngine implements Engine {
       throw new IsletError('not_supported', 'Engine process cannot change the root of a sandbox.')
     const workspace = join(this.#instance.dataDir, 'workspaces', root.layer)
     await mkdir(workspace, { recursive: true })
-    // Its own session, so that neither a signal to the server nor its terminal's end reaches it.
+    // Its own session, so that signals to the server and the end of its terminal do not reach it.
     const child = spawn(join(cell.linkDir, 'guest'), ['--socket', this.#cells.socket(cell.id)], {
       cwd: workspace,
       env: { PATH: process.env.PATH },
@@ -102,7 +103,7 @@ export class ProcessEngine implements Engine {
   }
 
   async adopt(id: string): Promise<Cell> {
-    if (!this.#records.has(id)) throw new IsletError('sandbox_lost', `The cell ${id} is gone.`)
+    if (!this.#records.has(id)) throw cellGone(id)
     return this.#cells.cell(id)
   }
 
@@ -161,7 +162,7 @@ export class ProcessEngine implements Engine {
 
   #record(cell: Cell): CellRecord {
     const record = this.#records.get(cell.id)
-    if (!record) throw new IsletError('sandbox_lost', `The cell ${cell.id} is gone.`)
+    if (!record) throw cellGone(cell.id)
     return record
   }
 }

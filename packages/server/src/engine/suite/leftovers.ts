@@ -13,7 +13,7 @@ import { type Harness, openBox } from './harness.ts'
 needs('ip')
 
 const ON = { network: { enabled: true } }
-export interface LeftoversOptions {
+interface LeftoversOptions {
   title: string
   /** The module that exports `open`, for a server in another process. */
   module: URL

@@ -46,7 +46,7 @@ const DPKG_OPTIONS = [
   'path-exclude=/usr/share/locale/*',
 ]
 
-export const BASE_DEFAULTS: ImageDefaults = {
+const BASE_DEFAULTS: ImageDefaults = {
   user: USER.name,
   workdir: USER.home,
   env: {
@@ -57,7 +57,7 @@ export const BASE_DEFAULTS: ImageDefaults = {
   },
 }
 
-export interface BaseJob extends Job {
+interface BaseJob extends Job {
   packages: readonly string[]
   force: boolean
   /** The directory of the base there is now, if there is one. */
@@ -91,7 +91,7 @@ export async function buildBase(job: BaseJob): Promise<Image> {
   })
 }
 
-export interface BaseDefinition {
+interface BaseDefinition {
   suite: string
   packages: readonly string[]
   settings: AptSettings

@@ -13,7 +13,7 @@ import { type Job, publish } from '../job.ts'
 import { runOk } from '../run.ts'
 import { explain, inspect, type Remote } from './registry.ts'
 
-export interface PullJob extends Job {
+interface PullJob extends Job {
   reference: string
   insecure: boolean
 }
