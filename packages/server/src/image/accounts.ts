@@ -1,4 +1,5 @@
-// The account every sandbox works as, and how it gets into an image's account files.
+// The account that sandboxes work as, and how it gets into an image's account files.
+import type { TreeWriter } from './tree.ts'
 
 export const USER = { name: 'user', uid: 1000, gid: 1000, home: '/home/user' } as const
 
@@ -8,7 +9,7 @@ Defaults !lecture
 root ALL=(ALL:ALL) ALL
 @includedir /etc/sudoers.d
 `
-/** A file of /etc/sudoers.d. The wall is around the sandbox, not inside it. */
+/** A file of /etc/sudoers.d. It needs no password: the wall is around the sandbox, not inside it. */
 export const SUDOERS_USER = `${USER.name} ALL=(ALL:ALL) NOPASSWD: ALL\n`
 
 interface AccountFiles {
@@ -18,7 +19,22 @@ interface AccountFiles {
   gshadow: string
 }
 
-/** The account files with `user` in them, and where its home is. Existing accounts stay; an existing `user` is kept as it is. */
+export async function readAccounts(read: (name: string) => Promise<string>): Promise<AccountFiles> {
+  const [passwd = '', group = '', shadow = '', gshadow = ''] = await Promise.all(
+    ['passwd', 'group', 'shadow', 'gshadow'].map(read),
+  )
+  return { passwd, group, shadow, gshadow }
+}
+
+export async function writeAccounts(tree: Pick<TreeWriter, 'file'>, files: AccountFiles): Promise<void> {
+  const shadow = { uid: 0, gid: Number(/^shadow:[^:]*:(\d+):/m.exec(files.group)?.[1] ?? 0) }
+  await tree.file('etc/passwd', files.passwd, 0o644)
+  await tree.file('etc/group', files.group, 0o644)
+  await tree.file('etc/shadow', files.shadow, 0o640, shadow)
+  await tree.file('etc/gshadow', files.gshadow, 0o640, shadow)
+}
+
+/** Adds `user` to the account files, and returns its home and ids. Existing accounts, also an existing `user`, stay unchanged. */
 export function withUser(
   files: AccountFiles,
   shell: string,
@@ -51,7 +67,7 @@ export function withUser(
   }
 }
 
-/** Only accounts of the system (files below /usr belong to some of them); people, their names and passwords stay outside. */
+/** Keeps only system accounts, which own files below /usr; the accounts and passwords of people are left out. */
 export function systemAccounts(files: { passwd: string; group: string }): AccountFiles {
   const isSystem = (id: string | undefined) =>
     /^\d+$/.test(id ?? '') && (Number(id) < 1000 || Number(id) === 65534)
@@ -70,7 +86,7 @@ export function systemAccounts(files: { passwd: string; group: string }): Accoun
   return { passwd: text(passwd), group: text(group), shadow: '', gshadow: '' }
 }
 
-/** Before the row that has the same id already: the first row of an id is the one that names it. */
+/** Inserts the line before a row with the same id, because the first row of an id decides its name. */
 function insertBefore(table: string[], line: string, id: number): void {
   const at = table.findIndex((row) => row.split(':')[2] === String(id))
   table.splice(at === -1 ? table.length : at, 0, line)

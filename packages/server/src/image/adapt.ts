@@ -1,9 +1,9 @@
-// What a foreign root lacks to be a sandbox, as a second directory above it: the account `user`, its home, /workspace, mount points.
-// The unpacked root itself stays as its author made it, but for device files and file capabilities, which are of no use in a sandbox.
+// Writes what a foreign root lacks to be a sandbox into a second directory above it: the account `user`, its home, /workspace,
+// mount points. The unpacked root itself stays unchanged, except that device files and file capabilities are removed.
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
-import { SUDOERS_USER, USER, withUser } from './accounts.ts'
+import { readAccounts, SUDOERS_USER, USER, withUser, writeAccounts } from './accounts.ts'
 import { dropFileCapabilities } from './file-capabilities.ts'
 import type { ImageDefaults, Tree } from './image.ts'
 import { readInside, resolveInside, statInside } from './inside.ts'
@@ -27,26 +27,14 @@ export async function adapt(image: string, wishes: Wishes): Promise<ImageDefault
   const root = join(image, 'root')
   if (!(await lstat(root)).isDirectory())
     throw new IsletError('bad_request', 'The image has no root directory.')
-  // Device files serve no purpose in a sandbox, whose /dev is its own.
+  // A sandbox has its own /dev.
   await runOk(['find', root, '-xdev', '(', '-type', 'b', '-o', '-type', 'c', ')', '-delete'])
   await dropFileCapabilities(root)
   const over = await overlay(root, join(image, 'adapt'))
   const shell = (await statInside(root, 'bin/bash'))?.isFile() ? '/bin/bash' : '/bin/sh'
-  const read = (name: string) => readInside(root, `etc/${name}`)
-  const files = withUser(
-    {
-      passwd: await read('passwd'),
-      group: await read('group'),
-      shadow: await read('shadow'),
-      gshadow: await read('gshadow'),
-    },
-    shell,
-  )
+  const files = withUser(await readAccounts((name) => readInside(root, `etc/${name}`)), shell)
   const owner = { uid: files.uid, gid: files.gid }
-  await over.file('etc/passwd', files.passwd, 0o644)
-  await over.file('etc/group', files.group, 0o644)
-  await over.file('etc/shadow', files.shadow, 0o640)
-  await over.file('etc/gshadow', files.gshadow, 0o640)
+  await writeAccounts(over, files)
   await over.dir('etc/sudoers.d', 0o750)
   await over.file('etc/sudoers.d/islet', SUDOERS_USER, 0o440)
   for (const path of ['proc', 'sys', 'dev', 'run', '.islet', 'var']) await over.dir(path, 0o755)
@@ -59,7 +47,7 @@ export async function adapt(image: string, wishes: Wishes): Promise<ImageDefault
   return { user: USER.name, workdir: wanted ?? files.home, env: { PATH, ...wishes.env } }
 }
 
-/** Adds above `root`: what is there keeps its owner and mode, and a directory that is there is left alone. */
+/** Writes above `root`: replaced files keep their owner and mode, and existing directories stay unchanged. */
 async function overlay(root: string, into: string): Promise<Pick<TreeWriter, 'dir' | 'file'>> {
   const tree = treeWriter(into)
   const below = (path: string) => lstat(join(root, path)).catch(() => undefined)
@@ -87,7 +75,7 @@ async function overlay(root: string, into: string): Promise<Pick<TreeWriter, 'di
       if (real === undefined)
         throw new IsletError(
           'bad_request',
-          `The image's /${path} cannot be reached: its links go round in circles.`,
+          `The image's /${path} cannot be reached: its symlinks form a loop.`,
         )
       await parents(real)
       const stat = await below(real)

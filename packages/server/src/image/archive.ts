@@ -1,5 +1,5 @@
-// Images from a directory or a tar on this machine. tar unpacks both, into a fresh directory: GNU tar strips leading slashes, refuses `..`
-// and holds back links that lead outside until all else is written. The digest is of the tar's bytes; a directory is read as one.
+// Images from a directory or a tar on this machine. GNU tar unpacks both into a new directory: it strips leading slashes, refuses
+// `..` and creates symlinks that lead outside last. The digest is that of the tar; a directory is read as a tar.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -14,13 +14,13 @@ import { type RunResult, runOk } from './run.ts'
 
 interface ArchiveJob extends Job {
   source: Extract<ImageSource, { path: string }>
-  /** Where it is read. */
+  /** Where to read it. */
   at: string
 }
 
 const XATTRS = ['--xattrs', '--xattrs-include=user.*']
 const CREATE = ['--create', '--file=-', '--numeric-owner', '--one-file-system', ...XATTRS]
-/** The same tree gives the same bytes: names in order, no times of access, no process id. */
+/** Makes the tar of a tree reproducible: sorted names, no access times, no process id. */
 const STABLE = [
   '--sort=name',
   '--format=posix',
@@ -49,7 +49,7 @@ export async function importArchive(job: ArchiveJob): Promise<Image> {
   if (existing) return existing
   if (source.kind === 'tar') {
     onProgress({ stage: 'unpack', message: `Unpacking ${source.path}`, fraction: 0.4 })
-    // tar itself sees how the file is compressed; a colon in its name does not mean another machine.
+    // tar detects the compression; --force-local because a colon in the name would mean a remote machine.
     await unpack(job, [`--file=${at}`, '--force-local', `--directory=${root}`])
   }
   onProgress({ stage: 'finish', message: 'Adding what a sandbox needs', fraction: 0.95 })
@@ -89,13 +89,13 @@ async function copyDirectory(job: ArchiveJob, root: string): Promise<string> {
   const read = new Promise<void>((resolve, reject) => {
     reader.once('error', reject)
     reader.once('close', (code) => {
-      // 1: a file changed while it was read; the copy holds one of its states.
+      // 1: a file changed while it was read, which is accepted.
       if (code === 0 || code === 1) resolve()
       else reject(new IsletError('bad_request', `${source.path} cannot be read.`, { details: { stderr } }))
     })
   })
   const written = unpack(job, ['--file=-', `--directory=${root}`], reader.stdout)
-  // Both end before anything is cleaned up; what the writer says is nearer to the cause.
+  // Wait for both before the cleanup; the writer's error is closer to the cause.
   const [reading, writing] = await Promise.allSettled([read, written])
   if (writing.status === 'rejected') throw writing.reason
   if (reading.status === 'rejected') throw reading.reason

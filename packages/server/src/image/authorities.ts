@@ -1,11 +1,11 @@
-// The certificate authorities that this machine's owner added to the public ones. A network that inspects TLS cannot be used
-// without them, so sandboxes of the images made here trust what the machine trusts.
+// Certificate authorities that were added on this machine. Networks that inspect TLS need them, so sandboxes of images made here
+// trust them, too.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ImageDefaults } from './image.ts'
 
 const DIRECTORY = 'usr/local/share/ca-certificates'
-/** All of them together, as Debian's update-ca-certificates writes it. */
+/** The bundle that Debian's update-ca-certificates writes. */
 const BUNDLE = '/etc/ssl/certs/ca-certificates.crt'
 const MAX_BYTES = 1024 * 1024
 
@@ -27,7 +27,7 @@ export async function localAuthorities(hostRoot = '/'): Promise<Authority[]> {
   return found
 }
 
-/** Node brings its own list of authorities along and must be told of others. */
+/** Node has its own list of authorities and needs a variable for others. */
 export function trusting(defaults: ImageDefaults, authorities: readonly Authority[]): ImageDefaults {
   if (authorities.length === 0) return defaults
   return { ...defaults, env: { ...defaults.env, NODE_EXTRA_CA_CERTS: BUNDLE } }

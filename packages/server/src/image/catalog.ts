@@ -1,6 +1,6 @@
-// What is there, read from the disk. Nothing else knows:
+// The images and runtime names on disk:
 //
-//   <images>/<name>/image.json   an image; part of its directory before that gets its name, so there is no half of it
+//   <images>/<name>/image.json   an image; written before the directory gets its name, so that an image is always complete
 //   <images>/runtimes.json       catalog names that pull, import and build added
 import { statSync } from 'node:fs'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -20,7 +20,7 @@ const oci = (name: string, reference: string, description: string): Runtime => (
   source: { kind: 'oci', reference },
 })
 
-/** Names everyone has. Those with an OCI reference have to be pulled once. */
+/** Built-in names. Those with an OCI reference have to be pulled once. */
 export const BUILT_IN: readonly Runtime[] = [
   {
     name: 'base',
@@ -49,13 +49,13 @@ export function imageName(digest: string): string {
 export function checkRuntimeName(name: string): void {
   if (name === 'host' || name.startsWith('img-') || !RUNTIME_NAME.test(name)) {
     throw new IsletError('bad_request', `${JSON.stringify(name)} cannot be the name of a runtime.`, {
-      hint: 'Use letters, digits and . _ : / @ -; host and img-… are taken.',
+      hint: 'Use letters, digits and . _ : / @ -; host and img-… are reserved.',
     })
   }
 }
 
 export interface Catalog {
-  /** The image of that name; undefined when it is not on the disk. */
+  /** The image of that name; undefined if it is not on the disk. */
   image(name: string): Promise<Image | undefined>
   images(): Promise<Image[]>
   /** The names in runtimes.json. */
@@ -117,7 +117,7 @@ export function openCatalog(imagesDir: string): Catalog {
   }
 }
 
-/** Changes whenever the file does; empty when there is none. One system call, for `resolve` is on the way of every create. */
+/** Changes whenever the file does; empty if there is none. One system call, because every create calls `resolve`. */
 function stampOf(path: string): string {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
   return stat ? `${stat.ino} ${stat.size} ${stat.mtimeNs}` : ''

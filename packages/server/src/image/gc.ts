@@ -1,4 +1,4 @@
-// Takes images away: one by name, or all that nothing needs. An image leaves in one rename, so nobody meets half of one.
+// Removes images: one by name, or all that are not needed. One rename takes an image away, so that it is never seen incomplete.
 import { IsletError } from '@islet/contract'
 import { type Catalog, IMAGE_NAME } from './catalog.ts'
 import { discard, removeTree, stagings, treeBytes } from './staging.ts'
@@ -6,13 +6,13 @@ import { discard, removeTree, stagings, treeBytes } from './staging.ts'
 export interface Garbage {
   imagesDir: string
   catalog: Catalog
-  /** Images that sandboxes and snapshots need. A caller records its image before it mounts it. */
+  /** Images that sandboxes and snapshots need. Callers record an image before they mount it. */
   inUse: () => Promise<Set<string>>
-  /** The image of the runtime `host` as it is now, if it was made. */
+  /** The current image of the runtime `host`, if it was made. */
   hostImage: () => string | undefined
 }
 
-/** Takes a name, or an image with all its names, out of the catalog; returns the directories left to remove. Callers hold the lock. */
+/** Removes a name, or an image with all its names, from the catalog; returns the directories to delete. Callers hold the lock. */
 export async function takeAway(garbage: Garbage, runtimeOrImage: string): Promise<string[]> {
   const { catalog, imagesDir } = garbage
   const runtimes = await catalog.named()
@@ -21,7 +21,7 @@ export async function takeAway(garbage: Garbage, runtimeOrImage: string): Promis
   if (name === undefined || (isImage && !(await catalog.image(name)))) {
     throw new IsletError(
       isImage ? 'image_not_found' : 'runtime_not_found',
-      `There is no ${runtimeOrImage} to remove.`,
+      `There is no ${isImage ? 'image' : 'runtime'} ${runtimeOrImage}.`,
     )
   }
   const leaving = [...runtimes]
@@ -38,7 +38,7 @@ export async function takeAway(garbage: Garbage, runtimeOrImage: string): Promis
   return stays || !(await catalog.image(name)) ? [] : [await discard(imagesDir, name)]
 }
 
-/** Moves out of sight all that nothing needs; returns what is left to remove. Callers hold the lock. */
+/** Moves everything that is not needed out of sight; returns the paths to delete. Callers hold the lock. */
 export async function sweep(garbage: Garbage): Promise<{ removed: string[]; paths: string[] }> {
   const { names, leftovers } = await unneeded(garbage)
   const paths = leftovers
@@ -46,7 +46,7 @@ export async function sweep(garbage: Garbage): Promise<{ removed: string[]; path
   return { removed: names, paths }
 }
 
-/** Images that nothing names or uses, and what cut-off imports left. Callers hold the lock. */
+/** Images that nothing names or uses, and leftovers of interrupted imports. Callers hold the lock. */
 export async function unneeded(garbage: Garbage): Promise<{ names: string[]; leftovers: string[] }> {
   const { catalog, imagesDir } = garbage
   const keep = await needed(garbage)
@@ -58,7 +58,7 @@ export async function unneeded(garbage: Garbage): Promise<{ names: string[]; lef
   return { names, leftovers }
 }
 
-/** Removes directories and says how many bytes they held. */
+/** Deletes directories; returns how many bytes they used. */
 export async function removeAll(paths: readonly string[]): Promise<number> {
   const freedBytes = await bytesOf(paths)
   for (const path of paths) await removeTree(path)

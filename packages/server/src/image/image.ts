@@ -29,7 +29,7 @@ export interface Image {
   /** sha256 of what it was made from: the OCI manifest, the tar, the tree. */
   digest: string
   source: ImageSource
-  /** Of what is in it, where it is known: `node`, `python`. */
+  /** Versions of programs in it, if known: `node`, `python`. */
   versions?: Record<string, string>
   trees: readonly Tree[]
   sizeBytes: number
@@ -37,7 +37,7 @@ export interface Image {
   defaults: ImageDefaults
 }
 
-/** What a sandbox of this image starts with when the caller says nothing else. */
+/** Defaults of a sandbox of this image. */
 export interface ImageDefaults {
   user: string
   workdir: string
@@ -47,41 +47,41 @@ export interface ImageDefaults {
 export interface Runtime {
   name: string
   description: string
-  /** The image it means now; absent while it has to be pulled or built first. */
+  /** Its current image; absent until it is pulled or built. */
   image?: string
   source: ImageSource
-  /** Of that image, unless it is the machine itself. */
+  /** Details of that image, unless it is the runtime `host`. */
   made?: Pick<Image, 'sizeBytes' | 'createdAt' | 'versions'>
 }
 
 export interface Progress {
   stage: 'resolve' | 'download' | 'unpack' | 'build' | 'finish'
   message: string
-  /** 0 to 1 where it is known. */
+  /** 0 to 1, if known. */
   fraction?: number
 }
 
 export interface Images {
-  /** The catalog: built-in names, and those that pull and build added. */
+  /** The catalog: built-in names, and names that pull, import and build added. */
   runtimes(): Promise<Runtime[]>
   /** The image of a runtime (or the image of that name), ready to mount. Code `runtime_not_found`, or `runtime_not_ready` when it must be pulled or built first. */
   resolve(runtime: string): Promise<Image>
   list(): Promise<(Image & { runtimes: string[] })[]>
   /** Pulls an OCI reference and gives it a catalog name (the reference itself unless named). */
   pull(reference: string, options?: ImportOptions): Promise<Image>
-  /** A directory or tar (plain, gzip, zstd, xz) as an image. `at`: where it is read, if not by its path. */
+  /** Imports a directory or tar (plain, gzip, zstd, xz). `at`: where to read it, if not at its path. */
   import(source: ImageSource, options: ImportOptions & { name: string; at?: string }): Promise<Image>
-  /** A tar that comes in. */
+  /** Imports a tar from a stream. */
   upload(body: AsyncIterable<Uint8Array>, options: ImportOptions & { name: string }): Promise<Image>
-  /** The Debian base: the runtime `base`. Made from the same inputs already, that one is returned unless forced. */
+  /** Builds the Debian base, the runtime `base`. Returns an existing image with the same inputs, unless forced. */
   buildBase(options?: BaseOptions): Promise<Image>
-  /** An image that `fill` makes in a directory of its own, or finds. Callers with the same key share one. */
+  /** Makes an image with `fill`, which may also find an existing one. Concurrent callers with the same key share one run. */
   make(key: string, options: ImportOptions, fill: (job: Job) => Promise<Image>): Promise<Image>
-  /** Where the trees of an image lie. */
+  /** The directory with the trees of an image. */
   directory(name: string): string
-  /** Takes a runtime name away, and its image when nothing else names it. Code `image_in_use` when a sandbox or snapshot needs it. */
+  /** Removes a runtime name, and its image if nothing else names it. Code `image_in_use` if a sandbox or snapshot needs it. */
   remove(runtimeOrImage: string): Promise<void>
-  /** Removes images that no runtime names and `inUse` does not hold, and what cut-off imports left. */
+  /** Removes images that no runtime names and `inUse` does not contain, and leftovers of interrupted imports. */
   collect(options?: { dryRun?: boolean }): Promise<Collected>
 }
 
@@ -99,8 +99,8 @@ export interface ImportOptions {
 }
 
 interface BaseOptions extends ImportOptions {
-  /** Build anew, for newer packages. */
+  /** Build again, for newer packages. */
   force?: boolean
-  /** Debian packages beside the standard ones, such as `build-essential`. */
+  /** Additional Debian packages, such as `build-essential`. */
   packages?: readonly string[]
 }

@@ -1,9 +1,10 @@
-// The images of one data directory. This file composes; each way to make an image is a file of its own.
+// The images of one data directory. Each way to make an image is in a file of its own.
 import { chmodSync, createWriteStream, mkdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { IsletError, newId } from '@islet/contract'
+import { Limiter } from '../lib/limiter.ts'
 import { importArchive } from './archive.ts'
 import { localAuthorities, trusting } from './authorities.ts'
 import { BUILT_IN, checkRuntimeName, IMAGE_NAME, imageName, openCatalog } from './catalog.ts'
@@ -23,27 +24,27 @@ import type { Image, ImageSource, Images, ImportOptions, Runtime } from './image
 import { type Job, publish } from './job.ts'
 import { pullOci } from './oci/oci.ts'
 import { parseReference } from './oci/registry.ts'
-import { createLock, createShared } from './shared.ts'
+import { createShared } from './shared.ts'
 import { explainDisk, stage } from './staging.ts'
 
 export interface ImagesOptions {
-  /** <data>/images. Gets mode 0700: images hold set-user-id programs that nobody on the machine may start. */
+  /** <data>/images. Gets mode 0700: images contain set-user-id programs that users of the machine must not be able to start. */
   imagesDir: string
   /** Names of the images that sandboxes and snapshots need. */
   inUse: () => Promise<Set<string>>
-  /** Does the work while nobody stands on an image that is not `inUse`. */
+  /** Runs the work while no waiting cell uses an image that is not `inUse`. */
   alone?: <T>(work: () => Promise<T>) => Promise<T>
   log?: (line: string) => void
-  /** The machine whose programs the runtime `host` is. */
+  /** The root of the machine for the runtime `host`. */
   hostRoot?: string
 }
 
 interface MakeOptions extends ImportOptions {
-  /** What the name stands for, when the image may have come from elsewhere. */
+  /** The source to record for the name, if an existing image from another source may be used. */
   source?: ImageSource
 }
 
-/** How long a look at the machine's /etc holds: a hundred creates at once need only one. */
+/** How long the fingerprint of the machine is cached, so that a hundred concurrent creates compute it once. */
 const HOST_CHECK_MS = 1000
 
 export function createImages(options: ImagesOptions): Images {
@@ -52,7 +53,8 @@ export function createImages(options: ImagesOptions): Images {
   chmodSync(imagesDir, 0o700)
   const catalog = openCatalog(imagesDir)
   const share = createShared<Image>()
-  const locked = createLock()
+  const lock = new Limiter(1)
+  const locked = <T>(work: () => Promise<T>) => lock.run(work)
   let hostPaths: string[] | undefined
   let hostImage: string | undefined
   let hostCheckedAt = Number.NEGATIVE_INFINITY
@@ -81,12 +83,12 @@ export function createImages(options: ImagesOptions): Images {
       ].includes(true)
       const trees = (name: string) => hostTrees(name, { shadowed })
       const draft = { digest, source: { kind: 'host' }, defaults, trees } as const
-      // The first sandbox of a machine waits for this one, and it can be made again at any time.
+      // Not synced: the first sandbox of a machine waits for this image, and it can be made again at any time.
       return publish(staging, draft, { synced: false })
     })
   }
 
-  /** Makes an image once for all who ask for the same key meanwhile, and gives it the name. */
+  /** Makes an image once for all concurrent callers with the same key, and gives it the name. */
   async function make(key: string, options: MakeOptions, fill: (job: Job) => Promise<Image>): Promise<Image> {
     const { name, source } = options
     const image = await share(key, options, async ({ signal, onProgress }) => {
@@ -98,7 +100,7 @@ export function createImages(options: ImagesOptions): Images {
       try {
         const made = await fill({ staging, signal, onProgress, find })
         await give(name, made, source)
-        // Of two servers that made the same, one was first.
+        // Another server may have published the same image first.
         return (await catalog.image(made.name)) ?? made
       } catch (error) {
         throw explainDisk(error)
@@ -125,9 +127,13 @@ export function createImages(options: ImagesOptions): Images {
     if (image) return image
     if (runtime === 'base') return host()
     if (named || BUILT_IN.some(({ name }) => name === runtime)) {
-      throw new IsletError('runtime_not_ready', `The image of ${runtime} is not on this machine yet.`, {
-        hint: `islet image pull ${runtime} gets it.`,
-      })
+      throw new IsletError(
+        'runtime_not_ready',
+        `The image of the runtime ${runtime} is not on this machine yet.`,
+        {
+          hint: `islet image pull ${runtime} downloads it.`,
+        },
+      )
     }
     throw new IsletError('runtime_not_found', `There is no runtime ${JSON.stringify(runtime)}.`)
   }

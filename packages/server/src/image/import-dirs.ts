@@ -1,15 +1,15 @@
-// Which paths of this machine may be imported: those below directories that its operator names, and no other. The API key reads sandboxes,
-// not the machine.
+// Which paths of this machine may be imported: only those below directories that its operator allows. The API key gives access to
+// sandboxes, not to the machine.
 import { constants } from 'node:fs'
 import { type FileHandle, open, readlink, realpath } from 'node:fs/promises'
 import { IsletError } from '@islet/contract'
 
 interface OpenedSource extends AsyncDisposable {
-  /** Leads to what was opened, whatever becomes of its path. */
+  /** A path to the opened file that stays valid when its original path changes. */
   at: string
 }
 
-/** Throws `forbidden` for a path outside of `dirs`, also through symlinks. */
+/** Throws `forbidden` for a path outside of `dirs`, also if it leads outside through symlinks. */
 export async function openSource(path: string, dirs: readonly string[]): Promise<OpenedSource> {
   const real = await realpath(path).catch(() => path)
   const allowed = await Promise.all(dirs.map((dir) => realpath(dir).catch(() => dir)))
@@ -19,7 +19,7 @@ export async function openSource(path: string, dirs: readonly string[]): Promise
   )
   if (!handle) throw new IsletError('file_not_found', `There is no ${path} on the server.`)
   const at = `/proc/${process.pid}/fd/${handle.fd}`
-  // A directory of the path may have become a symlink meanwhile.
+  // A directory of the path may have been replaced by a symlink meanwhile.
   if (!isBelow(await placeOf(handle), allowed)) {
     await handle.close()
     throw notAllowed(path)

@@ -1,14 +1,14 @@
-// Looks into an unpacked image. Its links are its author's: they are followed by hand, within its root, never by the kernel.
+// Reads files of an unpacked image. Its symlinks are hostile: they are resolved here, within its root, never by the kernel.
 import { constants } from 'node:fs'
 import { lstat, open, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** As many as the kernel follows. */
+/** The kernel's limit. */
 const MAX_LINKS = 40
 
 /**
- * Where a path leads inside the root, as a path relative to it without links. Parts that do not exist are kept as they are;
- * `last: 'keep'` leaves a link in the last part alone. Undefined when the links go round in circles.
+ * Resolves a path inside the root to a path relative to it without symlinks. Parts that do not exist stay unchanged; `last:
+ * 'keep'` does not follow a symlink in the last part. Undefined if symlinks form a loop.
  */
 export async function resolveInside(
   root: string,
@@ -38,11 +38,11 @@ export async function resolveInside(
   return done.join('/')
 }
 
-/** The text of a regular file inside the root; empty when there is none, or it is larger than such a file can be. */
+/** The text of a regular file inside the root; empty if there is none or it is too large. */
 export async function readInside(root: string, path: string, maxBytes = 1 << 20): Promise<string> {
   const real = await resolveInside(root, path)
   if (real === undefined) return ''
-  // Not blocking: it may be a fifo.
+  // Non-blocking, because it may be a fifo.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
   const handle = await open(join(root, real), flags).catch(() => undefined)
   if (!handle) return ''
@@ -54,7 +54,7 @@ export async function readInside(root: string, path: string, maxBytes = 1 << 20)
   }
 }
 
-/** What the path leads to inside the root. */
+/** The stat of what the path leads to inside the root. */
 export async function statInside(root: string, path: string) {
   const real = await resolveInside(root, path)
   return real === undefined ? undefined : lstat(join(root, real)).catch(() => undefined)

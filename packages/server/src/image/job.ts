@@ -1,4 +1,4 @@
-// One image in the making: where its files go, how to tell how far it is, and how it becomes an image.
+// One image that is being made: its directory, its progress, and how it is published.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { imageName } from './catalog.ts'
@@ -9,7 +9,7 @@ export interface Job {
   staging: Staging
   signal: AbortSignal
   onProgress: (progress: Progress) => void
-  /** The image of this digest when it is there already; it then stays until the job ends. */
+  /** The existing image of this digest, if any; it is not collected until the job ends. */
   find(digest: string): Promise<Image | undefined>
 }
 

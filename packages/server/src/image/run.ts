@@ -1,4 +1,4 @@
-// Runs the programs that images are made with: argv arrays, a small environment, a process group that a cancel ends whole.
+// Runs the programs that make images: argv arrays, a small environment, and a process group that a cancel kills as a whole.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
@@ -12,7 +12,7 @@ export interface RunOptions {
   onLine?: (line: string) => void
   /** Written to the program's stdin, which is otherwise /dev/null. */
   input?: Readable
-  /** Ends with the server, even when that is killed. For programs that run for long. */
+  /** The program ends with the server, even if the server is killed. For long-running programs. */
   tied?: boolean
   /** The most bytes of stdout that are kept. */
   maxOutputBytes?: number
@@ -22,13 +22,13 @@ export type Argv = readonly [string, ...string[]]
 
 export interface RunResult {
   exitCode: number
-  /** Empty when it was more than `maxOutputBytes`. */
+  /** Empty if it exceeded `maxOutputBytes`. */
   stdout: string
-  /** The last lines the program said on stderr. */
+  /** The last lines of stderr. */
   stderr: string
 }
 
-/** What a program inherits from the server's environment: how to reach the network, where to find credentials files. */
+/** Variables that programs inherit from the server: network settings and the location of credentials files. */
 const INHERITED = [
   'HOME',
   'HTTP_PROXY',
@@ -84,7 +84,7 @@ export async function run(argv: Argv, options: RunOptions = {}): Promise<RunResu
   })
   lines(child.stdout, (line) => onLine?.(line))
   lines(child.stderr, (line) => {
-    // A proxy's or mirror's address may carry a password.
+    // The URL of a proxy or mirror may contain a password.
     said.push(line.slice(0, 1000).replaceAll(/:\/\/[^/\s@]*@/g, '://'))
     if (said.length > KEPT_LINES) said.shift()
     onLine?.(line)
@@ -94,7 +94,7 @@ export async function run(argv: Argv, options: RunOptions = {}): Promise<RunResu
   signal?.addEventListener('abort', stop, { once: true })
   if (signal?.aborted) stop()
   if (input && child.stdin) {
-    // A program that ends early closes its stdin; its exit code says why.
+    // A program that ends early closes its stdin; its exit code tells why.
     child.stdin.on('error', () => input.destroy())
     input.on('error', stop)
     input.pipe(child.stdin)
@@ -104,12 +104,12 @@ export async function run(argv: Argv, options: RunOptions = {}): Promise<RunResu
   input?.destroy()
   signal?.throwIfAborted()
   if (input?.errored) throw input.errored
-  // setpriv, when the program it was to become is not there.
+  // setpriv exits with 127 if the program is not installed.
   if (options.tied && exitCode === 127) throw notStarted(argv[0])
   return { exitCode, stdout: Buffer.concat(output).toString(), stderr: said.join('\n') }
 }
 
-/** As `run`, and an exit code other than 0 throws what `explain` makes of it, or `internal`. */
+/** Like `run`, but an exit code other than 0 throws the error of `explain`, or `internal`. */
 export async function runOk(
   argv: Argv,
   options: RunOptions & { explain?: (result: RunResult) => IsletError | undefined } = {},
@@ -129,26 +129,26 @@ export function failed(program: string, result: RunResult): IsletError {
 
 export function diskFull(cause?: unknown): IsletError {
   return new IsletError('server_disk_full', 'The disk that holds the images is full.', {
-    hint: 'islet image rm, or a larger disk for the data directory, makes room.',
+    hint: 'Free space with islet image rm, or use a larger disk for the data directory.',
     cause,
   })
 }
 
-/** Ends the program and all it started at once: whatever it was writing is thrown away by us. */
+/** Kills the program and everything it started; its output is discarded anyway. */
 function killGroup(child: ChildProcess): void {
   if (child.pid === undefined) return
   try {
     process.kill(-child.pid, 'SIGKILL')
   } catch {
-    // It has ended.
+    // It has ended already.
   }
 }
 
 function notStarted(program: string, cause?: NodeJS.ErrnoException): IsletError {
   if (cause && cause.code !== 'ENOENT')
     return new IsletError('internal', `${program} cannot be started.`, { cause })
-  return new IsletError('not_supported', `The program ${program} is not on this machine.`, {
-    hint: 'scripts/setup, run as root, installs what Islet needs.',
+  return new IsletError('not_supported', `The program ${program} is not installed on this machine.`, {
+    hint: 'scripts/setup, run as root, installs everything that Islet needs.',
     cause,
   })
 }

@@ -1,4 +1,4 @@
-// For the tests of this folder: directories that go away, trees from a table, tars byte by byte.
+// For the tests of this folder: temporary directories, trees from a table, tars byte by byte.
 import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ export async function scratch(): Promise<Scratch> {
   }
 }
 
-/** Makes files from `path: content`; a content of `-> target` is a link, a path that ends with / a directory. */
+/** Makes files from `path: content`; the content `-> target` makes a symlink, a path that ends with / a directory. */
 export async function plant(
   root: string,
   files: Record<string, string>,
@@ -36,7 +36,7 @@ export async function plant(
   }
 }
 
-/** Files that carry an overlay attribute: the kernel would take them for its own marks. */
+/** Lists files with an overlay attribute, which the kernel would take for its own marks. */
 export function overlayMarks(root: string): string {
   const script =
     'import os,sys\nfor d,ds,fs in os.walk(sys.argv[1]):\n  for n in ["."]+ds+fs:\n    p=os.path.join(d,n)\n    for x in os.listxattr(p,follow_symlinks=False):\n      if "overlay" in x: print(p,x)'
@@ -54,7 +54,7 @@ export interface TarEntry {
   xattrs?: Record<string, string>
 }
 
-/** A tar with exactly these names, also those that no tar program would write. */
+/** A tar with exactly these names, also names that no tar program would write. */
 export function tarOf(entries: readonly TarEntry[]): Buffer {
   const blocks = entries.flatMap((entry) => {
     const pax = Object.entries(entry.xattrs ?? {})

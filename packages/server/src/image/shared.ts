@@ -1,4 +1,4 @@
-// Work that several callers want at once is done once. It is cancelled when the last of them has cancelled.
+// Concurrent callers with the same key share one run of the work. It is cancelled when the last caller has cancelled.
 import type { Progress } from './image.ts'
 
 interface Watcher {
@@ -54,7 +54,7 @@ export function createShared<T>(): (key: string, watcher: Watcher, work: Work<T>
     const leave = () => {
       flight.watchers.delete(watcher)
       if (flight.watchers.size === 0) {
-        // A later caller starts anew; this one answers once the work has cleaned up.
+        // A later caller starts a new run; this caller is answered after the cleanup.
         if (flights.get(key) === flight) flights.delete(key)
         flight.abort.abort(signal?.reason)
         flight.done.then(
@@ -70,15 +70,5 @@ export function createShared<T>(): (key: string, watcher: Watcher, work: Work<T>
       signal?.removeEventListener('abort', leave)
       flight.watchers.delete(watcher)
     }
-  }
-}
-
-/** One after the other, in the order of asking. */
-export function createLock(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve()
-  return (work) => {
-    const mine = last.then(work, work)
-    last = mine.catch(() => {})
-    return mine
   }
 }

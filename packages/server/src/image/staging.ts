@@ -1,10 +1,10 @@
-// Where images are made before they are there:
+// Where images are made before they are published:
 //
 //   <images>/.tmp-<pid>-<start time of the pid>-<random>/   one import, removed when it ends
-//     image/                                                renamed to <images>/<name> when it is whole
-//     claim                                                 the image's name, so that nobody collects it before it is used
+//     image/                                                renamed to <images>/<name> when it is complete
+//     claim                                                 the image's name, so that it is not collected before it is used
 //
-// A directory whose process is gone is what a cut-off import left; collect sweeps it.
+// A directory whose process is gone was left by an interrupted import; collect removes it.
 import { randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,18 +15,18 @@ const PREFIX = '.tmp-'
 
 export interface Staging extends AsyncDisposable {
   path: string
-  /** The image directory in the making. */
+  /** The image directory that is being made. */
   image: string
-  /** Keeps collect, in whichever process, from removing the image of this name until this import ends. */
+  /** Keeps collect, in any process, from removing the image of this name until this import ends. */
   claim(name: string): Promise<void>
-  /** Publishes `image` under its name; when the name exists already that one stays, for it may be mounted. */
+  /** Publishes `image` under its name. An existing image of that name stays, because it may be mounted. */
   commit(name: string, options?: CommitOptions): Promise<void>
 }
 
 export interface CommitOptions {
   /**
-   * Whether it must be on the disk before it has its name, so that a power cut leaves it whole or not at all. That waits
-   * for all that the filesystem has to write, which takes seconds on a busy machine.
+   * Whether to flush it to disk before it gets its name, so that a power cut leaves a complete image or none. It waits for the
+   * whole filesystem, which takes seconds on a busy machine.
    */
   synced?: boolean
 }
@@ -51,7 +51,7 @@ export async function stage(imagesDir: string): Promise<Staging> {
   }
 }
 
-/** Moves a directory out of sight at once; the caller then removes what it was moved to. */
+/** Moves a directory out of sight; the caller removes the returned path. */
 export async function discard(imagesDir: string, name: string): Promise<string> {
   const to = join(imagesDir, tempName())
   await rename(join(imagesDir, name), to)
@@ -71,7 +71,7 @@ export async function stagings(
   )
 }
 
-/** Removes a tree of hostile names and depths, staying on its filesystem. */
+/** Removes a tree with hostile names and depths; stays on its filesystem. */
 export async function removeTree(path: string): Promise<void> {
   await runOk(['rm', '-rf', '--one-file-system', '--', path])
 }
@@ -81,13 +81,13 @@ export async function treeBytes(path: string): Promise<number> {
   return Number.parseInt(stdout, 10)
 }
 
-/** What a full disk means, whoever met it. */
+/** Turns ENOSPC and EDQUOT into the error for a full disk. */
 export function explainDisk(error: unknown): unknown {
   const code = (error as NodeJS.ErrnoException | undefined)?.code
   return code === 'ENOSPC' || code === 'EDQUOT' ? diskFull(error) : error
 }
 
-/** A name that `stagings` finds again, and knows to be left over when this process is gone. */
+/** A name for `stagings`, which treats it as a leftover once this process is gone. */
 export function tempName(): string {
   return `${PREFIX}${process.pid}-${readStat(process.pid)?.startTime}-${randomBytes(6).toString('hex')}`
 }

@@ -1,6 +1,6 @@
 // For tests that need a known image: the Debian base, built once and kept between runs.
 //
-//   <cache>/lock                held for a moment by whoever looks for a base
+//   <cache>/lock                held while a process looks for a base
 //   <cache>/<definition>/       one for each definition of the base, so that different checkouts do not disturb each other
 //     lock                      held while the base is built
 //     images/                   an images directory, with the base in it
@@ -13,12 +13,12 @@ import type { Image } from './image.ts'
 import { createImages } from './images.ts'
 import { removeTree } from './staging.ts'
 
-/** A base that no test asked for in this time belongs to a definition that is gone. */
+/** A base that no test used for this long belongs to an old definition. */
 const UNUSED_MS = 7 * 24 * 3_600_000
 
 /**
- * The images directory that holds the base, and the base. The first call on a machine takes a minute; test files that run at the same time
- * wait for one build. Other tests use the directory too: mount from it, add to it, remove nothing.
+ * The images directory with the base, and the base. The first call on a machine takes a minute; test files that run at the same time
+ * wait for one build. Tests share the directory: mount from it, add to it, remove nothing.
  */
 export async function baseImageForTests(): Promise<{ imagesDir: string; image: Image }> {
   const cache = process.env.ISLET_TEST_CACHE ?? '/var/cache/islet-test'
@@ -29,7 +29,7 @@ export async function baseImageForTests(): Promise<{ imagesDir: string; image: I
   return { imagesDir, image: await images.buildBase() }
 }
 
-/** The directory of one definition. Its time says when it was last asked for; those not asked for in a long time are removed. */
+/** The directory of one definition. Its mtime is the time of the last use; directories that were unused for long are removed. */
 export async function cacheEntry(cache: string, definition: string): Promise<string> {
   const entry = join(cache, definition)
   await mkdir(cache, { recursive: true })
@@ -44,7 +44,7 @@ export async function cacheEntry(cache: string, definition: string): Promise<str
   return entry
 }
 
-/** Held by a child for as long as it can read from us, so that it ends with us however we end. */
+/** A child process holds the lock while its stdin is open, so that the lock ends with this process however it ends. */
 async function lock(file: string): Promise<AsyncDisposable> {
   const child = spawn('flock', [file, 'sh', '-c', 'echo held; exec cat'], {
     stdio: ['pipe', 'pipe', 'inherit'],

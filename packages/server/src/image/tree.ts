@@ -1,4 +1,4 @@
-// Files of an image in the making, written with natural ids and modes whatever the server's umask is.
+// Writes the files of an image with exact ids and modes, independent of the server's umask.
 import { constants } from 'node:fs'
 import { chmod, chown, lstat, mkdir, open, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -10,7 +10,14 @@ export interface Owner {
 
 const ROOT: Owner = { uid: 0, gid: 0 }
 
-/** Writes below one directory that only we write to: a fresh tree, never an unpacked one. */
+/** Files of /etc in all images made here. pip may install anywhere: the system has no other owner to protect. */
+export const COMMON_ETC: Readonly<Record<string, string>> = {
+  hostname: 'islet\n',
+  hosts: '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n',
+  'pip.conf': '[global]\nbreak-system-packages = true\n',
+}
+
+/** Writes below a directory that only the server writes to: a new tree, never an unpacked one. */
 export interface TreeWriter {
   dir(path: string, mode: number, owner?: Owner): Promise<void>
   file(path: string, content: string | Uint8Array, mode: number, owner?: Owner): Promise<void>
@@ -38,7 +45,7 @@ export function treeWriter(root: string): TreeWriter {
       await mkdir(at(path)).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error
       })
-      // chown and chmod follow links, and a link may have been copied here from the machine.
+      // chown and chmod follow symlinks, and a symlink may have been copied here from the machine.
       if (!(await isDirectory(at(path)))) return
       await chown(at(path), owner.uid, owner.gid)
       await chmod(at(path), mode)

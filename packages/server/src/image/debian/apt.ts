@@ -1,4 +1,4 @@
-// The machine's own apt settings: where packages come from and by which keys. Credentials are left where they are.
+// The machine's own apt settings: package sources and keys. Credentials are never copied.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { run } from '../run.ts'
@@ -16,7 +16,7 @@ export interface AptSettings {
   options: readonly string[]
 }
 
-/** Settings of apt.conf that say how to reach a mirror and cannot name a secret, by prefix. */
+/** Prefixes of apt.conf settings that tell how to reach a mirror and contain no secret. */
 const HARMLESS = [
   'Acquire::http::Proxy',
   'Acquire::https::Proxy',
@@ -25,7 +25,7 @@ const HARMLESS = [
   'Acquire::Languages',
 ]
 
-/** The machine's source files, without those that carry a password in an address. */
+/** The machine's source files, except those with a password in a URL. */
 export async function aptSources(hostRoot = '/'): Promise<AptSource[]> {
   const apt = join(hostRoot, 'etc/apt')
   const listed = await readdir(join(apt, 'sources.list.d')).catch(() => [])
@@ -41,7 +41,7 @@ export async function aptSources(hostRoot = '/'): Promise<AptSource[]> {
   return sources
 }
 
-/** The lines or paragraphs of a source file that are switched on. */
+/** The enabled lines or paragraphs of a source file. */
 function stanzas(content: string): string[] {
   const code = content
     .split('\n')
@@ -57,7 +57,7 @@ function hasPassword(content: string): boolean {
   return /:\/\/[^/\s]*@/.test(content)
 }
 
-/** The suite the sources are about: the one named most often, without a suffix such as -updates. */
+/** The suite that the sources name most often, without a suffix such as -updates. */
 export function suiteOf(sources: readonly AptSource[]): string | undefined {
   const seen = new Map<string, number>()
   for (const suite of sources.flatMap(({ content }) =>
@@ -69,7 +69,7 @@ export function suiteOf(sources: readonly AptSource[]): string | undefined {
   return [...seen].sort(([, a], [, b]) => b - a)[0]?.[0]
 }
 
-/** Only what belongs to the distribution itself: a vendor's archive may hold other builds of the same packages. */
+/** Only the distribution's own archive: a vendor's archive may have other builds of the same packages. */
 export function archiveOf(sources: readonly AptSource[], suite: string): AptSource[] {
   const own = [suite, `${suite}-updates`, `${suite}-security`]
   const kept = sources.map(({ path, content }) => {
@@ -89,7 +89,7 @@ export function archiveOf(sources: readonly AptSource[], suite: string): AptSour
   return kept.filter(({ content }) => content !== '')
 }
 
-/** The first mirror and the key files that the sources name. */
+/** The first mirror that the sources name. */
 export function mirrorOf(sources: readonly AptSource[]): string | undefined {
   return sources.flatMap(({ content }) => stanzas(content).flatMap((part) => parse(part).uris))[0]
 }
@@ -126,13 +126,18 @@ export async function aptOptions({ onHost = false } = {}): Promise<string[]> {
     const [key = '', value = ''] = line.split(/\s+(.*)/)
     const named = HARMLESS.some((prefix) => key === prefix || key.startsWith(`${prefix}::`))
     const isSecret = value.includes('@')
-    // A proxy on this machine's loopback is none inside a sandbox.
-    const isLocal = /\/\/(127\.|localhost|\[::1\])/.test(value)
+    // A proxy on this machine's loopback cannot be reached from a sandbox.
+    const isLocal = isLoopbackUrl(value)
     return named && value !== '"";' && (onHost || !(isSecret || isLocal))
   })
 }
 
-/** Puts sources and settings into a root's /etc/apt. Keys are copied by the allow-list of etc.ts, or come with the keyring package. */
+/** Whether a text contains a URL on this machine's loopback. */
+export function isLoopbackUrl(text: string): boolean {
+  return /\/\/(127\.|localhost|\[::1\])/.test(text)
+}
+
+/** Writes sources and settings into a root's /etc/apt. Keys are copied by the allow-list of etc.ts, or come with the keyring package. */
 export async function writeAptSettings(tree: TreeWriter, settings: AptSettings): Promise<void> {
   for (const dir of ['apt.conf.d', 'sources.list.d', 'preferences.d', 'trusted.gpg.d', 'keyrings']) {
     await tree.dir(`etc/apt/${dir}`, 0o755)

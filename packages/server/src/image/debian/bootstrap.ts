@@ -1,4 +1,4 @@
-// Fills an empty directory with a Debian: by mmdebstrap, or by debootstrap and apt where that is all there is.
+// Fills an empty directory with a Debian: with mmdebstrap, or with debootstrap and apt if mmdebstrap is not installed.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
@@ -16,7 +16,7 @@ export interface Plan {
   root: string
 }
 
-/** Names in the root that are of use only while it is made. */
+/** Files that are needed only during the bootstrap. */
 export const LEFTOVERS = [
   'etc/apt/apt.conf.d/99mmdebstrap',
   'etc/dpkg/dpkg.cfg.d/99mmdebstrap',
@@ -33,7 +33,7 @@ export async function bootstrap(job: Job, plan: Plan): Promise<void> {
   await mkdir(files.sources)
   for (const { path, content } of plan.sources)
     await writeFile(join(files.sources, path.replaceAll('/', '-')), content)
-  // A file, because a proxy may carry a password. Its copy in the root is one of the leftovers.
+  // A file, not arguments, because a proxy URL may contain a password. Its copy in the root is one of LEFTOVERS.
   const options = [
     ...(await aptOptions({ onHost: true })),
     'APT::Install-Recommends "false";',
@@ -43,7 +43,7 @@ export async function bootstrap(job: Job, plan: Plan): Promise<void> {
   await writeFile(files.dpkg, plan.dpkgOptions.map((line) => `${line}\n`).join(''))
 
   const argv = (await exists('/usr/bin/mmdebstrap')) ? mmdebstrap(plan, files) : debootstrap(plan, files)
-  // In a mount namespace of its own, its mounts go with it; in a process namespace, so do all it started.
+  // Own mount and pid namespaces, so that its mounts and processes end with it.
   const inside = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', ...argv] as const
   const env = { DEBIAN_FRONTEND: 'noninteractive', TMPDIR: staging.path }
   await runOk(inside, { signal, tied: true, env, onLine: progressOf(job), explain })
@@ -62,7 +62,7 @@ function mmdebstrap({ suite, packages, sources, root }: Plan, files: Files): Arg
   return ['mmdebstrap', ...how, ...what, suite, root, ...from]
 }
 
-/** debootstrap takes one mirror and cannot order large sets of packages: it makes the essential part, apt inside does the rest. */
+/** debootstrap takes one mirror and cannot order large sets of packages: it makes the essential part, apt inside installs the rest. */
 const DEBOOTSTRAP = `
 set -e
 root=$1 suite=$2 mirror=$3 keyring=$4 sources=$5 apt=$6 dpkg=$7

@@ -1,18 +1,18 @@
-// The runtime `base`: a Debian (or Ubuntu) with the usual tools, made by mmdebstrap from the archive that this machine itself uses, and current
-// Node from the npm registry that it uses.
+// The runtime `base`: a Debian (or Ubuntu) with the usual tools, made by mmdebstrap from the package archive of this machine, and
+// current Node from the npm registry of this machine.
 import { createHash } from 'node:crypto'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import { exists } from '../../lib/exists.ts'
-import { SUDOERS_USER, USER, withUser } from '../accounts.ts'
+import { readAccounts, SUDOERS_USER, USER, withUser, writeAccounts } from '../accounts.ts'
 import { type Authority, localAuthorities, trusting } from '../authorities.ts'
 import { dropFileCapabilities } from '../file-capabilities.ts'
 import type { Image, ImageDefaults } from '../image.ts'
 import { type Job, publish } from '../job.ts'
 import { runOk } from '../run.ts'
 import { removeTree } from '../staging.ts'
-import { type TreeWriter, treeWriter } from '../tree.ts'
+import { COMMON_ETC, type TreeWriter, treeWriter } from '../tree.ts'
 import {
   type AptSettings,
   aptOptions,
@@ -25,18 +25,18 @@ import {
 import { bootstrap, LEFTOVERS } from './bootstrap.ts'
 import { fetchNode, installNode, nodePackages, npmRegistry } from './node.ts'
 
-/** Raise it when this file makes another base from the same archive. */
+/** Raise it when a change here makes a different base from the same archive. */
 const GENERATION = 4
 const PACKAGES = [
   ...['python3', 'python3-pip', 'python3-venv', 'git', 'curl', 'wget', 'jq', 'ripgrep', 'sudo', 'bash'],
   ...['ca-certificates', 'procps', 'iproute2', 'iputils-ping', 'less', 'vim-tiny'],
   ...['xz-utils', 'zstd', 'unzip'],
-  // For packages of Python and Node that are built when they are installed.
+  // For Python and Node packages that are compiled during their installation.
   ...['gcc', 'g++', 'make', 'pkg-config', 'python3-dev'],
 ]
-/** Whose versions are told of the image. */
+/** The packages whose versions the image reports. */
 const TOLD = { python: 'python3', git: 'git', gcc: 'gcc' }
-/** Kept in the image, for packages that are installed later. */
+/** They stay in the image, for packages that are installed later. */
 const DPKG_OPTIONS = [
   'force-unsafe-io',
   'path-exclude=/usr/share/doc/*',
@@ -52,7 +52,7 @@ const BASE_DEFAULTS: ImageDefaults = {
   env: {
     PATH: `${USER.home}/.local/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
     LANG: 'C.UTF-8',
-    // Where node-gyp finds the headers of Node, which it would download else.
+    // node-gyp finds the headers of Node here; otherwise it would download them.
     npm_package_config_node_gyp_nodedir: '/usr/local',
   },
 }
@@ -60,7 +60,7 @@ const BASE_DEFAULTS: ImageDefaults = {
 interface BaseJob extends Job {
   packages: readonly string[]
   force: boolean
-  /** The directory of the base there is now, if there is one. */
+  /** The current base, if there is one. */
   current: { image: Image; path: string } | undefined
 }
 
@@ -96,13 +96,13 @@ interface BaseDefinition {
   packages: readonly string[]
   settings: AptSettings
   authorities: readonly Authority[]
-  /** Of npm. */
+  /** The npm registry. */
   registry: string | undefined
-  /** The digest of all that; two builds with the same one may hold different versions of packages. */
+  /** The digest of all of the above. Two builds with the same digest may contain different package versions. */
   inputs: string
 }
 
-/** What a base built now would be made of. */
+/** The inputs of a base that is built now. */
 export async function defineBase(more: readonly string[] = []): Promise<BaseDefinition> {
   const all = await aptSources()
   const suite = suiteOf(all) ?? 'bookworm'
@@ -149,13 +149,13 @@ async function versionsOf(root: string): Promise<Record<string, string>> {
     npm: JSON.parse(await readFile(join(root, 'usr/local/lib/node_modules/npm/package.json'), 'utf8'))
       .version,
   }
-  // Without what Debian adds to the number: 1:2.39.5-0+deb12u2 is Git 2.39.5.
+  // Without Debian's additions: 1:2.39.5-0+deb12u2 is Git 2.39.5.
   for (const [name, from] of Object.entries(TOLD))
     versions[name] = /^(?:\d+:)?([\d.]+)/.exec(packages.get(from) ?? '')?.[1] ?? ''
   return versions
 }
 
-/** From a bootstrapped root to what a sandbox expects; nothing of this machine may stay in it. */
+/** Turns a bootstrapped root into one for sandboxes; nothing of this machine may stay in it. */
 async function finish(root: string, settings: AptSettings): Promise<void> {
   const tree = treeWriter(root)
   for (const path of [
@@ -188,8 +188,7 @@ async function finish(root: string, settings: AptSettings): Promise<void> {
     if (!(await exists(join(root, path)))) await tree.file(path.slice(1), await readFile(path), 0o644)
   }
   await tree.file('etc/dpkg/dpkg.cfg.d/islet', DPKG_OPTIONS.map((line) => `${line}\n`).join(''), 0o644)
-  await tree.file('etc/hostname', 'islet\n', 0o644)
-  await tree.file('etc/hosts', '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n', 0o644)
+  for (const [name, content] of Object.entries(COMMON_ETC)) await tree.file(`etc/${name}`, content, 0o644)
   await rm(join(root, 'etc/resolv.conf'), { force: true })
   await tree.file('etc/resolv.conf', '', 0o644)
   await tree.file('etc/machine-id', '', 0o444)
@@ -198,23 +197,8 @@ async function finish(root: string, settings: AptSettings): Promise<void> {
 
 async function account(root: string, tree: TreeWriter): Promise<void> {
   const read = (name: string) => readFile(join(root, 'etc', name), 'utf8').catch(() => '')
-  const files = withUser(
-    {
-      passwd: await read('passwd'),
-      group: await read('group'),
-      shadow: await read('shadow'),
-      gshadow: await read('gshadow'),
-    },
-    '/bin/bash',
-  )
-  const shadow = { uid: 0, gid: Number(/^shadow:[^:]*:(\d+):/m.exec(files.group)?.[1] ?? 0) }
-  await tree.file('etc/passwd', files.passwd, 0o644)
-  await tree.file('etc/group', files.group, 0o644)
-  await tree.file('etc/shadow', files.shadow, 0o640, shadow)
-  await tree.file('etc/gshadow', files.gshadow, 0o640, shadow)
+  await writeAccounts(tree, withUser(await readAccounts(read), '/bin/bash'))
   await tree.file('etc/sudoers.d/islet', SUDOERS_USER, 0o440)
-  // pip installs into the user's home or the whole sandbox; there is no other owner of the system to protect.
-  await tree.file('etc/pip.conf', '[global]\nbreak-system-packages = true\n', 0o644)
   await tree.dir('home/user', 0o755, USER)
   await tree.dir('workspace', 0o777, USER)
   const skel = join(root, 'etc/skel')

@@ -1,5 +1,5 @@
-// Current Node for the base, with npm and corepack. Debian's is years old, and its npm brings hundreds of packages. They come from the npm
-// registry that this machine itself uses, by its own npm, which checks what it downloads.
+// Current Node for the base, with npm and corepack: Debian's Node is years old, and its npm depends on hundreds of packages. They
+// are downloaded from this machine's npm registry by its own npm, which verifies them.
 import { chmod, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { IsletError } from '@islet/contract'
@@ -7,12 +7,13 @@ import { USER } from '../accounts.ts'
 import type { Job } from '../job.ts'
 import { type RunResult, run, runOk } from '../run.ts'
 import type { TreeWriter } from '../tree.ts'
+import { isLoopbackUrl } from './apt.ts'
 
 const MAJOR = 24
-/** The directory of OpenSSL's settings, by processor; those of all others are most of the headers. */
+/** The OpenSSL headers of this processor; those of the other processors are most of all headers and are left out. */
 const OPENSSL: Partial<Record<NodeJS.Architecture, string>> = { x64: 'linux-x86_64', arm64: 'linux-aarch64' }
 
-/** npm, as whoever started the server would run it. */
+/** The environment for npm, with the npm settings of the server's user. */
 const ENV = {
   PATH: [process.env.PATH, dirname(process.execPath)].join(':'),
   ...Object.fromEntries(
@@ -29,22 +30,27 @@ export function nodePackages(): [node: string, npm: string, corepack: string] {
   return [`node-linux-${process.arch}@${MAJOR}`, 'npm@11', 'corepack@0']
 }
 
-/** The registry of this machine's npm, for the base to use too; none if it holds a password or is on this machine's loopback. */
+/** The registry of this machine's npm, for use in the base; none if its URL has a password or is on the loopback. */
 export async function npmRegistry(): Promise<string | undefined> {
   const { exitCode, stdout } = await run(['npm', 'config', 'get', 'registry'], { env: ENV }).catch(
     (error) => {
-      throw new IsletError('not_supported', 'The base gets Node by npm, which is not on this machine.', {
-        hint: 'Install Node with npm, or use another image: islet image pull.',
-        cause: error,
-      })
+      throw new IsletError(
+        'not_supported',
+        'The base needs npm to get Node, and npm is not installed on this machine.',
+        {
+          hint: 'Install Node with npm, or use another image: islet image pull.',
+          cause: error,
+        },
+      )
     },
   )
   const registry = stdout.trim()
-  const isLocal = /\/\/(127\.|localhost|\[::1\])/.test(registry)
-  return exitCode === 0 && /^https?:\/\/[^\s@"]+$/.test(registry) && !isLocal ? registry : undefined
+  return exitCode === 0 && /^https?:\/\/[^\s@"]+$/.test(registry) && !isLoopbackUrl(registry)
+    ? registry
+    : undefined
 }
 
-/** Downloads the packages; answers with their tars. */
+/** Downloads the packages; returns the paths of their tars. */
 export async function fetchNode({ staging, signal, onProgress }: Job): Promise<string[]> {
   const packages = nodePackages()
   onProgress({ stage: 'download', message: `Fetching ${packages.join(', ')}`, fraction: 0.02 })
@@ -60,14 +66,14 @@ export async function fetchNode({ staging, signal, onProgress }: Job): Promise<s
     ...packages,
   ] as const
   const { stdout } = await runOk(pack, { signal, tied: true, cwd: into, env: ENV, explain })
-  // One line for each, in this order: its file.
+  // npm prints the file name of each package, in this order.
   return stdout
     .trim()
     .split('\n')
     .map((name) => join(into, name))
 }
 
-/** The user may add to it: `npm i -g` needs no sudo. */
+/** The account `user` owns the global directories, so that `npm i -g` needs no sudo. */
 export async function installNode(
   root: string,
   tree: TreeWriter,

@@ -1,12 +1,12 @@
-// What of the machine's /etc a sandbox may see: this list and nothing else. People's accounts, passwords, keys and tokens are not on it.
+// The parts of the machine's /etc that a sandbox may see: only this list. It has no accounts of people, passwords, keys or tokens.
 import { constants } from 'node:fs'
 import { lstat, open, readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TreeWriter } from '../tree.ts'
 
-/** Files and directories below /etc, copied when they are there. A star stands for a part of one name. */
+/** Files and directories below /etc, copied if they exist. A star matches a part of a name. */
 export const ALLOWED: readonly string[] = [
-  // programs and libraries below /usr look for these
+  // for programs and libraries below /usr
   'alternatives',
   'ld.so.cache',
   'ld.so.conf',
@@ -63,13 +63,13 @@ export const ALLOWED: readonly string[] = [
   'apt/trusted.gpg',
   'apt/trusted.gpg.d',
   'apt/keyrings',
-  // the plain start of a home
+  // the initial files of a home
   'skel/.bashrc',
   'skel/.profile',
   'skel/.bash_logout',
 ]
 
-/** Larger than any certificate bundle or cache; nothing on the list is. */
+/** Larger than any certificate bundle or cache on the list. */
 const MAX_FILE_BYTES = 8 << 20
 const SECRET_NAME = /passw|secret|credential|token|\.key$|\.p12$|\.pfx$/i
 const SECRET_CONTENT = 'PRIVATE KEY-----'
@@ -90,7 +90,7 @@ export async function copyEtc(hostRoot: string, paths: readonly string[], into: 
   for (const path of paths) await copy(join(hostRoot, 'etc', path), join('etc', path), into)
 }
 
-/** Copies what everybody on the machine may read; the rest is somebody's secret whatever its name is. */
+/** Copies only files that everybody on the machine may read; the others may be secrets. */
 async function copy(from: string, to: string, into: TreeWriter): Promise<void> {
   const stat = await lstat(from).catch(() => undefined)
   if (!stat || SECRET_NAME.test(from.slice(from.lastIndexOf('/') + 1))) return

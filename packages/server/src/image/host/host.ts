@@ -1,21 +1,21 @@
-// The runtime `host`: a small root of our making (links, /etc by allow-list, empty homes) with the machine's own /usr mounted in it.
+// The runtime `host`: a small generated root (links, /etc by allow-list, empty homes) with the machine's own /usr mounted in it.
 import { createHash } from 'node:crypto'
 import { lstatSync, readdirSync } from 'node:fs'
 import { lstat, readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
-import { SUDOERS, SUDOERS_USER, systemAccounts, USER, withUser } from '../accounts.ts'
+import { SUDOERS, SUDOERS_USER, systemAccounts, USER, withUser, writeAccounts } from '../accounts.ts'
 import { aptOptions, aptSources, writeAptSettings } from '../debian/apt.ts'
 import type { ImageDefaults, Tree } from '../image.ts'
 import { runOk } from '../run.ts'
-import { type TreeWriter, treeWriter } from '../tree.ts'
+import { COMMON_ETC, type TreeWriter, treeWriter } from '../tree.ts'
 import { copyPackages, DPKG_HINT } from './dpkg.ts'
 import { allowedPaths, copyEtc } from './etc.ts'
 
-/** Raise it when this file makes another skeleton from the same machine. */
+/** Raise it when a change here makes a different root from the same machine. */
 const GENERATION = 6
 const TOP_LINKS = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'] as const
-/** Parts of a /lib that is a real directory which no sandbox needs. */
+/** Parts of /lib that no sandbox needs, on machines where /lib is not a link. */
 const UNUSED = ['modules', 'firmware']
 
 export const HOST_DEFAULTS: ImageDefaults = {
@@ -27,7 +27,7 @@ export const HOST_DEFAULTS: ImageDefaults = {
   },
 }
 
-/** `shadowed`: the image has a tree `usr` of its own, with what stands in for files of the machine. */
+/** `shadowed`: the image has its own tree `usr` with replacements for files of the machine. */
 export function hostTrees(name: string, { shadowed = false } = {}): Tree[] {
   const lower = (tree: string) => ({ kind: 'image', name, tree }) as const
   return [
@@ -36,7 +36,7 @@ export function hostTrees(name: string, { shadowed = false } = {}): Tree[] {
   ]
 }
 
-/** Changes whenever the skeleton would; a few dozen stats, so that every `resolve` can afford it. */
+/** Changes whenever the generated root would. It takes a few dozen stats, cheap enough for every `resolve`. */
 export function hostFingerprint(hostRoot: string, paths: readonly string[]): string {
   const hash = createHash('sha256').update(`host ${GENERATION} ${hostRoot}\n`)
   const seen = [
@@ -45,7 +45,7 @@ export function hostFingerprint(hostRoot: string, paths: readonly string[]): str
     'etc/apt/sources.list',
     'etc/apt/sources.list.d',
     'etc/apt/apt.conf.d',
-    // Replaced by an upgrade of the machine's packages, as the programs that the image shadows are.
+    // An upgrade of the machine's packages changes these, and with them the programs that the image shadows.
     'usr/bin/ping',
     'var/lib/dpkg/status',
   ]
@@ -64,7 +64,7 @@ export function hostFingerprint(hostRoot: string, paths: readonly string[]): str
 
 export async function buildHostRoot(hostRoot: string, root: string): Promise<void> {
   if (process.getuid?.() !== 0) {
-    throw new IsletError('not_supported', 'Only root can make images: their files belong to many users.')
+    throw new IsletError('not_supported', 'Only root can make images: their files have many owners.')
   }
   const tree = treeWriter(root)
   await tree.dir('.', 0o755)
@@ -82,8 +82,8 @@ export async function buildHostRoot(hostRoot: string, root: string): Promise<voi
 }
 
 /**
- * Settings of the machine's own programs, which may hold its secrets: a whiteout in `into`, which is mounted above the machine's /usr.
- * Answers whether there is one.
+ * Hides /usr/local/etc, settings of the machine's own programs that may contain secrets, by a whiteout in `into`, which is mounted
+ * above the machine's /usr. Returns whether there is one.
  */
 export async function hideLocalSettings(hostRoot: string, into: string): Promise<boolean> {
   const local = await lstat(join(hostRoot, 'usr/local')).catch(() => undefined)
@@ -95,7 +95,7 @@ export async function hideLocalSettings(hostRoot: string, into: string): Promise
   return true
 }
 
-/** What is missing on the machine for a sandbox that people expect, as sentences for the log. */
+/** Programs that users expect in a sandbox and this machine lacks, as sentences for the log. */
 export function hostGaps(hostRoot: string): string[] {
   const bin = new Set(readdirSync(join(hostRoot, 'usr/bin')))
   return ['sudo', 'python3', 'bash']
@@ -154,7 +154,7 @@ async function topLinks(hostRoot: string, root: string, tree: TreeWriter): Promi
     const stat = await lstat(from).catch(() => undefined)
     if (stat?.isSymbolicLink()) await tree.link(name, await readlink(from))
     if (!stat?.isDirectory()) continue
-    // Not merged into /usr on this machine: only /usr is mounted, so these are copied.
+    // Not merged into /usr on this machine: only /usr is mounted, so this directory is copied.
     await tree.dir(name, 0o755)
     for (const entry of await readdir(from)) {
       if (!UNUSED.includes(entry))
@@ -169,26 +169,19 @@ async function accounts(hostRoot: string, tree: TreeWriter): Promise<void> {
     systemAccounts({ passwd: await read('passwd'), group: await read('group') }),
     '/bin/bash',
   )
-  const shadow = { uid: 0, gid: Number(/^shadow:[^:]*:(\d+):/m.exec(files.group)?.[1] ?? 0) }
-  await tree.file('etc/passwd', files.passwd, 0o644)
-  await tree.file('etc/group', files.group, 0o644)
-  await tree.file('etc/shadow', files.shadow, 0o640, shadow)
-  await tree.file('etc/gshadow', files.gshadow, 0o640, shadow)
+  await writeAccounts(tree, files)
 }
 
-/** Written rather than copied: the machine's own may name directories, servers and modules that are not inside. */
+/** Written, not copied: the machine's own files may name directories, servers and modules that do not exist inside. */
 async function systemFiles(tree: TreeWriter): Promise<void> {
   const text: Record<string, string> = {
-    hostname: 'islet\n',
-    hosts: '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n',
+    ...COMMON_ETC,
     'resolv.conf': '',
     'machine-id': '',
     fstab: '',
     environment: '',
     subuid: '',
     subgid: '',
-    // pip installs into the user's home or the whole sandbox; there is no other owner of the system to protect.
-    'pip.conf': '[global]\nbreak-system-packages = true\n',
     'nsswitch.conf':
       'passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n',
   }

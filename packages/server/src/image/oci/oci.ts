@@ -1,6 +1,6 @@
-// Images from registries: skopeo downloads into an OCI layout, umoci unpacks its layers, adapt.ts adds what a sandbox needs.
+// Images from registries: skopeo downloads an OCI layout, umoci unpacks its layers, adapt.ts adds what a sandbox needs.
 //
-//   <staging>/oci/    index.json, blobs/sha256/…; gone with the staging directory
+//   <staging>/oci/    index.json, blobs/sha256/…; removed with the staging directory
 //   <staging>/image/  root/ as unpacked, with its own ids; adapt/
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -18,7 +18,7 @@ interface PullJob extends Job {
   insecure: boolean
 }
 
-/** How often the size of what has arrived is looked at. */
+/** How often the downloaded size is checked. */
 const WATCH_MS = 250
 
 export async function pullOci(job: PullJob): Promise<Image> {
@@ -27,7 +27,7 @@ export async function pullOci(job: PullJob): Promise<Image> {
   const remote = await inspect(reference, job)
   const found = await job.find(remote.digest)
   if (found) {
-    onProgress({ stage: 'finish', message: `${reference} is here already`, fraction: 1 })
+    onProgress({ stage: 'finish', message: `${reference} is on this machine already`, fraction: 1 })
     return found
   }
   const layout = join(staging.path, 'oci')
@@ -81,14 +81,14 @@ async function download(job: PullJob, remote: Remote, layout: string): Promise<v
   }
 }
 
-/** skopeo refuses to run on a machine without a policy on signatures; where there is one, it holds. */
+/** skopeo refuses to run without a signature policy; an existing policy is respected. */
 async function hasPolicy(): Promise<boolean> {
   return (
     (await exists('/etc/containers/policy.json')) || exists(join(homedir(), '.config/containers/policy.json'))
   )
 }
 
-/** skopeo writes into the layout's top and moves whole blobs below blobs/. */
+/** skopeo writes to the top of the layout and moves complete blobs to blobs/. */
 async function arrivedBytes(layout: string): Promise<number> {
   let bytes = 0
   for (const dir of [layout, join(layout, 'blobs/sha256')]) {
@@ -118,7 +118,7 @@ async function unpack({ signal, onProgress, staging, reference }: PullJob, layou
       explain: (result) =>
         explain(reference, result) ??
         new IsletError('bad_request', `${reference} cannot be unpacked.`, {
-          hint: 'Its layers are damaged or in a format that is not known here.',
+          hint: 'Its layers are damaged or in an unknown format.',
           details: { stderr: result.stderr.slice(-2000) },
         }),
     },
@@ -137,7 +137,7 @@ async function readManifest(layout: string): Promise<OciManifest> {
   return JSON.parse(await readFile(blob(layout, index.manifests[0]!.digest), 'utf8')) as OciManifest
 }
 
-/** The parts of the image's configuration that mean something here. Its author wrote it: everything is checked. */
+/** The parts of the image's configuration that are used here. It is hostile: everything is checked. */
 async function readConfig(layout: string): Promise<Wishes> {
   const { config } = await readManifest(layout)
   const parsed = JSON.parse(await readFile(blob(layout, config?.digest), 'utf8')) as {
@@ -147,7 +147,7 @@ async function readConfig(layout: string): Promise<Wishes> {
   const env: Record<string, string> = {}
   for (const entry of Array.isArray(Env) ? Env : []) {
     const match = typeof entry === 'string' ? /^([A-Za-z_][A-Za-z0-9_]*)=([^\0]*)$/s.exec(entry) : null
-    // Home is the user's, whoever that is.
+    // HOME depends on the user of the sandbox.
     if (match && match[1] !== 'HOME') env[match[1]!] = match[2]!
   }
   const isPath = typeof WorkingDir === 'string' && WorkingDir.length < 4096 && !WorkingDir.includes('\0')

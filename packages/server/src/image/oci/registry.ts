@@ -1,10 +1,10 @@
-// What a registry has under a reference, asked by skopeo (which also finds the credentials of the machine's containers auth file).
+// Looks up a reference in its registry, with skopeo, which uses the credentials of the machine's containers auth file.
 import { createHash } from 'node:crypto'
 import { IsletError } from '@islet/contract'
 import { type RunResult, runOk } from '../run.ts'
 
 export interface Remote {
-  /** `repository@sha256:…`: exactly one manifest. */
+  /** `repository@sha256:…`, which names exactly one manifest. */
   pinned: string
   /** Hex digits of that manifest's sha256. */
   digest: string
@@ -18,7 +18,7 @@ interface Manifest {
   layers?: { size?: number }[]
 }
 
-/** A first part is a host when it has a dot or a port, as everywhere. */
+/** The first part is a host name if it has a dot or a port, as in other tools. */
 const HOST = '(?:localhost(?::\\d+)?|[A-Za-z0-9-]+(?:\\.[A-Za-z0-9-]+)+(?::\\d+)?|[A-Za-z0-9-]+:\\d+)'
 const NAME = '[a-z0-9]+(?:[._-]+[a-z0-9]+)*'
 const REFERENCE = new RegExp(
@@ -89,7 +89,7 @@ async function fetchManifest(
   }
 }
 
-/** What skopeo's last words mean. */
+/** Turns skopeo's error output into an error. */
 export function explain(reference: string, { stderr }: RunResult): IsletError | undefined {
   const details = { stderr: stderr.slice(-2000) }
   const registry = reference.split('/')[0]
@@ -98,7 +98,7 @@ export function explain(reference: string, { stderr }: RunResult): IsletError | 
     return new IsletError('bad_request', `${reference} is not an image reference.`)
   if (says(/server gave HTTP response to HTTPS client/i)) {
     return new IsletError('bad_request', `The registry ${registry} does not speak TLS.`, {
-      hint: 'Pass insecure (islet image pull --insecure) when you trust the network to it.',
+      hint: 'If you trust the network to it, pass insecure (islet image pull --insecure).',
       details,
     })
   }
@@ -119,13 +119,13 @@ export function explain(reference: string, { stderr }: RunResult): IsletError | 
     })
   }
   if (says(/unauthorized|authentication required|denied|forbidden|status.* 40[13]/i)) {
-    return new IsletError('forbidden', `The registry does not give ${reference} to this machine.`, {
-      hint: `It may not exist, or skopeo login ${registry}, as the user of the server, is needed.`,
+    return new IsletError('forbidden', `The registry denies access to ${reference}.`, {
+      hint: `The image may not exist, or needs credentials: run skopeo login ${registry} as the user of the server.`,
       details,
     })
   }
   if (says(/too ?many ?requests|status.* 429/i)) {
-    return new IsletError('too_many_requests', `The registry ${registry} asks for fewer requests.`, {
+    return new IsletError('too_many_requests', `The registry ${registry} limits requests.`, {
       hint: 'Try again later.',
       details,
     })
@@ -151,8 +151,8 @@ export function explain(reference: string, { stderr }: RunResult): IsletError | 
 }
 
 function damaged(reference: string, details?: Record<string, unknown>): IsletError {
-  return new IsletError('registry_unavailable', `What the registry sent of ${reference} is damaged.`, {
-    hint: 'Try again; if it stays so, the image must be pushed anew.',
+  return new IsletError('registry_unavailable', `The registry sent damaged data for ${reference}.`, {
+    hint: 'Try again; if it fails again, push the image again.',
     ...(details && { details }),
   })
 }
