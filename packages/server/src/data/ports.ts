@@ -1,6 +1,7 @@
 // The ports that listen inside sandboxes, and watchers of their changes.
 import { IsletError } from '@islet/contract'
 import type { Sandboxes } from '../control/sandboxes.ts'
+import type { ListeningPort } from '../guest/guest.ts'
 import type { Log } from '../log.ts'
 
 /** A change is seen within this time, at the cost of one short request to the guest. */
@@ -11,16 +12,7 @@ export interface PortsOptions {
   log: Log
 }
 
-export interface OpenPort {
-  port: number
-  address: string
-  uid: number
-  /** A process that listens on it, and its session: the pid of the process that was spawned. */
-  pid?: number
-  session?: number
-}
-
-type OnChange = (ports: OpenPort[]) => void
+type OnChange = (ports: ListeningPort[]) => void
 
 export class Ports {
   readonly #options: PortsOptions
@@ -39,7 +31,7 @@ export class Ports {
   }
 
   /** The ports that listen now, without those of Islet itself. */
-  async list(sandboxId: string): Promise<OpenPort[]> {
+  async list(sandboxId: string): Promise<ListeningPort[]> {
     const { machine } = await this.#options.sandboxes.running(sandboxId)
     // `ownPorts` is complete by then.
     await machine.envReady
@@ -79,7 +71,7 @@ export class Ports {
 }
 
 interface PollOptions {
-  list(): Promise<OpenPort[]>
+  list(): Promise<ListeningPort[]>
   isOver(): boolean
   onEnd(): void
   log: Log
@@ -153,7 +145,7 @@ class Poll {
     this.#timer = setTimeout(() => void this.#look(), isWaited ? 0 : POLL_MS).unref()
   }
 
-  #tell(ports: OpenPort[], look: number): void {
+  #tell(ports: ListeningPort[], look: number): void {
     const text = JSON.stringify(ports)
     const isChanged = text !== this.#seen
     this.#seen = text

@@ -18,7 +18,7 @@ import { createLog } from '../../log.ts'
 import { collectOutput } from '../processes/collect.ts'
 import { KeptBytes } from './kept-bytes.ts'
 import { OutputLog, removeOutput } from './output-log.ts'
-import { numbersOf, OutputReader, readOutput, segmentPath } from './output-reader.ts'
+import { numbersOf, OutputReader, segmentPath } from './output-reader.ts'
 import { OutputRoom } from './output-room.ts'
 
 const MIB = 1024 * 1024
@@ -32,7 +32,7 @@ test('what is appended is read back in order with its channels', () => {
   log.append('stdout', Buffer.from('one '))
   log.append('stderr', Buffer.from('two '))
   log.append('stdout', Buffer.from('three'))
-  const kept = log.read(1024)
+  const kept = read(log, 1024)
   log.close()
   assert.deepEqual(
     kept.pieces.map(({ channel, bytes }) => [channel, bytes.toString()]),
@@ -50,7 +50,7 @@ test('only the end is kept, the file stays bounded, and the offset goes on count
   const log = new OutputLog(path, 1000)
   for (let index = 0; index < 1000; index++)
     log.append('stdout', Buffer.from(String(index).padStart(10, '.')))
-  const kept = log.read(1000)
+  const kept = read(log, 1000)
   log.close()
   assert.equal(kept.end, 10_000)
   assert.equal(kept.start, 9000)
@@ -61,7 +61,7 @@ test('only the end is kept, the file stays bounded, and the offset goes on count
 test('a piece larger than what is kept is cut at its front', () => {
   const log = new OutputLog(join(directory, 'large'), 10)
   log.append('stdout', Buffer.from(`${'x'.repeat(100)}the end`))
-  assert.equal(textOf(log.read(10).pieces), 'xxxthe end')
+  assert.equal(textOf(read(log, 10).pieces), 'xxxthe end')
   log.close()
 })
 
@@ -84,7 +84,7 @@ test('after a crash the log goes on behind its last whole piece', () => {
 
 test('a process that printed nothing has no file', () => {
   const log = new OutputLog(join(directory, 'silent'), 1024)
-  assert.deepEqual(log.read(1024), { pieces: [], start: 0, end: 0 })
+  assert.deepEqual(read(log, 1024), { pieces: [], start: 0, end: 0 })
   log.close()
   assert.equal(readOutput(join(directory, 'silent'), 1024), undefined)
 })
@@ -98,7 +98,7 @@ test('the files are segments that are removed as a whole, however much is printe
   assert.ok(sizes.length > 4 && sizes.length < 20, String(sizes))
   const bytes = sizes.reduce((sum, size) => sum + size, 0)
   assert.ok(bytes > 80_000 && bytes < 200_000, `${bytes} bytes on disk`)
-  const kept = log.read(80_000)
+  const kept = read(log, 80_000)
   assert.deepEqual([kept.start, kept.end], [420_000, 500_000])
   const expected = Array.from({ length: 8000 }, (_, index) => line(42_000 + index)).join('')
   assert.equal(textOf(kept.pieces), expected)
@@ -109,8 +109,8 @@ test('the files are segments that are removed as a whole, however much is printe
   const again = OutputLog.recover(path, 80_000)
   assert.equal(again.end, 500_000)
   for (let index = 50_000; index < 60_000; index++) again.append('stderr', Buffer.from(line(index)))
-  assert.ok(textOf(again.read(80_000).pieces).endsWith(line(59_999)))
-  assert.equal(again.read(80_000).start, 520_000)
+  assert.ok(textOf(read(again, 80_000).pieces).endsWith(line(59_999)))
+  assert.equal(read(again, 80_000).start, 520_000)
   again.close()
   removeOutput(path)
   assert.deepEqual(filesOf(path), [])
@@ -199,13 +199,13 @@ test('also what many processes print now is bounded, and each goes on where it w
   const bytes = files.reduce((sum, name) => sum + statSync(join(directory, 'many', name)).size, 0)
   assert.ok(bytes <= boundBytes + 50 * 8, `${bytes} bytes on disk`)
   assert.equal(files.length, 50)
-  assert.deepEqual(logs.get('p0')!.read(80_000), { pieces: [], start: 9000, end: 9000 })
+  assert.deepEqual(read(logs.get('p0')!, 80_000), { pieces: [], start: 9000, end: 9000 })
   for (const [id, each] of logs) {
     each.close()
     const again = OutputLog.recover(at(id), 80_000)
     assert.equal(again.end, 9000)
     again.append('stderr', Buffer.from('more'))
-    assert.ok(textOf(again.read(80_000).pieces).endsWith('more'))
+    assert.ok(textOf(read(again, 80_000).pieces).endsWith('more'))
     assert.equal(again.end, 9004)
     again.close()
   }
@@ -271,10 +271,10 @@ test('what a guest does not have any more is counted as printed, and no gap is k
   before.close()
   const log = OutputLog.recover(path, 1024)
   log.skipTo(3)
-  assert.equal(textOf(log.read(1024).pieces), 'early')
+  assert.equal(textOf(read(log, 1024).pieces), 'early')
   log.skipTo(100)
   log.append('stdout', Buffer.from('late'))
-  const { start, end, pieces } = log.read(1024)
+  const { start, end, pieces } = read(log, 1024)
   log.close()
   assert.deepEqual([start, end, textOf(pieces)], [100, 104, 'late'])
 })
@@ -289,7 +289,18 @@ test('while there is no room nothing is kept and nothing is lost count of; then 
   assert.deepEqual([filesOf(path), log.end], [[], 15])
   hasRoom = true
   log.append('stdout', Buffer.from('after'))
-  const { start, end, pieces } = log.read(80_000)
+  const { start, end, pieces } = read(log, 80_000)
   assert.deepEqual([start, end, textOf(pieces)], [15, 20, 'after'])
   log.close()
 })
+
+/** The last `maxBytes` of a log, in memory. */
+function read(log: OutputLog, maxBytes: number) {
+  const reader = log.open(maxBytes)
+  return { start: reader?.start ?? log.end, end: log.end, pieces: [...(reader ?? [])] }
+}
+
+function readOutput(path: string, maxBytes: number) {
+  const reader = OutputReader.open(path, maxBytes)
+  return reader && { start: reader.start, end: reader.end, pieces: [...reader] }
+}

@@ -15,7 +15,6 @@ import { writeAll } from './kept-bytes.ts'
 import {
   endOf,
   HEADER_BYTES,
-  type KeptOutput,
   numbersOf,
   OutputReader,
   PIECE_BYTES,
@@ -126,12 +125,6 @@ export class OutputLog {
   open(maxBytes: number): OutputReader | undefined {
     if (this.#segments.length === 0) return undefined
     return new OutputReader(this.#path, this.#segments, this.#end, Math.min(maxBytes, this.#keepBytes))
-  }
-
-  /** The last `maxBytes` in memory; the first piece may be cut at its front. */
-  read(maxBytes: number): KeptOutput {
-    const reader = this.open(maxBytes)
-    return { start: reader?.start ?? this.#end, end: this.#end, pieces: [...(reader ?? [])] }
   }
 
   /** Removes this segment and those before it. If it is the last one, a new one begins at its end, to keep the offset. */

@@ -19,17 +19,10 @@ export interface OutputPiece {
   bytes: Buffer
 }
 
-export interface KeptPiece extends OutputPiece {
+interface KeptPiece extends OutputPiece {
   /** Offset of its first byte. If it is above the end of the piece before, the bytes between were removed meanwhile. */
   at: number
   /** Offset after its last byte, for a reader that frees the bytes. */
-  end: number
-}
-
-export interface KeptOutput {
-  pieces: OutputPiece[]
-  /** Offset of the first byte that is kept; above 0 the beginning was dropped. */
-  start: number
   end: number
 }
 
@@ -116,12 +109,6 @@ export class OutputReader {
     this.#held.delete(number)
     closeSync(file)
   }
-}
-
-/** The last `maxBytes`, in memory. Undefined if nothing is kept. */
-export function readOutput(path: string, maxBytes: number): KeptOutput | undefined {
-  const reader = OutputReader.open(path, maxBytes)
-  return reader && { start: reader.start, end: reader.end, pieces: [...reader] }
 }
 
 export const segmentPath = (path: string, number: number): string =>

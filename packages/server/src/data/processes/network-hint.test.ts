@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { OutputLog } from '../output/output-log.ts'
 import { NETWORK_HINT, networkHint, showsNoNetwork } from './network-hint.ts'
 
 const SHOW_IT = [
@@ -40,19 +44,21 @@ const DO_NOT = [
   'error[E0433]: failed to resolve: use of undeclared crate or module',
 ]
 
-test('what programs say about names without an address is known', () => {
+test('messages of programs about unresolved names are recognised', () => {
   for (const text of SHOW_IT) assert.ok(showsNoNetwork(text), text)
   for (const text of DO_NOT) assert.ok(!showsNoNetwork(text), text)
 })
 
-test('only the end of the output is looked at, over both channels', () => {
+test('only the end of the output is searched, over both channels', (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'islet-hint-'))
+  t.after(() => rmSync(directory, { recursive: true }))
+  let logs = 0
   const log = (...texts: string[]) => {
-    const pieces = texts.map((text, index) => ({
-      channel: index % 2 === 0 ? ('stdout' as const) : ('stderr' as const),
-      bytes: Buffer.from(text),
-    }))
-    const end = texts.join('').length
-    return { end, read: () => ({ pieces, start: 0, end }) }
+    const written = new OutputLog(join(directory, `${logs++}.log`), 1024 * 1024)
+    for (const [index, text] of texts.entries())
+      written.append(index % 2 === 0 ? 'stdout' : 'stderr', Buffer.from(text))
+    written.close()
+    return written
   }
   const said = 'curl: (6) Could not resolve host: a\n'
   assert.equal(networkHint(log(said)), NETWORK_HINT)

@@ -26,7 +26,7 @@ const SAYINGS: readonly RegExp[] = [
 export function withHint(
   result: ProcessResult,
   { network, isolation }: Pick<SandboxRecord, 'network' | 'isolation'>,
-  log: Pick<OutputLog, 'end' | 'read'>,
+  log: OutputLog,
 ): ProcessResult {
   // Without isolation a sandbox uses the network of the machine.
   if (result.exitCode === 0 || network.enabled || isolation === 'none') return result
@@ -34,15 +34,8 @@ export function withHint(
   return hint === undefined ? result : { ...result, hint }
 }
 
-export function networkHint(log: Pick<OutputLog, 'end' | 'read'>): string | undefined {
-  if (log.end === 0) return undefined
-  const end: Buffer[] = []
-  let room = LOOKED_AT_BYTES
-  for (const { bytes } of log.read(LOOKED_AT_BYTES).pieces.reverse()) {
-    end.unshift(bytes.subarray(-room))
-    room -= bytes.length
-    if (room <= 0) break
-  }
+export function networkHint(log: OutputLog): string | undefined {
+  const end = Array.from(log.open(LOOKED_AT_BYTES) ?? [], ({ bytes }) => bytes)
   return showsNoNetwork(Buffer.concat(end).toString('latin1')) ? NETWORK_HINT : undefined
 }
 

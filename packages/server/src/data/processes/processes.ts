@@ -15,6 +15,7 @@ import type { RunningSandbox } from '../../control/fleet.ts'
 import type { Machine } from '../../control/machine.ts'
 import type { GuestProcess, TerminalSize } from '../../guest/guest.ts'
 import { ByteBuffer } from '../../lib/byte-buffer.ts'
+import { untilAborted } from '../../lib/until-aborted.ts'
 import { release, type Told } from '../output/kept-bytes.ts'
 import { type Attachment, attachTo } from './attachment.ts'
 import { type CollectedOutput, collectOutput } from './collect.ts'
@@ -329,17 +330,5 @@ async function waitFor(
     await untilAborted(Promise.race([ended(over.signal), timer]), signal)
   } finally {
     over.abort()
-  }
-}
-
-async function untilAborted(promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
-  signal?.throwIfAborted()
-  const aborted = Promise.withResolvers<never>()
-  const abort = () => aborted.reject(signal?.reason)
-  signal?.addEventListener('abort', abort, { once: true })
-  try {
-    await Promise.race([promise, aborted.promise])
-  } finally {
-    signal?.removeEventListener('abort', abort)
   }
 }

@@ -3,27 +3,16 @@
 import { posix } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { env as envSchema, IsletError, type ProcessInfo } from '@islet/contract'
-import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { ServiceRecord } from '../../db/services.ts'
-import type { Log } from '../../log.ts'
-import type { EnvFiles } from '../env-files/env-files.ts'
-import type { Ports } from '../ports.ts'
-import type { Processes } from '../processes/processes.ts'
-import type { Signals } from '../signals/signals.ts'
+import { untilAborted } from '../../lib/until-aborted.ts'
 import type { ServiceStatus } from './moves.ts'
 import { afterEnd, whyEnded } from './policy.ts'
 import { Readiness } from './readiness.ts'
 import type { ServiceKey, ServiceRecords } from './records.ts'
+import type { ServicesOptions } from './services.ts'
 
-export interface KeeperParts {
+export interface KeeperParts extends ServicesOptions {
   records: ServiceRecords
-  sandboxes: Sandboxes
-  processes: Processes
-  envFiles: EnvFiles
-  ports: Ports
-  signals: Signals
-  log: Log
-  previewUrl: (sandboxId: string, port: number) => Promise<string>
   /** A free port for this service; null when it wants none. */
   assignPort: (key: ServiceKey) => Promise<number | null>
 }
@@ -62,7 +51,8 @@ export class Keeper {
       ready: () => this.#follow(),
     }
     try {
-      await this.#settled()
+      // Patches are applied before a service starts.
+      await untilAborted(this.#parts.sandboxes.settled(this.#key.sandboxId), this.#released.signal)
       for (;;) {
         if (this.#isOver) return
         const step = steps[this.#record.state.status]
@@ -75,13 +65,6 @@ export class Keeper {
       this.#parts.log.warn({ error, ...this.#key }, 'service failed')
       this.#parts.records.move(this.#key, 'fail', { reason: (error as Error).message })
     }
-  }
-
-  /** Patches are applied before a service starts. */
-  async #settled(): Promise<void> {
-    const released = Promise.withResolvers<void>()
-    this.#released.signal.addEventListener('abort', () => released.resolve(), { once: true })
-    await Promise.race([this.#parts.sandboxes.settled(this.#key.sandboxId), released.promise])
   }
 
   get #record(): ServiceRecord {

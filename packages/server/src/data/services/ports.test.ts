@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { OpenPort } from '../ports.ts'
+import type { ListeningPort } from '../../guest/guest.ts'
 import { choosePort, dialable, ownPort } from './ports.ts'
 
-const open = (port: number, session?: number, address = '0.0.0.0'): OpenPort => ({
+const open = (port: number, session?: number, address = '0.0.0.0'): ListeningPort => ({
   port,
   address,
   uid: 0,

@@ -1,7 +1,7 @@
 // Which port a service gets, and on which one it really listens.
 import { IsletError, type StartServiceParsed } from '@islet/contract'
 import type { Sandboxes } from '../../control/sandboxes.ts'
-import type { OpenPort } from '../ports.ts'
+import type { ListeningPort } from '../../guest/guest.ts'
 import { hasEnded } from './moves.ts'
 import type { ServiceKey, ServiceRecords } from './records.ts'
 
@@ -68,11 +68,15 @@ export function choosePort(wanted: number, options: { taken: ReadonlySet<number>
 
 /** Of the ports of the session: the assigned one, else the lowest; of two addresses the one that can be dialed. */
 export function ownPort(
-  open: readonly OpenPort[],
+  open: readonly ListeningPort[],
   session: number,
   assigned: number | null,
-): OpenPort | undefined {
-  const rank = ({ port, address }: OpenPort) => [port === assigned ? 0 : 1, port, dialable(address) ? 0 : 1]
+): ListeningPort | undefined {
+  const rank = ({ port, address }: ListeningPort) => [
+    port === assigned ? 0 : 1,
+    port,
+    dialable(address) ? 0 : 1,
+  ]
   return open
     .filter((port) => port.session === session)
     .toSorted((a, b) => compare(rank(a), rank(b)))

@@ -1,7 +1,7 @@
 // While a service's command runs: watches its port, checks its health, and moves it to ready or back.
 import { setTimeout } from 'node:timers/promises'
 import type { HealthCheckParsed } from '@islet/contract'
-import type { OpenPort } from '../ports.ts'
+import type { ListeningPort } from '../../guest/guest.ts'
 import { checkHealth } from './health.ts'
 import type { KeeperParts } from './keeper.ts'
 import { dialable, ownPort } from './ports.ts'
@@ -18,7 +18,7 @@ export class Readiness implements Disposable {
   readonly #unwatch: () => void
   readonly #startedAt: number
   #checking = new AbortController()
-  #own: OpenPort | undefined
+  #own: ListeningPort | undefined
   #healthy: boolean
   #announced: boolean
 
@@ -43,7 +43,7 @@ export class Readiness implements Disposable {
     this.#checking.abort()
   }
 
-  async #onPorts(own: OpenPort | undefined): Promise<void> {
+  async #onPorts(own: ListeningPort | undefined): Promise<void> {
     const before = this.#own
     this.#own = own
     const { state } = this.#parts.records.get(this.#key)
@@ -78,7 +78,7 @@ export class Readiness implements Disposable {
     signals.emit(sandboxId, { signal: 'server-ready', port: own.port, url: url ?? '' })
   }
 
-  #checkAnew(own: OpenPort | undefined): void {
+  #checkAnew(own: ListeningPort | undefined): void {
     this.#checking.abort()
     if (!own || !this.#check) return
     this.#checking = new AbortController()
@@ -88,7 +88,7 @@ export class Readiness implements Disposable {
     })
   }
 
-  async #keepChecking(own: OpenPort, check: HealthCheckParsed, signal: AbortSignal): Promise<void> {
+  async #keepChecking(own: ListeningPort, check: HealthCheckParsed, signal: AbortSignal): Promise<void> {
     const { interval = INTERVAL_MS, delay = 0 } = check
     const first = this.#startedAt + delay - Date.now()
     if (first > 0) await setTimeout(Math.min(first, delay), undefined, { signal, ref: false })
@@ -103,7 +103,7 @@ export class Readiness implements Disposable {
     }
   }
 
-  async #ask({ port, address }: OpenPort, check: HealthCheckParsed, signal: AbortSignal) {
+  async #ask({ port, address }: ListeningPort, check: HealthCheckParsed, signal: AbortSignal) {
     const host = dialable(address)
     if (!host) return { healthy: false, status: `it listens on ${address}, not on the loopback` }
     const { machine } = await this.#parts.sandboxes.running(this.#key.sandboxId)

@@ -1,13 +1,13 @@
 // Signals for ports that open and close inside a sandbox.
 import { IsletError, type SignalEvent } from '@islet/contract'
+import type { ListeningPort } from '../../guest/guest.ts'
 import type { Log } from '../../log.ts'
-import type { OpenPort } from '../ports.ts'
 
 /** How long to wait for a guest that is not connected. */
 const BEGIN_TIMEOUT_MS = 15_000
 
 export interface PortSignalsOptions {
-  watch(onChange: (ports: OpenPort[]) => void): () => void
+  watch(onChange: (ports: ListeningPort[]) => void): () => void
   /** The preview URL of a port. */
   urlOf(port: number): Promise<string>
   emit(event: SignalEvent): void
