@@ -51,7 +51,7 @@ test('who asks for a move that cannot be made is told what to do instead', () =>
   assert.match(hintOf('hibernated', 'resume')!, /wake/)
   assert.match(hintOf('paused', 'wake')!, /resume/)
   assert.match(hintOf('failed', 'wake')!, /[Rr]estore/)
-  assert.match(hintOf('hibernated', 'pause')!, /stands still already/)
+  assert.match(hintOf('hibernated', 'pause')!, /suspended already/)
   assert.match(hintOf('stopped', 'restore')!, /checkpoints/)
   assert.equal(hintOf('stopped', 'pause', 'It was idle for 1 s.'), 'It was idle for 1 s.')
 })
