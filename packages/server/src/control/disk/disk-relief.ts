@@ -1,5 +1,5 @@
-// What is done about a disk that is low. Sandboxes that take more of it are paused: they can be deleted, and nobody can make them
-// go on before there is room. Then they go on by themselves, whatever server that is by then.
+// Acts when the disk is low: pauses sandboxes that fill it. They can be deleted, but not resumed before there is room; then they
+// are resumed automatically, by this server or a later one.
 
 import type { Fleet } from '../fleet.ts'
 import { DISK_LOW, isPausedForDisk } from '../lifecycle.ts'
@@ -7,11 +7,11 @@ import type { Suspension } from '../suspension.ts'
 import type { Disk } from './disk.ts'
 import { LOOK_MS } from './disk.ts'
 
-/** Who has grown by this much ... */
+/** A sandbox that has grown by this much ... */
 const GROWN_BYTES = 1024 ** 2
-/** ... in this time takes the room. */
+/** ... in this time fills the disk. */
 const WINDOW_MS = 1000
-/** What was deleted is free only when the filesystem has committed it, and what nothing needs goes back to the machine. */
+/** Deleted bytes are free only after a sync of the filesystem. Shrinking the pool gives unused room back to the machine. */
 const RECLAIM_EVERY_MS = 2000
 const SHRINK_EVERY_MS = 60_000
 
@@ -30,7 +30,7 @@ export class DiskRelief {
   readonly #fleet: Fleet
   readonly #disk: Disk
   readonly #suspension: Suspension
-  /** Paused for the disk, by this server or one before. */
+  /** Paused for the disk, by this server or an earlier one. */
   readonly #paused: Set<string>
   #samples: Sample[] = []
   #timer: NodeJS.Timeout | undefined
@@ -61,7 +61,7 @@ export class DiskRelief {
     const isNeeded = this.#disk.low !== undefined || this.#disk.isNear || this.#paused.size > 0
     if (!isNeeded || this.#working || this.#fleet.closed) return
     this.#working = this.#relieve()
-      .catch((error) => this.#fleet.log.error({ error }, 'the disk was not looked after; it is tried again'))
+      .catch((error) => this.#fleet.log.error({ error }, 'disk relief failed; it is retried'))
       .finally(() => {
         this.#working = undefined
       })
@@ -74,7 +74,7 @@ export class DiskRelief {
     if (this.#disk.low !== undefined) await this.#reclaim()
   }
 
-  /** Sandboxes whose files take more room than a moment ago. */
+  /** Sandboxes whose files have grown within the window. */
   async #growing(): Promise<string[]> {
     const running = new Map<string, string>()
     for (const id of this.#fleet.machines.keys()) {
@@ -84,7 +84,7 @@ export class DiskRelief {
     const sizes = await this.#fleet.storage.growing([...running.keys()])
     const now = performance.now()
     this.#samples = [...this.#samples.filter(({ at }) => now - at < WINDOW_MS), { at: now, sizes }]
-    // One that was woken or made meanwhile is in later samples only: what it held then is no growth.
+    // A sandbox that was made or woken meanwhile is only in later samples: what it held then is not growth.
     const before = (layer: string) => this.#samples.find(({ sizes }) => sizes.has(layer))?.sizes.get(layer)
     return [...running].flatMap(([layer, id]) =>
       (sizes.get(layer) ?? 0) - (before(layer) ?? 0) >= GROWN_BYTES ? id : [],
@@ -113,7 +113,10 @@ export class DiskRelief {
     const also = () => this.#fleet.events.add(id, 'disk_ok', { ...this.#disk.info() })
     await this.#suspension.resume(id, { also }).catch((error) => {
       this.#paused.add(id)
-      this.#fleet.log.warn({ error, sandbox: id }, 'a sandbox does not go on yet, though there is room')
+      this.#fleet.log.warn(
+        { error, sandbox: id },
+        'a sandbox that was paused for the disk could not be resumed; it is retried',
+      )
     })
   }
 

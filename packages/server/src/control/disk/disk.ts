@@ -1,5 +1,5 @@
-// Whether the server's disk is low: the machine's, beside whose last bytes lie the server's records, or the room that the files of
-// sandboxes share. While it is, nothing new is made; disk-relief.ts stops those that fill it.
+// Watches two amounts of free space: of the machine's disk, which the server's records need, and of the pool that the files of all
+// sandboxes share. While either is low, nothing new is made; disk-relief.ts pauses sandboxes that fill the pool.
 import { formatSize, IsletError } from '@islet/contract'
 import type { Db } from '../../db/db.ts'
 import type { Log } from '../../log.ts'
@@ -7,26 +7,26 @@ import type { Ballast } from '../../storage/ballast.ts'
 import { freeBytes } from '../../storage/room.ts'
 import type { Storage } from '../../storage/storage.ts'
 
-/** Looking costs tens of microseconds, and a fast disk fills a hundred mebibytes meanwhile. */
+/** A look costs tens of microseconds; a fast disk writes about a hundred mebibytes between two looks. */
 export const LOOK_MS = 100
 const MIB = 1024 ** 2
-/** Of what sandboxes can have together, so much is left when they are stopped from taking more. */
+/** The pool is low when less than this is free: the smaller of a share of its size and a number of bytes. */
 const LINE = { share: 1 / 8, bytes: 512 * MIB }
-/** It is low until there is this much more than the line, for so long: else it would be low again at once. */
+/** Hysteresis: it stays low until this multiple of the line has been free for this long. */
 const ENOUGH = 1.5
 const ENOUGH_MS = 1000
-/** From here on it is looked at who takes the room. */
+/** Below this multiple of the line, growing sandboxes are looked for. */
 const NEAR = 4
 
 interface DiskOptions {
   dataDir: string
   storage: Storage
   ballast: Ballast
-  /** What is to stay free on the machine's disk. */
+  /** Bytes that stay free on the machine's disk. */
   reserveBytes: number
-  /** The server's records, in which the stores of all sandboxes are. */
+  /** Holds the stores of all sandboxes. */
   db: Pick<Db, 'usedBytes'>
-  /** From this size on stores take nothing more. */
+  /** Stores refuse writes when the database is this large. */
   storeBytes: number
   log: Log
 }
@@ -43,23 +43,23 @@ export class Disk {
 
   constructor(options: DiskOptions) {
     this.#options = options
-    // The ballast is taken out of the rest, and must leave enough.
+    // The ballast uses part of the reserve; the rest must be enough.
     this.#machineLine = options.reserveBytes / 4
     this.#roomLine = Math.min(options.storage.sizeBytes() * LINE.share, LINE.bytes)
     this.look()
   }
 
-  /** A sentence while it is low. */
+  /** The reason, while it is low. */
   get low(): string | undefined {
     return this.#low
   }
 
-  /** It is low, and sandboxes that write more would fill it. */
+  /** It is low because sandboxes fill the pool. */
   get isFilling(): boolean {
     return this.#low !== undefined && this.#isFilling
   }
 
-  /** The machine has little left, whoever took it: what need not be written is not. */
+  /** The machine's disk is low: optional data, such as output, is not written. */
   get isMachineLow(): boolean {
     return this.#isMachineLow
   }
@@ -73,16 +73,16 @@ export class Disk {
     if (this.#low !== undefined) throw this.error()
   }
 
-  /** For something in the store of a sandbox. Throws `disk_low`, or `limit_exceeded` when all stores together have too much. */
+  /** For writes to a store. Throws `disk_low`, or `limit_exceeded` if all stores together are too large. */
   assertStoreRoom(): void {
     this.assertRoom()
     const { db, storeBytes } = this.#options
     if (db.usedBytes() < storeBytes) return
     throw new IsletError(
       'limit_exceeded',
-      `The stores of all sandboxes, now and as saved, have ${formatSize(storeBytes)} together on this server.`,
+      `The stores of all sandboxes and saved states may use ${formatSize(storeBytes)} together on this server.`,
       {
-        hint: 'Delete keys, checkpoints or sandboxes; ISLET_STORE_TOTAL of the server sets how much.',
+        hint: 'Delete keys, checkpoints or sandboxes, or raise ISLET_STORE_TOTAL of the server.',
         details: { limitBytes: storeBytes },
       },
     )
@@ -133,6 +133,8 @@ export class Disk {
 
   #fillBallast(): void {
     const { ballast, log } = this.#options
-    ballast.fill(this.#machineLine).catch((error) => log.debug({ error }, 'no ballast'))
+    ballast
+      .fill(this.#machineLine)
+      .catch((error) => log.debug({ error }, 'the ballast file could not be filled'))
   }
 }

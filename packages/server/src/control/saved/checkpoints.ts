@@ -1,4 +1,4 @@
-// Named states of sandboxes: made, listed, restored in place, begun from. They outlive their sandbox.
+// Checkpoints: named saved states of a sandbox, to restore or to create sandboxes from. They outlive their sandbox.
 import {
   type CheckpointInfo,
   type CheckpointPage,
@@ -38,7 +38,7 @@ export class Checkpoints {
     this.#table = new CheckpointTable(options.fleet.db)
   }
 
-  /** Of one that runs or stands still, which goes on as it was, or of the files of one that failed. */
+  /** A running or suspended sandbox goes on as it was. Of a failed one the files are saved. */
   create(sandboxId: string, name: string): Promise<CheckpointInfo> {
     return this.#fleet.inTurn(sandboxId, async () => {
       const record = await savable(this.#fleet, sandboxId)
@@ -60,14 +60,14 @@ export class Checkpoints {
     })
   }
 
-  /** Oldest first. Also of a sandbox that is gone. */
+  /** Oldest first. Also for a stopped sandbox. */
   list(sandboxId: string): CheckpointInfo[] {
     const records = isId('sandbox', sandboxId) ? this.#table.list(sandboxId) : []
     if (records.length === 0) this.#fleet.record(sandboxId)
     return records.map(toInfo)
   }
 
-  /** Of all sandboxes, newest first. Also of those that are gone. */
+  /** Of all sandboxes, also stopped ones, newest first. */
   page(query: ListCheckpointsParsed): CheckpointPage {
     const { records, total, cursor } = this.#table.page(query)
     return { checkpoints: records.map(toInfo), total, ...(cursor && { cursor }) }
@@ -77,7 +77,7 @@ export class Checkpoints {
     return toInfo(this.record(id))
   }
 
-  /** With `sandboxId`: only if it is of that sandbox. */
+  /** With `sandboxId`: only if it belongs to that sandbox. */
   record(id: string, sandboxId?: string): CheckpointRecord {
     const record = isId('checkpoint', id) ? this.#table.get(id) : undefined
     if (record && (sandboxId === undefined || record.sandboxId === sandboxId)) return record
@@ -85,7 +85,7 @@ export class Checkpoints {
     throw new IsletError('checkpoint_not_found', `There is no checkpoint ${id.slice(0, 64)}${where}.`)
   }
 
-  /** Its saved state, for whoever names it too. */
+  /** Its saved state. */
   saved(id: string): SavedRecord {
     return this.#savedOf(this.record(id))
   }
@@ -100,7 +100,7 @@ export class Checkpoints {
     await this.#savedStates.discard(record.savedId)
   }
 
-  /** The same sandbox, as it was then. What runs in it is ended; its services are started again. */
+  /** Takes the sandbox back to the checkpoint: its processes end, its services start again. */
   async restore(sandboxId: string, id: string): Promise<{ sandbox: Sandbox; memory: boolean }> {
     this.record(id, sandboxId)
     const restored = await this.#fleet.inTurn(sandboxId, async () => {
@@ -118,7 +118,7 @@ export class Checkpoints {
     return { sandbox: toSandbox(this.#fleet.record(sandboxId)), memory: restored.memory }
   }
 
-  /** A new sandbox that begins as it. */
+  /** Creates a sandbox from the checkpoint. */
   createSandbox(id: string, input: CopySandboxParsed, options: CreateOptions = {}): Promise<Sandbox> {
     const given = { origin: { kind: 'checkpoint', id }, patchesOf: id } as const
     return this.#options.sandboxes.createFrom(() => this.saved(id), input, given, options)
@@ -134,7 +134,7 @@ export class Checkpoints {
     }
     if (this.#table.count(sandboxId) >= LIMITS.checkpoints)
       throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.checkpoints} checkpoints.`, {
-        hint: 'Delete some that are not needed.',
+        hint: 'Delete checkpoints that are not needed.',
       })
   }
 

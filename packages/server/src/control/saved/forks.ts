@@ -1,4 +1,4 @@
-// Copies of a sandbox as it is now, each a sandbox of its own.
+// Forks: new sandboxes that begin as another one is now.
 import type { CopySandboxParsed, ForkSandboxParsed, IsletError, Sandbox } from '@islet/contract'
 import type { SavedRecord } from '../../db/saved-states.ts'
 import type { CopyOptions, Creation } from '../creation.ts'
@@ -29,7 +29,7 @@ export async function fork(
   assertSavable(fleet.record(sandboxId))
   fleet.capacity.assertFits(input.resources)
   fleet.assertNameFree(input.name)
-  // If none waits, one is started while the source is saved; more would take the CPU from what stands still for it.
+  // If no cell waits, one is started while the source is saved. Starting more would slow down the save, which freezes the source.
   await using cell = fleet.warm.claim()
   let takesLayer: CopyOptions['takesLayer']
   const saved = await fleet.inTurn(sandboxId, async () => {

@@ -1,5 +1,5 @@
-// What runs, written to directories below <data>/memory: where the engine can, where what runs lets it, and as long as all of them
-// together are within their limit.
+// Saved memory of sandboxes, in directories below <data>/memory. It is saved if the engine can, the processes allow it, and all saved
+// memory together stays within the limit.
 import { cp, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -8,20 +8,20 @@ import { spareBytes } from '../../storage/room.ts'
 import type { Fleet } from '../fleet.ts'
 import type { Machine } from '../machine.ts'
 
-/** Programs have just lost their connections to this server, and some have not noticed when they are frozen. */
+/** A program that has not noticed yet that its connection to this server ended cannot be saved, so there are several attempts. */
 const ATTEMPTS = 4
 const AGAIN_MS = 50
 
 export interface MemoryOptions {
   dir: string
-  /** Of all together. */
+  /** For all together. */
   limitBytes: number
 }
 
 export class Memory {
   readonly #parts: Pick<Fleet, 'engine' | 'log'>
   readonly #options: MemoryOptions
-  /** What each takes, or is about to. */
+  /** Bytes that each uses or has reserved. */
   readonly #bytes = new Map<string, number>()
 
   constructor(parts: Pick<Fleet, 'engine' | 'log'>, options: MemoryOptions) {
@@ -33,7 +33,7 @@ export class Memory {
     return join(this.#options.dir, name)
   }
 
-  /** Removes what a crash left. */
+  /** Removes all but `kept`: a crash left the others. */
   async start(kept: ReadonlySet<string>): Promise<void> {
     for (const name of await readdir(this.#options.dir).catch(() => [])) {
       if (kept.has(name)) this.#bytes.set(name, await directoryBytes(this.path(name)))
@@ -41,12 +41,12 @@ export class Memory {
     }
   }
 
-  /** Of a frozen one whose link is suspended; it stays frozen. False: it cannot be saved, and nothing is left of the attempt. */
+  /** For a frozen sandbox whose link is suspended; it stays frozen. False: it could not be saved, and nothing is left. */
   async save({ cell }: Machine, name: string): Promise<boolean> {
     const { engine, log } = this.#parts
     const { memoryBytes } = await engine.usage(cell).catch(() => ({ memoryBytes: 0 }))
     if (!(await this.takeRoom(name, memoryBytes))) {
-      log.warn({ cell: cell.id, memoryBytes }, 'memory not saved: there is no room for it on the disk')
+      log.warn({ cell: cell.id, memoryBytes }, 'memory not saved: not enough room on the disk')
       return false
     }
     for (let attempt = 1; ; attempt++) {
@@ -69,7 +69,7 @@ export class Memory {
     }
   }
 
-  /** False: there is no room for another. */
+  /** False: there is no room. */
   async copy(from: string, name: string): Promise<boolean> {
     if (!(await this.takeRoom(name, this.#bytes.get(from) ?? 0))) return false
     await cp(this.path(from), this.path(name), { recursive: true })
@@ -77,18 +77,18 @@ export class Memory {
     return true
   }
 
-  /** Of one that is not there, nothing. */
+  /** Does nothing if it does not exist. */
   async remove(name: string): Promise<void> {
     await rm(this.path(name), { recursive: true, force: true })
     this.#bytes.delete(name)
   }
 
-  /** All that is there survives a power cut. */
+  /** All saved memory survives a power cut from now on. */
   async sync(): Promise<void> {
     await syncFilesystem(this.#options.dir)
   }
 
-  /** Makes its directory. Beside it lie the server's own records: whoever can make checkpoints must not fill that disk. */
+  /** Makes the directory. It is on the disk of the server's records, which checkpoints must not fill. */
   async takeRoom(name: string, bytes: number): Promise<boolean> {
     const sum = this.#bytes.values().reduce((sum, each) => sum + each, 0)
     if (sum + bytes > this.#options.limitBytes) return false
@@ -107,7 +107,7 @@ export class Memory {
   }
 }
 
-/** In the cell it has. */
+/** Reconnects a suspended link to the cell of the machine. */
 export async function reconnect({ engine }: Pick<Fleet, 'engine'>, { guest, cell }: Machine): Promise<void> {
   await guest.resume(join(cell.linkDir, 'link.sock'))
   await engine.ownSocket(cell)

@@ -1,9 +1,9 @@
-// A sandbox taken back to a saved state, under the same id.
+// Takes a sandbox back to a saved state, under the same id.
 //
-//   hold and make a layer over the saved one, name another cell  →  end what runs  →  one transaction: root, env, store, services  →  start
+//   hold and make a layer over the saved one, name a new cell  →  end processes  →  one transaction: root, env, store, services  →  start
 //
-// Killed before the transaction it is restarted as it was; killed after it, as it is to be. If it cannot be started it is left
-// hibernated, with its new root, and the next wake tries again.
+// After a crash before the transaction the sandbox restarts as it was; after the transaction, as it was saved. If it cannot be
+// started it stays hibernated with its new root, and the next wake tries again.
 import { newId, type SandboxEvent } from '@islet/contract'
 import type { SandboxRecord } from '../../db/sandboxes.ts'
 import type { SavedRecord } from '../../db/saved-states.ts'
@@ -19,13 +19,13 @@ import type { SavedStates } from './saved-states.ts'
 interface RestoreOptions {
   sandboxId: string
   saved: SavedRecord
-  /** Of the event. */
+  /** Data of the event. */
   data: SandboxEvent['data']
 }
 
 interface Restored {
   record: SandboxRecord
-  /** The observers have been told; wait for it when the turn is over, for it may take long. */
+  /** Resolves when all observers have been told, which may take long: await it after the turn. */
   begun: Promise<void>
 }
 
@@ -38,7 +38,7 @@ export async function restore(
   const { sandboxId, saved } = options
   const before = fleet.record(sandboxId)
   assertMove(before, 'restore')
-  // If none waits, it is started while the layer is made and what runs is ended.
+  // If no cell waits, one is started while the layer is made and processes end.
   await using claim = fleet.warm.claim()
   const layer = newId('layer')
   const root = rootOver(saved.state.root, layer, fleet.storage)
@@ -62,7 +62,7 @@ export async function restore(
   }
 }
 
-/** If it cannot be written down (the disk is full) it runs again as it was, which needs nothing to be written. */
+/** If the transaction fails, on a full disk, the sandbox runs again as it was, which needs no write. */
 async function exchange(
   fleet: Fleet,
   savedStates: SavedStates,
@@ -75,15 +75,15 @@ async function exchange(
   } catch (error) {
     if (before.status === 'running')
       await start(fleet, fleet.record(before.id), options.claim).catch(() => {})
-    // What it holds too much until then is let go of by the next one that succeeds, or at the next start.
+    // If this fails too, the next restore or the next start drops the extra layer.
     await fleet.dropLayers(fleet.layers.holdOnly(before.id, before.root))
     throw asStartError(error)
   }
 }
 
 /**
- * From now on a new server does not adopt what runs, but starts over: who follows it is about to be told that it ends. The
- * cell that takes its place has no root yet, or that of another layer, so it is not adopted either.
+ * From now on a new server starts the sandbox again instead of adopting the old cell, whose processes are about to end. It does not
+ * adopt the new cell either: that has no root yet, or one of another layer.
  */
 function exchangeCell(fleet: Fleet, id: string, claim: CellClaim): void {
   fleet.table.save({ ...fleet.record(id), cell: claim.id })

@@ -1,9 +1,9 @@
-// How the root of a sandbox stands on what was saved of another.
+// Roots of sandboxes over saved layers.
 import type { Root } from '../../engine/engine.ts'
 import type { Tree } from '../../image/image.ts'
 import type { Storage } from '../../storage/storage.ts'
 
-/** A root with a layer of its own over a saved one. `layer` is made by `makeLayer`. */
+/** A root with its own layer over a saved one. `makeLayer` makes `layer`. */
 export function rootOver(saved: Root, layer: string, storage: Storage): Root {
   if (clonesLayers(storage)) return { layer, trees: saved.trees }
   const over = (tree: Tree): Tree => ({
@@ -13,7 +13,7 @@ export function rootOver(saved: Root, layer: string, storage: Storage): Root {
   return { layer, trees: saved.trees.map(over) }
 }
 
-/** An empty one over the saved one, or a clone of that. */
+/** Makes an empty layer over the saved one, or a clone of the saved one. */
 export async function makeLayer(
   storage: Storage,
   options: { layer: string; over?: Root; limitBytes: number },
@@ -24,8 +24,8 @@ export async function makeLayer(
 }
 
 /**
- * Where layers cannot be stacked, and where a clone costs nothing. A clone is also the truer copy: hard links stay linked when
- * they are written to, and inode numbers, which are of one subvolume, stay those of one.
+ * True if layers cannot be stacked, or a clone costs nothing. A clone is also the better copy: hard links stay linked when they
+ * are written to, and all inode numbers stay those of one subvolume.
  */
 export function clonesLayers({ capabilities }: Storage): boolean {
   return !capabilities.stacks || capabilities.clone === 'btrfs'
@@ -37,7 +37,7 @@ export function stackOf(root: Root): string[] {
   return [root.layer, ...below.flatMap((lower) => (lower.kind === 'layer' ? lower.name : []))]
 }
 
-/** The same with one layer in place of all. */
+/** The same root with one layer in place of all. */
 export function flattened(root: Root, layer: string): Root {
   const trees = root.trees.map((tree) => ({
     ...tree,
@@ -46,7 +46,7 @@ export function flattened(root: Root, layer: string): Root {
   return { layer, trees }
 }
 
-/** Without images a path inside names the layer it lies in, and the copy lies in another. */
+/** Without images, paths inside contain the name of the layer, which is another one in a copy. */
 export function movedPath(path: string, from: string, to: string, storage: Storage): string {
   return storage.capabilities.stacks ? path : path.replaceAll(`/${from}`, `/${to}`)
 }

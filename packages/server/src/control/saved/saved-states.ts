@@ -1,9 +1,9 @@
-// Sandboxes as they were at one instant: files, env, store, services and, where the engine can, memory. A checkpoint and a
-// snapshot each name one; a fork makes one for as long as it takes.
+// Saved states: files, env, store, services and, if the engine can, memory of one instant. Checkpoints and snapshots refer to
+// one; a fork makes one for its own duration.
 //
 //   a row `making` that holds its layer  →  freeze, clone, copy rows, thaw  →  `ready`, in the transaction that names it
 //
-// What a crash leaves `making` or unnamed is removed at the next start, with its layer and memory.
+// The next start removes saved states that a crash left `making` or unnamed, with their layers and memory.
 import { setImmediate } from 'node:timers/promises'
 import { IsletError, newId } from '@islet/contract'
 import { PatchTable } from '../../db/patches.ts'
@@ -19,14 +19,14 @@ import type { Machine } from '../machine.ts'
 import { Memory, type MemoryOptions, reconnect } from './memory.ts'
 import { flattened, movedPath, stackOf } from './roots.ts'
 
-/** Layers on each other before a saved state is made one: each costs every lookup inside a little. */
+/** A saved state with this many stacked layers is merged into one: each layer slows down lookups of files. */
 const MAX_STACK = 16
-/** Keys of a store that are removed without letting anything else run. */
+/** Keys of a store that are removed in one turn of the event loop. */
 const REMOVE_KEYS = 500
 
 interface SaveOptions {
   name?: (saved: SavedRecord) => void
-  /** A sandbox with this limit will take over its layer. */
+  /** A sandbox with this limit will take over the layer. */
   takenOver?: { limitBytes: number }
 }
 
@@ -42,7 +42,7 @@ export class SavedStates {
   readonly #patches: PatchTable
   readonly #flattening = new Shared<SavedRecord>()
   readonly #measuring = new Limiter(1)
-  /** In use by a fork or create that is under way. */
+  /** Number of uses. */
   readonly #used = new Map<string, number>()
 
   constructor(fleet: Fleet, memory: MemoryOptions) {
@@ -53,7 +53,7 @@ export class SavedStates {
     this.#patches = new PatchTable(fleet.db)
   }
 
-  /** Removes what a crash left. Before the layers are swept. */
+  /** Removes what a crash left. Call it before layers are swept. */
   async start(): Promise<void> {
     for (const id of this.table.unnamed()) this.table.remove(id)
     const kept = new Set(this.#fleet.table.holding().flatMap(({ memory }) => memory ?? []))
@@ -61,7 +61,7 @@ export class SavedStates {
     await this.memory.start(kept)
   }
 
-  /** Call it in the turn of the sandbox. `name` writes who keeps it; without that, `discard` it. */
+  /** Call it in the turn of the sandbox. `name` writes the checkpoint or snapshot; without `name`, `discard` it later. */
   async save(record: SandboxRecord, { name, takenOver }: SaveOptions): Promise<SavedRecord> {
     const { db, disk, storage } = this.#fleet
     disk.assertRoom()
@@ -88,12 +88,12 @@ export class SavedStates {
       let isDurable = false
       let memory = false
       const frozenMs = await this.#frozen(record, machine, wantsMemory, async () => {
-        // Before the files: it may have to go on for a moment to be saved at all.
+        // Before the files: saving memory may have to thaw the sandbox for a moment.
         memory = wantsMemory && (await this.#saveMemory(record, machine, making.id))
         isDurable = (await storage.clone(record.root.layer, layer, takenOver ?? { readOnly: true })).durable
         Object.assign(rows, this.#copyRows(making, record.id))
       })
-      // What nobody names is gone after a power cut anyway.
+      // An unnamed one does not survive a power cut anyway.
       if (name && !isDurable) await storage.sync()
       if (name && memory) await this.memory.sync()
       const saved: SavedRecord = { ...making, ...rows, memory, status: 'ready', frozenMs }
@@ -109,7 +109,7 @@ export class SavedStates {
     }
   }
 
-  /** One that is made of no sandbox here. What it needs stays until `finish`, or `discard`; after a crash nothing of it is left. */
+  /** For an import: holds its layer until `finish` or `discard`. After a crash nothing of it is left. */
   begin(making: SavedRecord): void {
     const { db, layers } = this.#fleet
     db.transaction(() => {
@@ -128,7 +128,7 @@ export class SavedStates {
     await db.sync()
   }
 
-  /** Measured when there is time, one after the other: it walks through every file. */
+  /** In the background, one at a time, because it walks over every file. */
   measure({ id, state }: SavedRecord): void {
     const { layer } = state.root
     this.#measuring
@@ -137,14 +137,14 @@ export class SavedStates {
         const bytes = await this.#fleet.storage.usageBytes(layer)
         if (!this.#fleet.closed) this.table.setSize(id, bytes)
       })
-      .catch((error) => this.#fleet.log.debug({ error, saved: id }, 'not measured'))
+      .catch((error) => this.#fleet.log.debug({ error, saved: id }, 'a saved state was not measured'))
   }
 
   /** It is not removed before the use is disposed of, and has few enough layers to stand on. */
   async use({ id }: SavedRecord): Promise<SavedUse> {
     const found = this.table.get(id)
     if (found?.status !== 'ready')
-      throw new IsletError('conflict', 'What it was to begin with has been deleted meanwhile.')
+      throw new IsletError('conflict', 'The checkpoint, snapshot or fork source has been deleted meanwhile.')
     this.#used.set(id, (this.#used.get(id) ?? 0) + 1)
     const end = async () => {
       const left = this.#used.get(id)! - 1
@@ -163,19 +163,19 @@ export class SavedStates {
     }
   }
 
-  /** Unless a checkpoint or snapshot names it, or it is being used: then the last of those does it. */
+  /** Removes it, unless a checkpoint or snapshot names it or it is in use: then the end of the last use removes it. */
   async discard(id: string, options: { later?: boolean } = {}): Promise<void> {
     if (this.#used.has(id) || this.table.isNamed(id)) return
     await this.#remove(id, options)
   }
 
-  /** What a sandbox that begins as it is started with, where the engine of this server can. */
+  /** The saved memory to start a copy with, if the engine can. */
   memoryOf(saved: SavedRecord): string | undefined {
     const can = this.#fleet.engine.capabilities.memoryCheckpoint === true
     return saved.memory && can ? this.memory.path(saved.id) : undefined
   }
 
-  /** Rows of a sandbox as they were then, in place of what it has. In the caller's transaction. */
+  /** Replaces store, services and patch runs of a sandbox by the saved ones. In the caller's transaction. */
   giveRows(saved: SavedRecord, record: SandboxRecord): void {
     const now = Date.now()
     const { storage } = this.#fleet
@@ -188,12 +188,12 @@ export class SavedStates {
       const copied = { ...state, path, leftover, ...none }
       this.#services.save({ sandboxId: record.id, name, spec, state: copied, createdAt: now, updatedAt: now })
     }
-    // What was running then is running elsewhere, or not at all.
+    // A patch that was running then does not run here.
     const runs = saved.patchRuns.map((run) => (run.status === 'running' ? { ...run, processId: null } : run))
     this.#patches.setRuns(record.id, runs)
   }
 
-  /** What a new sandbox takes over, as if its layer were `layer`. */
+  /** The saved fields of a record, with `layer` as its layer. */
   #stateOf(record: SandboxRecord, layer: string): SavedSandbox {
     const workdir = movedPath(record.workdir, record.root.layer, layer, this.#fleet.storage)
     return { ...pick(record, SAVED_FIELDS), workdir, root: { ...record.root, layer } }
@@ -217,7 +217,7 @@ export class SavedStates {
     }
   }
 
-  /** The work, while nothing inside runs. Answers for how long that was. */
+  /** Runs the work while the sandbox is frozen. Returns for how long, in milliseconds. */
   async #frozen(
     record: SandboxRecord,
     machine: Machine | undefined,
@@ -235,9 +235,9 @@ export class SavedStates {
       await work()
       return 0
     }
-    // A snapshot waits until what it shows is on disk: what is written before the freeze is not written in it.
+    // A btrfs snapshot waits until dirty data is on disk. Syncing before the freeze makes the freeze shorter.
     if (storage.capabilities.clone === 'btrfs') await storage.sync()
-    // One that is frozen cannot hang up.
+    // A frozen guest cannot close its connection.
     if (memory && !isRunning) await engine.thaw(machine.cell)
     const connect = memory ? await this.#disconnect(record.id, machine) : undefined
     const began = performance.now()
@@ -254,7 +254,7 @@ export class SavedStates {
     return performance.now() - began
   }
 
-  /** Memory can be saved only without connections to this server. */
+  /** Memory can be saved only without connections to this server. Call the returned function to reconnect. */
   async #disconnect(id: string, machine: Machine): Promise<() => Promise<void>> {
     const admit = await this.#fleet.disconnect(id)
     await machine.guest.suspend()
@@ -264,12 +264,12 @@ export class SavedStates {
     }
   }
 
-  /** False: it could not be saved, and everything else is. */
+  /** False: memory could not be saved; the rest is saved all the same. */
   #saveMemory({ memory }: SandboxRecord, machine: Machine | undefined, id: string): Promise<boolean> {
     return memory === null ? this.memory.save(machine!, id) : this.memory.copy(memory, id)
   }
 
-  /** One layer in place of a deep stack, made once for all who stand on it. */
+  /** Merges a deep stack of layers into one. Concurrent users share the merge. */
   async #flat(saved: SavedRecord): Promise<SavedRecord> {
     const { stacks } = this.#fleet.storage.capabilities
     if (!stacks || stackOf(saved.state.root).length < MAX_STACK) return saved
@@ -296,7 +296,7 @@ export class SavedStates {
     }
   }
 
-  /** Before anything is ended or made for it: somebody may have removed what it stands on from the disk. */
+  /** Checked before anything is ended or made: its layers may have been deleted from the disk by hand. */
   async #assertWhole({ state, sandboxId }: SavedRecord): Promise<void> {
     const { storage } = this.#fleet
     for (const layer of stackOf(state.root)) {
@@ -319,7 +319,7 @@ export class SavedStates {
   }
 }
 
-/** In its turn. The files of one that failed stand still once the last of its processes is gone. */
+/** Call it in the turn of the sandbox. The files of a failed one change until its last process is gone. */
 export async function savable(fleet: Fleet, id: string): Promise<SandboxRecord> {
   assertSavable(fleet.record(id))
   await fleet.settleFailure(id)

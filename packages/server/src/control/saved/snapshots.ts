@@ -1,4 +1,4 @@
-// Published states: bases for new sandboxes, with a name, a tag that moves, and a lineage.
+// Snapshots: published saved states from which sandboxes are created, with a name, a movable tag and a lineage.
 import {
   type CreateSnapshotParsed,
   type ImportSnapshotParsed,
@@ -31,7 +31,7 @@ export class Snapshots {
   readonly #savedStates: SavedStates
   readonly #images: Images
   readonly #table: SnapshotTable
-  /** Exports and imports that are under way. */
+  /** Running exports and imports. */
   readonly #transfers = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
 
@@ -42,7 +42,7 @@ export class Snapshots {
     this.#table = new SnapshotTable(fleet.db)
   }
 
-  /** Forgets names that are of no use any more. */
+  /** Removes deleted snapshots that have no descendants. */
   start(): void {
     this.#table.prune()
   }
@@ -64,7 +64,7 @@ export class Snapshots {
     })
   }
 
-  /** Of a checkpoint: both name the same saved state. */
+  /** Of a checkpoint: both refer to the same saved state. */
   async createFrom(
     checkpointId: string,
     saved: SavedRecord,
@@ -84,7 +84,7 @@ export class Snapshots {
     throw new IsletError('snapshot_not_found', `There is no snapshot ${ref.slice(0, 128)}.`)
   }
 
-  /** What a new sandbox begins with. */
+  /** For a new sandbox. */
   resolve(ref: string): { id: string; saved: SavedRecord } {
     const record = this.record(ref)
     return { id: record.id, saved: this.#savedOf(record) }
@@ -110,7 +110,7 @@ export class Snapshots {
     return toInfo(record, this.#savedOf(record))
   }
 
-  /** Stays as a name while others descend from it. */
+  /** Its record stays while others descend from it. */
   async delete(ref: string): Promise<void> {
     const record = this.record(ref)
     this.#fleet.db.transaction(() => {
@@ -121,7 +121,7 @@ export class Snapshots {
     this.#table.prune()
   }
 
-  /** The file of a snapshot (snapshot-file/manifest.ts). It cannot be taken away while it is read. */
+  /** The bytes of a snapshot file (snapshot-file/manifest.ts). The saved state is kept until the end. */
   async *export(ref: string): AsyncGenerator<Buffer> {
     const record = this.record(ref)
     const done = Promise.withResolvers<void>()
@@ -137,7 +137,7 @@ export class Snapshots {
   async *#write(record: SnapshotRecord, saved: SavedRecord): AsyncGenerator<Buffer> {
     const { storage } = this.#fleet
     const stack = stackOf(saved.state.root)
-    // What was deleted in a layer above is not given away with one below. Nobody holds this one: a crash leaves it to the sweep.
+    // Merged, so that a file that an upper layer deleted is not exported. No record holds this layer: after a crash it is swept.
     const merged = storage.capabilities.stacks && stack.length > 1 ? newId('layer') : undefined
     try {
       if (merged) await storage.flatten(stack, merged)
@@ -153,7 +153,7 @@ export class Snapshots {
     }
   }
 
-  /** A snapshot of such a file. Its tag is not taken over: a tag that is here already stays where it is unless it is asked for. */
+  /** Makes a snapshot from a file. The tag in the file is ignored: a tag moves only on request. */
   import(
     body: AsyncIterable<Buffer>,
     { name, tag, otherHost = false }: ImportSnapshotParsed,
@@ -220,7 +220,7 @@ export class Snapshots {
       at = this.#table.get(at.parentId)
       if (at) lineage.push(at)
     }
-    // It grows while it is walked.
+    // The list grows while it is walked.
     const found = [record]
     for (const next of found) found.push(...this.#table.children(next.id))
     return {
@@ -234,7 +234,7 @@ export class Snapshots {
     this.#tell(snapshot, 'snapshot.created')
   }
 
-  /** In the history of the sandbox it was made of, if that is still known. */
+  /** Adds an event to the sandbox that it was made of, if that still has a record. */
   #tell({ id, name, tag, sandboxId }: SnapshotRecord, type: 'snapshot.created' | 'snapshot.deleted'): void {
     if (sandboxId !== null && this.#fleet.table.get(sandboxId))
       this.#fleet.events.add(sandboxId, type, { id, name, tag })

@@ -1,4 +1,4 @@
-// Cells that nobody has used yet: started for one sandbox, or ahead of all by the warm pool.
+// Unused cells: started for one sandbox, or ahead of demand by the warm pool.
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '@islet/contract'
@@ -8,31 +8,31 @@ import type { Log } from '../../log.ts'
 import type { Storage } from '../../storage/storage.ts'
 import type { RootAhead } from './roots-ahead.ts'
 
-/** How long a started guest may take to dial. Ordinary is a few milliseconds; a loaded machine may need seconds. */
+/** How long a started guest may take to dial: usually milliseconds, on a loaded machine seconds. */
 export const CONNECT_TIMEOUT_MS = 20_000
 
 export interface CellParts {
   engine: Engine
   storage: Storage
   log: Log
-  /** Whoever has to do with cells, whatever they are for. */
+  /** Tells the observers. */
   tell(what: 'waits' | 'ends', cell: Cell): Promise<void>
-  /** Layers that nobody has are removed when there is time. */
+  /** Deletes layers in the background. */
   dropLater(layers: readonly string[]): void
 }
 
-/** A cell that nobody has used yet. */
+/** An unused cell. */
 export interface WaitingCell {
   cell: Cell
   guest: Link
-  /** The root it has; its layer is nobody's yet. */
+  /** The root that it was bound to ahead; no record holds its layer. */
   ahead?: RootAhead
 }
 
 interface StartOptions {
-  /** Of a sandbox whose memory was saved without it: everybody who waits on it goes on waiting. */
+  /** The link of a hibernated sandbox: requests that wait on it keep waiting. */
   link?: Link
-  /** Nobody waits for it: whatever else runs on the machine goes first. */
+  /** With low priority. */
   background?: boolean
 }
 
@@ -54,7 +54,7 @@ export async function startCell(
   }
 }
 
-/** Ends what runs in it. The layer of a sandbox stays; one that nobody got does not. */
+/** Ends its processes. The layer of a sandbox stays; one that was only bound ahead is deleted. */
 export async function stopCell(
   parts: CellParts,
   { cell, guest, ahead }: Partial<WaitingCell>,
@@ -64,12 +64,12 @@ export async function stopCell(
   if (!cell) return
   await parts
     .tell('ends', cell)
-    .catch((error) => parts.log.error({ error, cell: cell.id }, 'not all of a cell was let go of'))
+    .catch((error) => parts.log.error({ error, cell: cell.id }, 'an observer could not release a cell'))
   await parts.engine.destroy(cell)
   if (ahead) await deleteLayer(parts, ahead.layer)
 }
 
-/** One that nobody holds. */
+/** For a layer that no record holds. */
 export async function deleteLayer(
   { storage, log }: Pick<CellParts, 'storage' | 'log'>,
   layer: string,
@@ -88,21 +88,21 @@ export async function listen(parts: CellParts, cell: Cell): Promise<Link> {
 const socketOf = (cell: Cell): string => join(cell.linkDir, 'link.sock')
 
 interface ClaimOptions {
-  /** It need not be started. */
+  /** A cell that runs already. */
   ready?: WaitingCell | undefined
-  /** It has the root that it is claimed for. */
+  /** `ready` has the requested root. */
   isRooted?: boolean
-  /** Of one that is started. */
+  /** Id and link of a cell that is started now. */
   id?: string
   link?: Link | undefined
-  /** It has its root, or nobody wants it any more. */
+  /** Called when the cell has its root, or the claim is disposed of. */
   onRooted?: () => void
 }
 
-/** A cell for one sandbox, whose record names it before it gets the root of that. One that nobody took goes with it. */
+/** A cell for one sandbox; the record names it before the cell has its root. A cell that is not taken ends with the claim. */
 export class CellClaim implements AsyncDisposable {
   readonly id: string
-  /** The root that it has and that it was claimed for: the sandbox has to be the one it names. */
+  /** The requested root, if the cell has it: the sandbox must then use the id in it. */
   readonly ahead: RootAhead | undefined
   readonly #parts: CellParts
   #onRooted: (() => void) | undefined
@@ -118,7 +118,7 @@ export class CellClaim implements AsyncDisposable {
     this.#waiting.catch(() => {})
   }
 
-  /** Once. */
+  /** Can be called once. */
   take(): Promise<WaitingCell> {
     const waiting = this.#waiting
     if (!waiting) throw new Error(`the cell ${this.id} was taken before`)
@@ -126,7 +126,7 @@ export class CellClaim implements AsyncDisposable {
     return waiting
   }
 
-  /** It has its root. */
+  /** Call it when the cell has its root. */
   rooted(): void {
     this.#onRooted?.()
     this.#onRooted = undefined

@@ -1,7 +1,7 @@
-// How many of something were wanted at once lately: the most in any one window of time, forgotten slowly.
+// Recent demand: the most that was wanted in one window of time, decaying slowly.
 
 const WINDOW_MS = 2_000
-/** What is left of a number after a window in which less was wanted. */
+/** Decay of the peak per window with less demand. */
 const KEPT = 0.98
 
 export class Demand {
@@ -28,7 +28,7 @@ export class Demand {
     const window = Math.floor(this.#now() / WINDOW_MS)
     const passed = window - this.#window
     if (passed <= 0) return
-    // The first of them ends with what was counted in it, the others with nothing.
+    // The first passed window had the counted demand, later ones had none.
     this.#peak = Math.max(this.#counted, this.#peak * KEPT) * KEPT ** (passed - 1)
     if (this.#peak < 0.5) this.#peak = 0
     this.#counted = 0

@@ -1,12 +1,12 @@
-// Cells that wait, so that a sandbox need not wait for its cell. They are nobody's: one pool serves every image, snapshot,
-// checkpoint and fork. A cell leaves the pool once, for one sandbox or to be destroyed, and never comes back.
+// A pool of waiting cells, so that a create does not wait for one. One pool serves every image, snapshot, checkpoint and fork. A
+// cell leaves the pool once, for a sandbox or to be destroyed, and never returns.
 //
-// Each gets the root of a sandbox like those that were asked for lately (roots-ahead.ts), in their proportions, and keeps it until
-// somebody takes it; forks, restores and wakes ask for none. Who finds none with the right root gets one without, or else one that is given another; for
-// them a few empty layers wait.
+// A waiting cell is bound ahead to the root of a sandbox like those of the last claims, in their proportions (roots-ahead.ts).
+// Forks, restores and wakes ask for no root. If no waiting cell has the requested root, a claim takes an unbound one, else one that
+// is bound again; a few empty layers wait for these.
 //
-// How many wait follows from what was asked for lately, between a floor (warm-floor.ts) and a ceiling, which is lower when memory is short.
-// They are made one after another and behind all other work. They end with the server: a crashed one's are removed by the next.
+// The number of cells follows recent demand, between a floor (floor.ts) and a ceiling that is lower when memory is short. Cells are
+// started one after another, behind all other work. They end with the server; the next server removes those of a crashed one.
 import { freemem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DEFAULTS, newId } from '@islet/contract'
@@ -22,20 +22,20 @@ import {
 import { Demand } from './demand.ts'
 import { giveRootAhead, type Plan, standsOn } from './roots-ahead.ts'
 
-/** What a cell may cost at most, and which part of the free memory all of them may. */
+/** The most that a cell costs, and the part of the free memory that all may use. */
 const CELL_BYTES = 3 * 2 ** 20
 const MEMORY_SHARE = 1 / 8
 const LOOK_MS = 1_000
-/** Whoever got one is likely to use it now, or to claim another: its work goes first, unless that does not end. */
+/** After a claim, filling waits for a quiet moment of this length, but not longer than PATIENCE_MS. */
 const QUIET_MS = 20
 const PATIENCE_MS = 1_000
-/** After one that could not be started, or died. */
+/** Delay after a cell could not be started, or died. */
 const RETRY_MS = 5_000
-/** How often the number is looked at. */
+/** How often the number of cells is adjusted. */
 const ADJUST_MS = 5_000
-/** Of how many claims the last ones say what the next ones will be for. */
+/** How many of the last claims predict the next ones. */
 const ASKED = 16
-/** Empty layers that wait, of the ordinary size. */
+/** Number of waiting empty layers, which have the default size. */
 const LAYERS = 2
 
 export interface WarmPoolOptions {
@@ -54,9 +54,9 @@ export class WarmPool {
   readonly #parts: CellParts
   readonly #options: WarmPoolOptions
   readonly #demand = new Demand()
-  /** The latest last. */
+  /** Plans of the last claims, oldest first. */
   #asked: (Plan | undefined)[] = []
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #ready: WaitingCell[] = []
   readonly #layers: string[] = []
   readonly #ending = new Set<Promise<void>>()
@@ -74,13 +74,13 @@ export class WarmPool {
 
   constructor(parts: CellParts, options: WarmPoolOptions) {
     this.#parts = parts
-    // Where a cell cannot be started without its root there is nothing to keep warm.
+    // An engine that cannot start a cell without its root has no warm pool.
     const isLate = parts.engine.capabilities.lateRoot === true
     const max = isLate ? options.max : 0
     this.#options = { min: Math.min(options.min, max), max }
   }
 
-  /** From now on cells are kept waiting, before anything was asked for with the root of the usual one. */
+  /** Starts filling. Until the first claims, `usual` predicts them. */
   start(usual: Plan | undefined): void {
     if (this.#closing.signal.aborted) return
     this.#started = true
@@ -88,12 +88,12 @@ export class WarmPool {
     this.#fill()
   }
 
-  /** One that waits, with the root of this plan if there is such a one; or else one that is started now. */
+  /** A waiting cell, if possible with the root of this plan; if none waits, one is started now. */
   claim(plan?: Plan): CellClaim {
     this.#demand.count()
     this.#asked = [...this.#asked, plan].slice(-ASKED)
     const ready = this.#takeAlive(plan?.key)
-    // Later it need not wait for a quiet moment.
+    // Not at once: the sandbox that claimed it goes first.
     this.#fillSoon ??= setTimeout(() => {
       this.#fillSoon = undefined
       this.#fill()
@@ -102,19 +102,19 @@ export class WarmPool {
     return new CellClaim(this.#parts, { ready, isRooted, onRooted: this.#begun() })
   }
 
-  /** An empty layer of this size, if one waits. Hold it before it is used. */
+  /** A waiting empty layer of this size, if there is one. Hold it before use. */
   takeLayer(limitBytes: number): string | undefined {
     return limitBytes === DEFAULTS.diskBytes ? this.#layers.shift() : undefined
   }
 
-  /** These layers are about to be deleted: what stands on them goes before. */
+  /** Ends cells that are bound to these layers, which are about to be deleted. */
   async forget(layers: readonly string[]): Promise<void> {
     const isGone = (plan: Plan) => standsOn(plan, layers)
     this.#asked = this.#asked.filter((plan) => plan === undefined || !isGone(plan))
     await this.#endThose(isGone)
   }
 
-  /** The work, while none waits with a root: nothing stands on an image that no record names. */
+  /** Runs the work while no waiting cell has a root, so that no cell uses an image that no record names. */
   async withoutRoots<T>(work: () => Promise<T>): Promise<T> {
     this.#rootless++
     try {
@@ -127,7 +127,7 @@ export class WarmPool {
 
   async #endThose(isGone: (plan: Plan) => boolean): Promise<void> {
     const has = (plan: Plan | undefined) => plan !== undefined && isGone(plan)
-    // The one that is being made may be one of them.
+    // The cell that is being started may be one of them.
     if (has(this.#making?.plan)) await this.#making!.done
     const gone = this.#ready.filter(({ ahead }) => has(ahead?.plan))
     for (const waiting of gone) this.#ready.splice(this.#ready.indexOf(waiting), 1)
@@ -140,7 +140,7 @@ export class WarmPool {
     return { ready: this.#ready.length, target: this.#target(), min, max }
   }
 
-  /** No more are kept waiting; those that do can be claimed. */
+  /** Stops filling; waiting cells can still be claimed. */
   leave(): void {
     this.#started = false
     this.#closing.abort()
@@ -148,7 +148,7 @@ export class WarmPool {
     clearTimeout(this.#adjusting)
   }
 
-  /** Ends those that wait. Claims after this are started when they are made. */
+  /** Ends the waiting cells. Later claims start their own. */
   async close(): Promise<void> {
     this.leave()
     await this.#filling
@@ -157,7 +157,7 @@ export class WarmPool {
     await Promise.all(this.#layers.splice(0).map((layer) => deleteLayer(this.#parts, layer)))
   }
 
-  /** Answers with what says that it has its root. */
+  /** Counts a claim until the returned function is called, when its cell has a root. */
   #begun(): () => void {
     this.#claims++
     return () => {
@@ -179,7 +179,7 @@ export class WarmPool {
     return first(key) ?? first(undefined) ?? this.#ready[0]
   }
 
-  /** Of what was asked for lately, what is most short among those that wait. What was asked for once may have been all. */
+  /** The plan of the last claims that waiting cells lack most. A plan that was claimed only once is not expected again. */
   #nextPlan(): Plan | undefined {
     if (this.#rootless > 0) return undefined
     const times = (plan: Plan | undefined) => this.#asked.filter((each) => each?.key === plan?.key).length
@@ -193,7 +193,7 @@ export class WarmPool {
 
   #target(): number {
     const { min, max } = this.#options
-    // What the engine can still have is for sandboxes as well: those that wait become theirs.
+    // The engine's free places are for sandboxes too; a waiting cell becomes the cell of one.
     const room = this.#ready.length + (this.#parts.engine.room?.() ?? max)
     return Math.min(Math.max(min, this.#demand.recent()), max, this.#affordable(), room)
   }
@@ -212,7 +212,7 @@ export class WarmPool {
       .then(() => {
         this.#filling = undefined
         this.#adjustLater()
-        // Others may have been claimed in the last moment.
+        // More may have been claimed meanwhile.
         this.#fill()
       })
   }
@@ -230,16 +230,16 @@ export class WarmPool {
       this.#making = { plan, done: done.catch(() => {}) }
       await done
       this.#isFailing = false
-      // So many were not asked for: others have the machine for as long as this one took.
+      // Above recent demand: pause for as long as this cell took, to leave the machine to other work.
       if (this.#ready.length > this.#demand.recent()) await this.#pause(performance.now() - began)
     }
   }
 
-  /** However many are claimed meanwhile. */
+  /** Logs the first of several failures and waits. */
   async #rest(error: unknown): Promise<void> {
     const { signal } = this.#closing
     if (signal.aborted) return
-    if (!this.#isFailing) this.#parts.log.warn({ error }, 'no cell could be started ahead; it is tried again')
+    if (!this.#isFailing) this.#parts.log.warn({ error }, 'no warm cell could be started; it is retried')
     this.#isFailing = true
     await this.#pause(RETRY_MS)
   }
@@ -264,7 +264,7 @@ export class WarmPool {
     return layer
   }
 
-  /** Undefined: it could not have this root. */
+  /** Undefined: it could not be bound to the root of the plan. */
   async #startOne(plan: Plan | undefined): Promise<WaitingCell | undefined> {
     const waiting = await startCell(this.#parts, newId('cell'), { background: true })
     try {
@@ -280,29 +280,29 @@ export class WarmPool {
     }
   }
 
-  /** What cannot be made is not tried again before it is asked for; others do not wait for that. */
+  /** A plan that fails is not tried again before it is claimed again, so that others do not wait for it. */
   async #hasRootAhead(waiting: WaitingCell, plan: Plan): Promise<boolean> {
     try {
       await giveRootAhead(this.#parts, waiting, plan)
       return true
     } catch (error) {
       this.#asked = this.#asked.map((each) => (each?.key === plan.key ? undefined : each))
-      this.#parts.log.debug({ error }, 'no root could be given ahead')
+      this.#parts.log.debug({ error }, 'a waiting cell could not be bound ahead')
       return false
     }
   }
 
-  /** It died while it waited. */
+  /** The cell died while it waited. */
   #drop(waiting: WaitingCell): void {
     const at = this.#ready.indexOf(waiting)
     if (at < 0) return
     this.#ready.splice(at, 1)
     this.#end(waiting)
-    // Not at once: others may die of the same.
+    // Not at once: new ones may die for the same reason.
     setTimeout(() => this.#fill(), RETRY_MS).unref()
   }
 
-  /** Ends the longest waiting first, a few at a time. Memory may become short, or be free again, while nobody asks for a cell. */
+  /** Ends surplus cells, oldest first and a few at a time, or fills up: free memory changes also without claims. */
   #adjustLater(): void {
     if (!this.#started || this.#options.max === 0) return
     clearTimeout(this.#adjusting)
@@ -314,10 +314,10 @@ export class WarmPool {
     }, ADJUST_MS).unref()
   }
 
-  /** `close` waits for it too. */
+  /** `close` waits for it. */
   #end(waiting: WaitingCell): Promise<void> {
     const ending = stopCell(this.#parts, waiting)
-      .catch((error) => this.#parts.log.error({ error }, 'cell not removed; the next start does it'))
+      .catch((error) => this.#parts.log.error({ error }, 'waiting cell not removed; the next start does it'))
       .finally(() => this.#ending.delete(ending))
     this.#ending.add(ending)
     return ending

@@ -1,6 +1,5 @@
-// Roots that are given before anybody asks. What is asked for next is likely what was asked for lately, so a cell that waits gets
-// the root, name, limits and network of such a sandbox; whoever wants just that has nothing to wait for. For anybody else the
-// cell is bound again.
+// Binds waiting cells ahead of demand. The next sandbox is likely to be like the last ones, so a waiting cell gets the root, name,
+// limits and network of one: a create of that kind need not wait. For any other sandbox the cell is bound again.
 import { newId } from '@islet/contract'
 import type { SandboxRecord } from '../../db/sandboxes.ts'
 import type { Bound, Root } from '../../engine/engine.ts'
@@ -8,18 +7,18 @@ import { giveRoot } from '../machine.ts'
 import { makeLayer, stackOf } from '../saved/roots.ts'
 import type { CellParts, WaitingCell } from './cells.ts'
 
-/** All of a sandbox that its cell shows, but who it is. */
+/** What a cell is bound to, without the id of the sandbox. */
 export interface Plan extends Pick<SandboxRecord, 'resources' | 'network'> {
-  /** Plans of the same key are the same. */
+  /** Equal plans have equal keys. */
   key: string
   trees: Root['trees']
-  /** Its layer begins as the one of this. */
+  /** The saved root that its layer begins with. */
   over?: Root
 }
 
 export interface RootAhead {
   plan: Plan
-  /** Who it is to be. */
+  /** The id of the sandbox that it will become. */
   id: string
   layer: string
   bound: Bound
@@ -30,7 +29,7 @@ export function planOf({ root, resources, network }: SandboxRecord, over?: Root)
   return { key: JSON.stringify([trees, over?.layer, resources, network]), trees, over, resources, network }
 }
 
-/** On an error, stop the cell: what was made of the root goes with it. */
+/** On an error stop the cell, which also deletes the layer. */
 export async function giveRootAhead(parts: CellParts, waiting: WaitingCell, plan: Plan): Promise<void> {
   const { trees, over, resources, network } = plan
   const [id, layer] = [newId('sandbox'), newId('layer')]
@@ -45,7 +44,7 @@ export async function giveRootAhead(parts: CellParts, waiting: WaitingCell, plan
   )
 }
 
-/** Whether it stands on one of these layers, or on a copy of it. */
+/** Whether it needs one of these layers, or a clone of one. */
 export function standsOn({ trees, over }: Plan, layers: readonly string[]): boolean {
   return stackOf({ layer: over?.layer ?? '', trees }).some((layer) => layers.includes(layer))
 }
