@@ -2,7 +2,6 @@
 import { readFile, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { dataDirectory, hasCode, resolveSettings } from '@islet/sdk'
-import type { Config } from '@islet/server'
 import type { Finding } from '@islet/server/probe'
 import { connect } from './connect.ts'
 import { formatBytes } from './format.ts'
@@ -34,26 +33,17 @@ export async function checkExposure(settings: NodeJS.ProcessEnv): Promise<Findin
   const { isLoopback, loadConfig } = await import('@islet/server')
   const { ISLET_TLS_CERT, ISLET_TLS_KEY, ...env } = settings
   try {
-    const { host, tlsCert } = loadConfig({ env }) as Config & { tlsCert?: unknown }
+    const { host, tlsCert } = loadConfig({ env })
     const hasTls = Boolean(ISLET_TLS_CERT && ISLET_TLS_KEY) || tlsCert !== undefined
     if (isLoopback(host))
       return { name, ok: true, detail: `The server listens on ${host}: only this machine reaches it.` }
     if (hasTls) return { name, ok: true, detail: `The server listens on ${host} with TLS.` }
-    return {
-      name,
-      ok: false,
-      optional: true,
-      detail: `The server listens on ${host} without TLS: the network can read the key and all data.`,
-      mend: 'Set ISLET_TLS_CERT and ISLET_TLS_KEY, or set ISLET_HOST=127.0.0.1 and use a proxy with TLS.',
-    }
+    const detail = `The server listens on ${host} without TLS: the network can read the key and all data.`
+    const mend = 'Set ISLET_TLS_CERT and ISLET_TLS_KEY, or set ISLET_HOST=127.0.0.1 and use a proxy with TLS.'
+    return { name, ok: false, optional: true, detail, mend }
   } catch (error) {
-    return {
-      name,
-      ok: false,
-      optional: true,
-      detail: (error as Error).message,
-      mend: 'islet serve --help lists the settings.',
-    }
+    const mend = 'islet serve --help lists the settings.'
+    return { name, ok: false, optional: true, detail: (error as Error).message, mend }
   }
 }
 
@@ -67,11 +57,8 @@ async function server(): Promise<Finding> {
   try {
     const islet = connect({ retries: 0 })
     const { version, engine, isolation } = await islet.info()
-    return {
-      name,
-      ok: true,
-      detail: `${islet.url} answers: version ${version}, engine ${engine}, ${isolation}.`,
-    }
+    const detail = `${islet.url} answers: version ${version}, engine ${engine}, ${isolation}.`
+    return { name, ok: true, detail }
   } catch (error) {
     if (hasCode(error, 'unauthorized')) {
       const { url, apiKey } = resolveSettings()
@@ -126,11 +113,7 @@ async function nativeProgram(program: 'guest' | 'warden'): Promise<Finding> {
   try {
     return { name, ok: true, detail: `${await nativeBinary(program)} is built.` }
   } catch (error) {
-    return {
-      name,
-      ok: false,
-      detail: (error as Error).message,
-      mend: (error as { hint?: string }).hint ?? 'islet setup',
-    }
+    const { message, hint = 'islet setup' } = error as Error & { hint?: string }
+    return { name, ok: false, detail: message, mend: hint }
   }
 }

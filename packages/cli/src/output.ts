@@ -37,10 +37,10 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2))
 }
 
-/** The whole result with --json, else one line of it. */
-export function printResult(result: unknown, line: string, { json }: JsonFlag): void {
+/** The whole result with --json, else the lines that show it. */
+export function printResult(result: unknown, lines: string | readonly string[], { json }: JsonFlag): void {
   if (json) printJson(result)
-  else print(line)
+  else for (const line of [lines].flat()) print(line)
 }
 
 /** A message on stderr. */

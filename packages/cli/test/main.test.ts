@@ -39,7 +39,7 @@ test('a failure ends with a hint and exit code 1; with --json it is JSON on stde
   await proxy[Symbol.asyncDispose]()
   const { stdout, stderr, exitCode } = await islet(['ls'], proxy)
   assert.equal(stdout, '')
-  assert.match(stderr, /^islet: No answer from .*\nhint: islet serve/)
+  assert.match(stderr, /^islet: No answer from .*\nhint: .*islet serve/)
   assert.equal(exitCode, 1)
   const json = await islet(['ls', '--json'], proxy)
   assert.equal(json.stdout, '')

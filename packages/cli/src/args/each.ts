@@ -31,13 +31,16 @@ export async function forEachSandbox(
 export async function removeEach(
   texts: readonly string[],
   { json }: JsonFlag,
-  /** Answers with the id or name to print. */
-  remove: (text: string) => Promise<string>,
+  remove: (id: string) => Promise<unknown>,
+  /** Answers with the id of what `text` names. Default: `text` is the id. */
+  find: (text: string) => Promise<string> = async (text) => text,
 ): Promise<void> {
   const removed: string[] = []
   for (const text of texts) {
-    removed.push(await remove(text))
-    if (!json) print(removed.at(-1)!)
+    const id = await find(text)
+    await remove(id)
+    removed.push(id)
+    if (!json) print(id)
   }
   if (json) printJson({ removed })
 }

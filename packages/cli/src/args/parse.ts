@@ -1,6 +1,7 @@
 // One parser per kind of value. A value that does not parse is a usage error, before the server is called.
 import { parseCpuMillis, parseDurationMs, parseSizeBytes } from '@islet/contract/client'
 import { InvalidArgumentError } from 'commander'
+import { UsageError } from '../errors.ts'
 
 export function duration(text: string): number {
   const ms = parseDurationMs(/^\d+$/.test(text) ? Number(text) : text)
@@ -33,6 +34,15 @@ export function pair(text: string, previous: Record<string, string> = {}): Recor
 
 export function many(text: string, previous: string[] = []): string[] {
   return [...previous, text]
+}
+
+/** For JSON in an argument or on stdin. */
+export function parseJson(text: string, hint: string) {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new UsageError(`That is not JSON: ${(error as Error).message}.`, hint)
+  }
 }
 
 export function invalid(message: string): never {

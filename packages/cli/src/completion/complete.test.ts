@@ -8,13 +8,13 @@ import { SCRIPTS } from './scripts.ts'
 // The names that a server would give. test/main.test.ts completes names of a real server.
 const none = async () => []
 const names = {
-  sandboxes: none,
-  processes: none,
-  services: none,
-  checkpoints: none,
-  snapshots: async () => [{ text: 'v1', summary: '' }],
-  runtimes: async () => ['base', 'host'].map((text) => ({ text, summary: '' })),
-  projects: async () =>
+  sandbox: none,
+  process: none,
+  service: none,
+  checkpoint: none,
+  snapshot: async () => [{ text: 'v1', summary: '' }],
+  runtime: async () => ['base', 'host'].map((text) => ({ text, summary: '' })),
+  project: async () =>
     ['ok.1', 'a:b@c/d-e', '$(id)', '`id`', 'a b', 'a;id', "a'b", '-rf', '*', 'a\nb'].map((text) => ({
       text,
       summary: '',

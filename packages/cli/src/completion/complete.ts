@@ -1,22 +1,14 @@
 // Suggests what can follow the typed words. The scripts of all shells pass their words to this one function.
 import type { Command } from 'commander'
-import { type ArgumentKind, type CompletionEntry, completionTable } from './table.ts'
+import { type ArgumentKind, type CompletionEntry, completionTable, type NamedKind } from './table.ts'
 
 export interface Suggestion {
   text: string
   summary: string
 }
 
-export interface Names {
-  sandboxes(): Promise<Suggestion[]>
-  processes(sandbox: string): Promise<Suggestion[]>
-  services(sandbox: string): Promise<Suggestion[]>
-  /** Of all sandboxes if `sandbox` is undefined. */
-  checkpoints(sandbox: string | undefined): Promise<Suggestion[]>
-  snapshots(): Promise<Suggestion[]>
-  runtimes(): Promise<Suggestion[]>
-  projects(): Promise<Suggestion[]>
-}
+/** Asks the server for names; `sandbox` is the first word of the command, if there is one. */
+export type Names = Record<NamedKind, (sandbox: string | undefined) => Promise<Suggestion[]>>
 
 /** A shell takes these as one plain word. Names come from other users, and a shell could run one with other characters. */
 const SAFE = /^[\w.:@/][\w.:@/-]*$/
@@ -91,20 +83,7 @@ async function ofKind(
   names: Names,
 ): Promise<Suggestion[] | undefined> {
   if (typeof kind === 'object') return kind.choices.map((text) => ({ text, summary: '' }))
-  return (await fromServer(kind, given, names))?.filter(({ text }) => SAFE.test(text))
-}
-
-async function fromServer(
-  kind: Exclude<ArgumentKind, object> | undefined,
-  given: readonly string[],
-  names: Names,
-): Promise<Suggestion[] | undefined> {
-  if (kind === 'sandbox') return names.sandboxes()
-  if (kind === 'process') return names.processes(given[0] ?? '')
-  if (kind === 'service') return names.services(given[0] ?? '')
-  if (kind === 'checkpoint') return names.checkpoints(given[0])
-  if (kind === 'snapshot') return names.snapshots()
-  if (kind === 'runtime') return names.runtimes()
-  if (kind === 'project') return names.projects()
-  return kind === 'other' && given.length === 0 ? [] : undefined
+  if (kind === 'other' && given.length === 0) return []
+  if (kind === undefined || kind === 'other' || kind === 'file') return undefined
+  return (await names[kind](given[0])).filter(({ text }) => SAFE.test(text))
 }

@@ -12,18 +12,9 @@ export interface CompletionEntry {
   arguments: ArgumentKind[]
 }
 
-export type ArgumentKind =
-  | 'sandbox'
-  | 'process'
-  | 'service'
-  | 'checkpoint'
-  | 'snapshot'
-  | 'runtime'
-  | 'project'
-  | 'location'
-  | 'file'
-  | 'other'
-  | { choices: string[] }
+/** Kinds of names that the server knows. */
+export type NamedKind = (typeof NAMED)[number] | 'project'
+export type ArgumentKind = NamedKind | 'file' | 'other' | { choices: string[] }
 
 export function completionTable(program: Command): CompletionEntry[] {
   return [...walk(program)].filter((command) => !command.name().startsWith('__')).map(entryOf)
@@ -56,8 +47,7 @@ const VALUED = ['runtime', 'snapshot', 'checkpoint', 'project'] as const
 function kindOf(name: string): ArgumentKind {
   const named = NAMED.find((kind) => kind === name)
   if (named) return named
-  if (name === 'source' || name === 'target') return 'location'
-  return name === 'path' ? 'file' : 'other'
+  return ['source', 'target', 'path'].includes(name) ? 'file' : 'other'
 }
 
 function valueKindOf(name: string): ArgumentKind {

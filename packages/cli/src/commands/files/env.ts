@@ -5,7 +5,7 @@ import { findSandbox, withSandbox } from '../../args/find.ts'
 import { group, type JsonFlag, sandboxCommand } from '../../command.ts'
 import { connect } from '../../connect.ts'
 import { UsageError } from '../../errors.ts'
-import { print, printJson, say } from '../../output.ts'
+import { printResult, say } from '../../output.ts'
 
 interface FileFlags extends JsonFlag {
   file: string
@@ -26,8 +26,8 @@ function ls(): Command {
     .action(
       withSandbox(async (sandbox: Sandbox, flags: FileFlags) => {
         const variables = await sandbox.env.retrieve(flags.file)
-        if (flags.json) return printJson(variables)
-        for (const [key, value] of Object.entries(variables)) print(`${key}=${value}`)
+        const lines = Object.entries(variables).map(([key, value]) => `${key}=${value}`)
+        printResult(variables, lines, flags)
       }),
     )
 }
@@ -44,8 +44,7 @@ function set(): Command {
       const variables = toEnv({ env: { ...given }, envFile: flags.envFile })
       if (!variables) throw new UsageError('There is nothing to set.', 'islet env set --help shows how.')
       const keys = await (await findSandbox(connect(), text)).env.update(flags.file, variables)
-      if (flags.json) return printJson(keys)
-      for (const key of keys) print(key)
+      printResult(keys, keys, flags)
     },
   )
 }
@@ -60,9 +59,8 @@ function rm(): Command {
     .action(
       withSandbox(async (sandbox: Sandbox, keys: string[], flags: FileFlags) => {
         const removed = await sandbox.env.remove(flags.file, keys)
-        if (flags.json) return printJson(removed)
-        for (const key of removed) print(key)
-        if (removed.length === 0) say(`None of these variables is in ${flags.file}.`)
+        printResult(removed, removed, flags)
+        if (removed.length === 0 && !flags.json) say(`None of these variables is in ${flags.file}.`)
       }),
     )
 }

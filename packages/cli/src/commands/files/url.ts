@@ -17,7 +17,7 @@ export function url(): Command {
     'curl -OJ "$(islet url dev report.pdf --expires 10m)"\ncurl -T data.csv "$(islet url dev data.csv --upload)"',
   )
     .argument('<file>', 'path in the sandbox, relative to its working directory')
-    .option('--upload', 'for PUT in place of GET')
+    .option('--upload', 'upload with PUT; default: download with GET')
     .option('--expires <duration>', 'how long it is valid, 1s to 7d; default: 1h', duration)
     .action(
       withSandbox(async ({ files }: Sandbox, path: string, flags: UrlFlags) => {

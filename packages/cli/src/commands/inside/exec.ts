@@ -2,23 +2,15 @@ import type { Command } from 'commander'
 import { addEnvOptions, type EnvFlags, toEnv } from '../../args/env.ts'
 import { findSandbox } from '../../args/find.ts'
 import { size } from '../../args/parse.ts'
-import {
-  addStdioOptions,
-  addTimeoutOption,
-  addUserOptions,
-  passesStdin,
-  type StdioFlags,
-} from '../../args/stdio.ts'
+import { addStdioOptions, addTimeoutOption, addUserOptions, type StdioFlags } from '../../args/stdio.ts'
 import { COMMAND, commandAfter, toCommand } from '../../args/words.ts'
 import { type JsonFlag, sandboxCommand } from '../../command.ts'
 import { connect } from '../../connect.ts'
 import { UsageError } from '../../errors.ts'
-import { printJson, printResult } from '../../output.ts'
-import { CAPTURE, readable } from '../../stdio/capture.ts'
-import { readStdin } from '../../stdio/input.ts'
-import { followPiped } from '../../stdio/pipe.ts'
+import { printResult } from '../../output.ts'
+import { runInForeground, runInTerminal } from '../../stdio/foreground.ts'
 import { Signals } from '../../stdio/signals.ts'
-import { followTerminal, requireTerminal, terminalEnv } from '../../stdio/terminal.ts'
+import { requireTerminal } from '../../stdio/terminal.ts'
 
 interface ExecFlags extends EnvFlags, JsonFlag, StdioFlags {
   cwd?: string
@@ -59,21 +51,7 @@ async function action(text: string, words: string[], flags: ExecFlags, made: Com
     return printResult(started, started.id, flags)
   }
   using signals = new Signals()
-  if (flags.tty) {
-    const env = { ...terminalEnv(), ...options.env }
-    const open = (terminal: object) => sandbox.pty.create({ ...options, ...terminal, env, command: chosen })
-    process.exitCode = await followTerminal(open, signals)
-    return
-  }
-  const stdin = passesStdin(flags)
-  if (flags.json) {
-    const input = stdin ? await readStdin() : undefined
-    const capture = { ...CAPTURE, stdin: input, signal: signals.aborted }
-    const result = await sandbox.exec.run(chosen, { ...options, ...capture })
-    printJson(readable(result))
-    process.exitCode = result.exitCode
-    return
-  }
-  const open = (handlers: object) => sandbox.exec.start(chosen, { ...options, ...handlers, stdin })
-  process.exitCode = await followPiped(open, { stdin, signals })
+  process.exitCode = flags.tty
+    ? await runInTerminal(sandbox, chosen, options, signals)
+    : await runInForeground(sandbox, chosen, { ...flags, keepAwake: undefined }, options, signals)
 }

@@ -22,7 +22,7 @@ const columns: Column<Preview>[] = [
 export function preview(): Command {
   const made = sandboxCommand(
     'preview',
-    'Print the URL of a port of a sandbox; create it if there is none.',
+    'Print the preview URL of a port of a sandbox; create it if there is none.',
     'islet preview dev 3000\nislet preview dev 3000 --token\nislet preview ls dev\nislet preview rm dev 3000',
   )
     .argument('<port>', 'the port that a program in the sandbox listens on', integer)

@@ -102,10 +102,7 @@ function rm(): Command {
     .argument('<service...>', 'names')
     .action(
       withSandbox((sandbox: Sandbox, names: string[], flags: JsonFlag) =>
-        removeEach(names, flags, async (name) => {
-          await sandbox.service.delete(name)
-          return name
-        }),
+        removeEach(names, flags, (name) => sandbox.service.delete(name)),
       ),
     )
 }

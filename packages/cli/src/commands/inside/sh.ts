@@ -4,8 +4,9 @@ import { addUserOptions } from '../../args/stdio.ts'
 import { commandAfter, toCommand } from '../../args/words.ts'
 import { sandboxCommand } from '../../command.ts'
 import { connect } from '../../connect.ts'
+import { runInTerminal } from '../../stdio/foreground.ts'
 import { Signals } from '../../stdio/signals.ts'
-import { followTerminal, requireTerminal, terminalEnv } from '../../stdio/terminal.ts'
+import { requireTerminal } from '../../stdio/terminal.ts'
 
 interface ShFlags {
   cwd?: string
@@ -24,10 +25,7 @@ async function action(text: string, typed: string[], { cwd, user }: ShFlags, mad
   const words = commandAfter(text, typed, made)
   requireTerminal(`islet exec ${text} -- COMMAND`)
   const sandbox = await findSandbox(connect(), text)
-  const chosen = words.length > 0 ? { command: toCommand(words, '') } : {}
+  const chosen = words.length > 0 ? toCommand(words, '') : undefined
   using signals = new Signals()
-  process.exitCode = await followTerminal(
-    (options) => sandbox.pty.create({ ...options, ...chosen, cwd, user, env: terminalEnv() }),
-    signals,
-  )
+  process.exitCode = await runInTerminal(sandbox, chosen, { cwd, user }, signals)
 }

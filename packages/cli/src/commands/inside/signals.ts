@@ -1,12 +1,15 @@
 import type { Sandbox, SignalEvent } from '@islet/sdk'
 import type { Command } from 'commander'
 import { findSandbox } from '../../args/find.ts'
+import { parseJson } from '../../args/parse.ts'
 import { type JsonFlag, sandboxCommand } from '../../command.ts'
 import { connect } from '../../connect.ts'
 import { UsageError } from '../../errors.ts'
 import { escapeControls } from '../../format.ts'
 import { print, printJson, say } from '../../output.ts'
 import { Signals } from '../../stdio/signals.ts'
+
+const QUOTED = `Text is JSON in quotes: '"like this"'.`
 
 type Emit = (sandbox: Sandbox) => Promise<void>
 
@@ -81,7 +84,7 @@ function toEmit(name: string, words: string[]): Emit {
       return ({ signals }) => signals.emitError(words.join(' '))
     default: {
       if (words.length > 1) throw usage(`${name} [JSON]`)
-      const data = words[0] === undefined ? undefined : toJson(words[0])
+      const data = words[0] === undefined ? undefined : parseJson(words[0], QUOTED)
       return ({ signals }) => signals.emit(name, data)
     }
   }
@@ -94,14 +97,6 @@ function toPort(text: string | undefined): number {
   if (port < 1 || port > 65_535)
     throw new UsageError('A port is a number from 1 to 65535.', 'For example: port 3000 open')
   return port
-}
-
-function toJson(text: string) {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new UsageError(`${text.slice(0, 80)} is not JSON.`, `Text is JSON in quotes: '"like this"'.`)
-  }
 }
 
 function usage(words: string): UsageError {

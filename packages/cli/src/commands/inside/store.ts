@@ -1,7 +1,7 @@
 import type { Sandbox, StoreOperation } from '@islet/sdk'
 import type { Command } from 'commander'
 import { findSandbox, withSandbox } from '../../args/find.ts'
-import { duration, integer } from '../../args/parse.ts'
+import { duration, integer, parseJson } from '../../args/parse.ts'
 import { group, type JsonFlag, sandboxCommand } from '../../command.ts'
 import { connect } from '../../connect.ts'
 import { UsageError } from '../../errors.ts'
@@ -75,9 +75,8 @@ function rm(): Command {
       withSandbox(async ({ store }: Sandbox, keys: string[], flags: JsonFlag) => {
         const removed: string[] = []
         for (const key of keys) if ((await store.delete(key)).deleted) removed.push(key)
-        if (flags.json) return printJson(removed)
-        for (const key of removed) print(showKey(key))
-        if (removed.length === 0) say('None of these keys exists.')
+        printResult(removed, removed.map(showKey), flags)
+        if (removed.length === 0 && !flags.json) say('None of these keys exists.')
       }),
     )
 }
@@ -91,9 +90,8 @@ function ls(): Command {
       withSandbox(
         async ({ store }: Sandbox, prefix: string | undefined, flags: JsonFlag & { limit: number }) => {
           const found = await store.list({ prefix, limit: flags.limit })
-          if (flags.json) return printJson(found)
-          for (const key of found.keys) print(showKey(key))
-          if (found.truncated) say('There are more keys; give a prefix to list others.')
+          printResult(found, found.keys.map(showKey), flags)
+          if (found.truncated && !flags.json) say('There are more keys; give a prefix to list others.')
         },
       ),
     )
@@ -114,14 +112,6 @@ function batch(): Command {
       const answer = await store.batch(operations as StoreOperation[])
       printResult(answer, String(answer.applied), flags)
     })
-}
-
-function parseJson(text: string, hint: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    throw new UsageError(`That is not JSON: ${(error as Error).message}.`, hint)
-  }
 }
 
 /** One line per key: a key with control characters is shown as JSON. */

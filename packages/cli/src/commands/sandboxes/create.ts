@@ -28,7 +28,7 @@ export function create(): Command {
       ).conflicts(['runtime', 'snapshot']),
     )
     .addOption(
-      new Option('--reuse', 'print the id of the sandbox with this --name, if there is one').conflicts(
+      new Option('--reuse', 'if a sandbox has this --name, print its id and create none').conflicts(
         'checkpoint',
       ),
     )

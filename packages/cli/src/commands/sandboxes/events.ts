@@ -24,7 +24,11 @@ export function events(): Command {
   )
     .option('-f, --follow', 'print new events until the sandbox is removed or Ctrl-C')
     .option('-t, --type <type>', 'only this type: created, paused, process.exited … (repeat)', eventTypes)
-    .option('--since <place>', 'after this event id, from this time on, or for this long, like 10m', place)
+    .option(
+      '--since <place>',
+      'only after this event id, since this time, or within this duration, like 10m',
+      place,
+    )
     .option('-n, --limit <count>', 'print at most this many past events, up to 1000', integer, 100)
     .action(action)
 }

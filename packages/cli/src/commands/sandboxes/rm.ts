@@ -4,7 +4,7 @@ import { command, type JsonFlag } from '../../command.ts'
 import { confirm } from '../../confirm.ts'
 import { connect } from '../../connect.ts'
 import { UsageError } from '../../errors.ts'
-import { print, printJson, say } from '../../output.ts'
+import { printResult, say } from '../../output.ts'
 
 interface RmFlags extends JsonFlag {
   all?: true
@@ -32,6 +32,9 @@ async function action(texts: string[], flags: RmFlags): Promise<void> {
       return say('Nothing was removed.')
   }
   const removed = await Promise.all([...new Set(ids)].map((id) => islet.sandboxes.delete(id)))
-  if (flags.json) return printJson(removed)
-  for (const { id } of removed) print(id)
+  printResult(
+    removed,
+    removed.map(({ id }) => id),
+    flags,
+  )
 }

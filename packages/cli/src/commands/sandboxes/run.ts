@@ -1,19 +1,15 @@
-import type { AttachOptions, PtyOptions, Sandbox } from '@islet/sdk'
 import type { Command } from 'commander'
 import { many } from '../../args/parse.ts'
 import { addSandboxOptions, type SandboxFlags, toCreateOptions } from '../../args/sandbox-options.ts'
-import { addStdioOptions, addTimeoutOption, passesStdin, type StdioFlags } from '../../args/stdio.ts'
+import { addStdioOptions, addTimeoutOption, type StdioFlags } from '../../args/stdio.ts'
 import { COMMAND, toCommand } from '../../args/words.ts'
 import { command, type JsonFlag } from '../../command.ts'
 import { connectOrEmbed } from '../../connect.ts'
 import { parseFileFlag } from '../../copy/location.ts'
 import { copyIn } from '../../copy/upload.ts'
-import { printJson } from '../../output.ts'
-import { CAPTURE, readable } from '../../stdio/capture.ts'
-import { readStdin } from '../../stdio/input.ts'
-import { followPiped } from '../../stdio/pipe.ts'
+import { runInForeground, runInTerminal } from '../../stdio/foreground.ts'
 import { Signals } from '../../stdio/signals.ts'
-import { followTerminal, requireTerminal, terminalEnv } from '../../stdio/terminal.ts'
+import { requireTerminal } from '../../stdio/terminal.ts'
 
 interface RunFlags extends SandboxFlags, JsonFlag, StdioFlags {
   timeout?: number
@@ -51,30 +47,16 @@ async function action(words: string[], flags: RunFlags): Promise<void> {
   })
   try {
     for (const { local, remote } of files) await copyIn(sandbox, local, remote, signals.aborted)
-    process.exitCode = await runIn(sandbox, words, flags, signals)
+    const options = { timeout: flags.timeout }
+    const chosen = words.length > 0 ? toCommand(words, '') : undefined
+    // If this program is killed, the command must not keep the sandbox awake.
+    const ran = flags.tty
+      ? runInTerminal(sandbox, chosen, options, signals)
+      : runInForeground(sandbox, chosen!, { ...flags, keepAwake: false }, options, signals, {
+          sandboxId: sandbox.id,
+        })
+    process.exitCode = await ran
   } finally {
     signals.startCleanup()
   }
-}
-
-async function runIn(sandbox: Sandbox, words: string[], flags: RunFlags, signals: Signals): Promise<number> {
-  const options = { timeout: flags.timeout, signal: signals.aborted }
-  if (flags.tty) {
-    const chosen = words.length > 0 ? { command: toCommand(words, '') } : {}
-    const open = (terminal: PtyOptions) =>
-      sandbox.pty.create({ ...terminal, ...chosen, ...options, env: terminalEnv() })
-    return followTerminal(open, signals)
-  }
-  const chosen = toCommand(words, '')
-  const stdin = passesStdin(flags)
-  if (!flags.json) {
-    // The attached session keeps the sandbox awake. If this program is killed, the command must not.
-    const open = (handlers: AttachOptions) =>
-      sandbox.exec.start(chosen, { ...handlers, ...options, stdin, keepAwake: false })
-    return followPiped(open, { stdin, signals })
-  }
-  const input = stdin ? await readStdin() : undefined
-  const result = await sandbox.exec.run(chosen, { ...CAPTURE, ...options, stdin: input })
-  printJson({ sandboxId: sandbox.id, ...readable(result) })
-  return result.exitCode
 }

@@ -21,7 +21,7 @@ const COLUMNS: Column<CheckpointInfo>[] = [
 export function checkpoint(): Command {
   return group(
     'checkpoint',
-    'Save states of a sandbox, to restore them or to create sandboxes from them.',
+    'Manage checkpoints: saved states of a sandbox, to restore or to create sandboxes from.',
     'islet checkpoint create dev before-upgrade\nislet restore dev before-upgrade',
     [create(), ls(), rm(), patch()],
   )
@@ -76,10 +76,7 @@ function rm(): Command {
     .action(async (text: string, names: string[], flags: JsonFlag) => {
       const islet = connect()
       const sandboxId = await findSandboxId(islet, text)
-      await removeEach(names, flags, async (name) => {
-        const { id } = await findCheckpoint(islet, sandboxId, name)
-        await islet.checkpoints.delete(id)
-        return id
-      })
+      const find = async (name: string) => (await findCheckpoint(islet, sandboxId, name)).id
+      await removeEach(names, flags, (id) => islet.checkpoints.delete(id), find)
     })
 }

@@ -75,10 +75,7 @@ function rm(): Command {
     .argument('<patch...>', 'ids')
     .action(async (checkpointId: string, ids: string[], flags: JsonFlag) => {
       const { patches } = connect().checkpoints
-      await removeEach(ids, flags, async (id) => {
-        await patches.delete(checkpointId, id)
-        return id
-      })
+      await removeEach(ids, flags, (id) => patches.delete(checkpointId, id))
     })
 }
 

@@ -134,11 +134,8 @@ function rm(): Command {
     .argument('<snapshot...>', 'ids, id prefixes, tags, or names')
     .action(async (texts: string[], flags: JsonFlag) => {
       const islet = connect()
-      await removeEach(texts, flags, async (text) => {
-        const { id } = await findSnapshot(islet, text)
-        await islet.snapshots.delete(id)
-        return id
-      })
+      const find = async (text: string) => (await findSnapshot(islet, text)).id
+      await removeEach(texts, flags, (id) => islet.snapshots.delete(id), find)
     })
 }
 

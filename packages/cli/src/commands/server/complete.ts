@@ -24,24 +24,24 @@ export function completeCommand(program: Command): Command {
 }
 
 const names: Names = {
-  async sandboxes() {
+  async sandbox() {
     const { sandboxes } = await connect(NO_RETRY).sandboxes.list(withTimeout())
     return sandboxes.flatMap(({ id, name, runtime }) => [
       { text: id, summary: name ?? runtime },
       ...(name === null ? [] : [{ text: name, summary: id }]),
     ])
   },
-  async processes(text) {
+  async process(text = '') {
     const sandbox = await findSandbox(connect(NO_RETRY), text)
     const processes = await sandbox.exec.list(withTimeout())
     return processes.map(({ id, command }) => ({ text: id, summary: formatCommand(command) }))
   },
-  async services(text) {
+  async service(text = '') {
     const sandbox = await findSandbox(connect(NO_RETRY), text)
     const services = await sandbox.service.list(withTimeout())
     return services.map(({ name, status }) => ({ text: name, summary: status }))
   },
-  async checkpoints(text) {
+  async checkpoint(text) {
     const islet = connect(NO_RETRY)
     if (text === undefined) {
       const { checkpoints } = await islet.checkpoints.list(withTimeout())
@@ -53,18 +53,18 @@ const names: Names = {
       { text: id, summary: name },
     ])
   },
-  async snapshots() {
+  async snapshot() {
     const { snapshots } = await connect(NO_RETRY).snapshots.list(withTimeout())
     return snapshots.flatMap(({ id, tag, name }) => [
       ...(tag === null ? [] : [{ text: tag, summary: name ?? id }]),
       { text: id, summary: tag ?? name ?? '' },
     ])
   },
-  async runtimes() {
+  async runtime() {
     const runtimes = await connect(NO_RETRY).runtimes.list(withTimeout())
     return runtimes.map(({ name, description }) => ({ text: name, summary: description ?? '' }))
   },
-  async projects() {
+  async project() {
     const options = { status: 'all', limit: 1000, ...withTimeout() } as const
     const { sandboxes } = await connect(NO_RETRY).sandboxes.list(options)
     const projects = new Set(sandboxes.flatMap(({ project }) => project ?? []))

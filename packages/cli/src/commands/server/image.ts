@@ -6,7 +6,7 @@ import { command, group, type JsonFlag } from '../../command.ts'
 import { connect } from '../../connect.ts'
 import { statLocal, tarOf } from '../../copy/upload.ts'
 import { formatAge, formatBytes } from '../../format.ts'
-import { print, printJson, printResult, say } from '../../output.ts'
+import { printResult, say } from '../../output.ts'
 import { showImageSteps } from '../../progress.ts'
 import { type Column, printList } from '../../table.ts'
 
@@ -86,10 +86,7 @@ function rm(): Command {
     .argument('<runtime...>', 'runtime names or images')
     .action(async (names: string[], flags: JsonFlag) => {
       const { images } = connect()
-      await removeEach(names, flags, async (name) => {
-        await images.remove(name)
-        return name
-      })
+      await removeEach(names, flags, (name) => images.remove(name))
     })
 }
 
@@ -97,9 +94,8 @@ function collect(): Command {
   return command('collect', 'Remove images that nothing names or uses.', 'islet image collect').action(
     async (flags: JsonFlag) => {
       const result = await connect().images.collect()
-      if (flags.json) return printJson(result)
-      for (const name of result.removed) print(name)
-      say(`${result.removed.length} removed, ${formatBytes(result.freedBytes)} freed.`)
+      printResult(result, result.removed, flags)
+      if (!flags.json) say(`${result.removed.length} removed, ${formatBytes(result.freedBytes)} freed.`)
     },
   )
 }
