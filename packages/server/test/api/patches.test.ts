@@ -265,6 +265,15 @@ test('services start when the patches are done', async () => {
   })
 })
 
+test('a patch that cannot be started has failed, and says why', async () => {
+  const source = await api.createSandbox({ env: { PATH: '/nowhere' } })
+  const { id } = await save(source.id)
+  await patch(id, 'true')
+  const { patches } = await make(id)
+  assert.deepEqual(statuses(patches), ['failed'])
+  assert.equal(patches?.[0]?.reason, 'There is no bash in the sandbox.')
+})
+
 test('one that is deleted while it is patched is gone', async () => {
   const id = await checkpoint()
   await patch(id, 'echo $$ > running; sleep 600')

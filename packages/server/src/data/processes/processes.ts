@@ -244,11 +244,12 @@ export class Processes {
     }
   }
 
-  /** The end of its output, as text. */
+  /** The end of its output, as text; empty for a process that never ran. */
   tail(sandboxId: string, processId: string, maxBytes: number): string {
+    const record = this.#tracker.table.get(sandboxId, processId)
     const all = new ByteBuffer()
-    const record = this.#tracker.record(sandboxId, processId)
-    for (const piece of this.#tracker.outputs.open(record, maxBytes) ?? []) all.append(piece.bytes)
+    for (const piece of (record && this.#tracker.outputs.open(record, maxBytes)) ?? [])
+      all.append(piece.bytes)
     const { bytes } = all
     // Do not begin inside a character.
     const start = bytes.subarray(0, 3).findIndex((byte) => (byte & 0xc0) !== 0x80)
