@@ -11,7 +11,7 @@ const queueOf = (shared: Budget) =>
     shared,
   })
 
-test('queues that share a budget hold no more than it together', async () => {
+test('queues that share a budget never hold more than the budget together', async () => {
   const budget = new Budget(15)
   const [one, other] = [queueOf(budget), queueOf(budget)]
   one.push('x'.repeat(10))
@@ -23,7 +23,7 @@ test('queues that share a budget hold no more than it together', async () => {
   assert.equal(budget.left, 5)
 })
 
-test('what is taken, lost or left behind is given back', async () => {
+test('messages that are read, lost or left behind are given back to the budget', async () => {
   const budget = new Budget(15)
   const queue = queueOf(budget)
   for (const text of ['abc', 'defg', 'x'.repeat(20), 'hi']) queue.push(text)

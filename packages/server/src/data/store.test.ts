@@ -34,7 +34,7 @@ function keepStore(db: Db, id: string, sandboxId: string): void {
   new SavedTable(db).copyStoreFrom(id, sandboxId, Date.now())
 }
 
-test('the number of keys is bounded, exactly, whatever was overwritten and deleted', async () => {
+test('the number of keys is bounded exactly, also after overwrites and deletes', async () => {
   await using opened = openStore(temporary(), { keys: 3, bytes: 1000 })
   const { store, sandboxId } = opened
   for (const key of ['a', 'b', 'c', 'a', 'b']) store.set(sandboxId, key, { value: '1' })
@@ -47,7 +47,7 @@ test('the number of keys is bounded, exactly, whatever was overwritten and delet
   assert.deepEqual(store.list(sandboxId, {}).keys, ['a', 'c', 'd'])
 })
 
-test('the bytes of keys and values together are bounded, exactly', async () => {
+test('the bytes of keys and values together are bounded exactly', async () => {
   await using opened = openStore(temporary(), { keys: 100, bytes: 20 })
   const { store, sandboxId } = opened
   store.set(sandboxId, 'é', { value: '"1234567"' })
@@ -59,7 +59,7 @@ test('the bytes of keys and values together are bounded, exactly', async () => {
   assert.throws(() => store.set(sandboxId, 'b', { value: '"12345678"' }), isFull)
 })
 
-test('a batch that would break a limit changes nothing, one that makes room first is fine', async () => {
+test('a batch that would exceed a limit changes nothing; one that makes room first succeeds', async () => {
   await using opened = openStore(temporary(), { keys: 2, bytes: 1000 })
   const { store, sandboxId } = opened
   store.batch(sandboxId, [set('a', '1'), set('b', '1')])
@@ -75,7 +75,7 @@ test('a batch that would break a limit changes nothing, one that makes room firs
   assert.throws(() => store.set(sandboxId, 'e', { value: '1' }), isFull)
 })
 
-test('what has expired takes no room', async () => {
+test('expired keys do not count against the limits', async () => {
   await using opened = openStore(temporary(), { keys: 2, bytes: 1000 })
   const { store, sandboxId } = opened
   store.batch(sandboxId, [set('a', '1', 0.001), set('b', '1')])
@@ -106,7 +106,7 @@ test('the bounds hold after a restart', async () => {
   assert.deepEqual(store.list(sandboxId, {}).keys, ['a', 'b\0é', 'c'])
 })
 
-test('a new server removes what has expired and what belongs to sandboxes that are gone', async () => {
+test('a new server removes expired keys and keys of removed sandboxes', async () => {
   const directory = temporary()
   {
     await using opened = openStore(directory)
@@ -125,7 +125,7 @@ test('a new server removes what has expired and what belongs to sandboxes that a
   while (rows(opened.db) > 0) await setTimeout(1)
 })
 
-test('deleting a sandbox removes its keys and no other', async () => {
+test('deleting a sandbox removes its keys and no others', async () => {
   const directory = temporary()
   await using opened = openStore(directory)
   const { store, sandboxId } = opened
@@ -143,7 +143,7 @@ test('deleting a sandbox removes its keys and no other', async () => {
   assert.throws(() => store.get(sandboxId, 'k1'), { code: 'invalid_state' })
 })
 
-test('a full disk is said to be full, and what was there stays', async () => {
+test('a full disk is reported, and existing keys stay', async () => {
   await using opened = openStore(temporary(), { keys: 3, bytes: 10_000_000 })
   const { store, sandboxId, db } = opened
   store.set(sandboxId, 'a', { value: '1' })
@@ -198,7 +198,7 @@ test('after a restore the limits hold for the keys of the checkpoint', async () 
   assert.deepEqual(store.list(sandboxId, {}).keys, ['a', 'b', 'c'])
 })
 
-test('saving a store and going back copies no values, and a value goes with the last that names it', async () => {
+test('saving and restoring a store copies no values; a value is removed with its last reference', async () => {
   await using opened = openStore(temporary())
   const { store, sandboxId, db } = opened
   const saved = new SavedTable(db)

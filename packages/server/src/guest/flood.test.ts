@@ -9,7 +9,7 @@ const SINK = { write() {} }
 const SLOW = { write: () => new Promise<void>(() => {}) }
 const ENTRY = { path: 'a', type: 1, size: 1, mode: 0o644, uid: 0, gid: 0, mtimeMs: 1 }
 
-test('output beyond what the guest may keep closes the connection, and what is held stays bounded', async (t) => {
+test('output beyond what the guest may keep closes the connection, and memory stays bounded', async (t) => {
   const { link, socketPath, logged } = await openLink(t)
   const guest = await RawGuest.greet(t, socketPath)
   const spawning = link.spawn(spec(['a']), SLOW)
@@ -101,7 +101,7 @@ test('tiny pieces do not pin the chunks they came in', async (t) => {
   }
 })
 
-test('a flood of connections gives the sandbox up', async (t) => {
+test('a flood of connections ends the sandbox', async (t) => {
   const { link, socketPath } = await openLink(t)
   const lost = once(link.events, 'lost')
   let over = false

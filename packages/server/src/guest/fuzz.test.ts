@@ -12,7 +12,7 @@ const SEED = Number(process.env.ISLET_FUZZ_SEED ?? Math.floor(Math.random() * 2 
 const DURATION_MS = Number(process.env.ISLET_FUZZ_MS ?? 5000)
 const FROM_GUEST = (Object.keys(MESSAGE) as MessageName[]).filter((name) => SENDER[name] !== 'server')
 
-test('no conversation, however mad, ends the server, hangs a call or fills the memory', async (t) => {
+test('no sequence of messages crashes the server, hangs a call or fills the memory', async (t) => {
   t.diagnostic(`seed ${SEED}`)
   const random = generator(SEED)
   const until = performance.now() + DURATION_MS

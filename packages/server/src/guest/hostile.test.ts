@@ -188,7 +188,7 @@ const WRONG_ANSWERS: Record<string, { ask: (opened: TestLink) => Promise<unknown
   },
 }
 for (const [what, { ask, reply }] of Object.entries(WRONG_ANSWERS))
-  test(`${what} closes the connection, and again until the sandbox is given up`, async (t) => {
+  test(`${what} closes the connection, and repeated often it ends the sandbox`, async (t) => {
     const opened = await openLink(t)
     const asked = rejection(ask(opened))
     for (let round = 0; round < 10; round++) {
@@ -268,7 +268,7 @@ test('more bytes of a file than asked for close the connection', async (t) => {
   await guest.closed
 })
 
-test('frames that crossed the end of their stream are ignored', async (t) => {
+test('frames that were under way when their stream ended are ignored', async (t) => {
   const { link, socketPath, logged } = await openLink(t)
   const guest = await RawGuest.greet(t, socketPath)
   const reading = link.read('/a')
@@ -284,7 +284,7 @@ test('frames that crossed the end of their stream are ignored', async (t) => {
   assert.deepEqual(logged, [])
 })
 
-test('text of the guest is cut and cleaned before anybody sees it', async (t) => {
+test('text of the guest is cut and cleaned before it is shown', async (t) => {
   const { link, socketPath } = await openLink(t)
   const guest = await RawGuest.greet(t, socketPath)
   const asked = rejection(link.mkdir('/a'))
@@ -302,7 +302,7 @@ test('text of the guest is cut and cleaned before anybody sees it', async (t) =>
   assert.doesNotMatch(JSON.stringify(error), /\\u001b|\\n/)
 })
 
-test('a dial that breaks before anybody listens to it does not end the server', async (t) => {
+test('a dial that breaks before its error is listened for does not crash the server', async (t) => {
   const { link, socketPath } = await openLink(t)
   const guest = await RawGuest.greet(t, socketPath)
   const dialing = link.dial(80)

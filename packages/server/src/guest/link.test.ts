@@ -22,7 +22,7 @@ test('a port inside is dialed, both directions flow and end by themselves', asyn
   assert.match(error.message, /Nothing listens/)
 })
 
-test('a socket beside the link is exposed on the same port again, and elsewhere not at all', async (t) => {
+test('a socket beside the link is exposed on the same port each time, and a socket elsewhere is refused', async (t) => {
   const { link } = await openGuest(t)
   const port = await link.expose('inside.sock')
   assert.ok(port > 0)
@@ -32,7 +32,7 @@ test('a socket beside the link is exposed on the same port again, and elsewhere 
   assert.equal((await rejection(link.expose('../link.sock'))).code, 'bad_request')
 })
 
-test('a dial that is destroyed or aborted is given up', async (t) => {
+test('a dial that is destroyed or aborted resets its stream', async (t) => {
   const { link } = await openGuest(t)
   const port = await listen(t, (data) => data)
   const first = await link.dial(port)
@@ -47,7 +47,7 @@ test('a dial that is destroyed or aborted is given up', async (t) => {
   await link.ping()
 })
 
-test('requests at once are bounded, one after the other are not, and processes do not count', async (t) => {
+test('concurrent requests are bounded, sequential ones are not, and processes do not count', async (t) => {
   const { link } = await openGuest(t, { maxRequests: 4 })
   const processes = await Promise.all(
     Array.from({ length: 8 }, () => link.spawn(spec(['sleep', '100']), new Collector())),
@@ -101,7 +101,7 @@ test('closing rejects everything that is pending, removes the socket, and can be
   assert.deepEqual(await readdir(directory), [])
 })
 
-test('a link that is told that the sandbox is gone says so to everybody', async (t) => {
+test('when the sandbox is gone all pending and later calls fail', async (t) => {
   const { link } = await openGuest(t)
   const process = await link.spawn(spec(['sleep', '100']), new Collector())
   const reading = rejection(

@@ -83,7 +83,7 @@ test('processes that are started, ended and forgotten in a storm run exactly onc
   assert.deepEqual(await link.processes(), [])
 })
 
-test('reads are asked again on the next connection, changes are not', async (t) => {
+test('reads are sent again on the next connection, changes are not', async (t) => {
   const { link, socketPath } = await openLink(t)
   const first = await RawGuest.greet(t, socketPath)
   const stated = link.stat('/a')
@@ -168,7 +168,7 @@ test('a sink that is slow while the connection is cut gets each byte once', asyn
   assert.deepEqual(taken, ['0:abc', '3:def'])
 })
 
-test('a request made while the guest is away waits for it, and not for ever', async (t) => {
+test('a request made while the guest is not connected waits for it, up to a deadline', async (t) => {
   const { link, socketPath } = await openLink(t, { awayTimeoutMs: 40 })
   assert.equal((await rejection(link.stat('/a'))).code, 'timeout')
   assert.equal((await rejection(link.spawn(spec(['a']), new Collector()))).code, 'timeout')

@@ -113,7 +113,7 @@ for (const portable of [false, true]) {
       )
     })
 
-    it('writes the files of /etc before anybody sees the root, and follows nothing', async () => {
+    it('writes the files of /etc before the root is visible, and follows no symlinks', async () => {
       const file = (name: string, content: string) => ({ name, content: Buffer.from(content) })
       const etc = [
         file('hostname', 'me\n'),
@@ -168,7 +168,7 @@ for (const portable of [false, true]) {
       assert.notEqual((await cell.exec(['/bin/sh', '-c', 'cat /only-root'], 1000)).code, 0)
     })
 
-    it('replaces a root by another, again and again, and leaves no mount of the one before', async () => {
+    it('replaces a root repeatedly and leaves no mount of the previous one', async () => {
       const cell = await newCell()
       await warden.request('BIND', fields(cell))
       await cell.sh('echo first > /mark')
@@ -186,7 +186,7 @@ for (const portable of [false, true]) {
       assert.equal((await cell.sh('cat /mark')).trim(), 'first')
     })
 
-    it('starts from a saved layer by making it one more lower', async () => {
+    it('starts from a saved layer by adding it as a lower layer', async () => {
       const cell = await newCell()
       await warden.request('BIND', fields(cell))
       await cell.sh('echo saved > /saved; rm /etc/motd; mv /lowdir /elsewhere')
@@ -244,7 +244,7 @@ for (const portable of [false, true]) {
       assert.ok(!existsSync(`/sys/class/net/${VETH}f`))
     })
 
-    it('keeps what a killed cell had mounted for later, not past the next mount of its layer', async () => {
+    it('keeps the mounts of a killed cell only until the next mount of its layer', async () => {
       let wasKept = false
       // How soon it is looked at decides what is seen: within a second of the kill it is there.
       for (let attempt = 0; attempt < 10 && !wasKept; attempt++) {
@@ -290,7 +290,7 @@ for (const portable of [false, true]) {
       }
     })
 
-    it('plugs two sandboxes into the bridge that cannot reach each other', async () => {
+    it('connects two sandboxes to the bridge that cannot reach each other', async () => {
       const [one, two] = [await newCell(), await newCell()]
       const network = (n: number) => ({
         veth: `${VETH}${n}`,

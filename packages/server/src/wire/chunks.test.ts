@@ -6,7 +6,7 @@ import { free, releasing, share, useUp } from './chunks.ts'
 
 const BYTES = 64 * 1024
 
-test('a chunk is freed when it has left, and not when its write was broken off', async () => {
+test('a chunk is freed once it is written, and not when its write failed', async () => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as { port: number }
@@ -44,7 +44,7 @@ test('a chunk is freed when it has left, and not when its write was broken off',
   }
 })
 
-test('a chunk beside which something else may lie is left alone', () => {
+test('a chunk that shares its memory with something else is not freed', () => {
   const whole = Buffer.alloc(2 * BYTES)
   const half = whole.subarray(0, BYTES)
   free(half)
@@ -55,7 +55,7 @@ test('a chunk beside which something else may lie is left alone', () => {
   assert.doesNotThrow(() => free(whole))
 })
 
-test('memory that pieces share goes with its last byte, in whatever order they are freed', () => {
+test('memory that pieces share is freed with its last byte, in any order', () => {
   const chunk = Buffer.alloc(BYTES)
   share(chunk)
   const pieces = [chunk.subarray(9, 1000), chunk.subarray(1009, 40_000), chunk.subarray(40_000)]
@@ -69,7 +69,7 @@ test('memory that pieces share goes with its last byte, in whatever order they a
   assert.ok(pieces.every((piece) => piece.length === 0))
 })
 
-test('memory of which a piece is kept stays', () => {
+test('memory stays while a piece of it is in use', () => {
   const chunk = Buffer.alloc(BYTES, 7)
   share(chunk)
   free(chunk.subarray(0, BYTES - 1))

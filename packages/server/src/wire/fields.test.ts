@@ -42,12 +42,12 @@ test('bytes may be given as text', () => {
   assert.deepEqual(decoded.blob, [Buffer.from('é'), Buffer.from('x')])
 })
 
-test('a list that does not occur is empty, and an unknown tag is skipped', () => {
+test('an absent list is empty, and an unknown tag is skipped', () => {
   const unknown = Buffer.from([99, 1, 0, 0, 0, 42])
   assert.deepEqual(decodeFields(TABLE, unknown), { blob: [], points: [] })
 })
 
-test('every way of cutting a payload short is refused, or is a shorter message', () => {
+test('a payload that is cut short is refused, or is a valid shorter message', () => {
   const bytes = encodeFields(TABLE, VALUES)
   for (let end = 0; end < bytes.length; end++) {
     try {
@@ -58,7 +58,7 @@ test('every way of cutting a payload short is refused, or is a shorter message',
   }
 })
 
-test('numbers of the wrong width or out of range are refused; what no number holds is the largest that one holds', () => {
+test('numbers of the wrong width or out of range are refused; a u64 that is too large becomes the largest safe integer', () => {
   const field = (tag: number, value: number[]) => Buffer.from([tag, value.length, 0, 0, 0, ...value])
   assert.throws(() => decodeFields(TABLE, field(1, [1, 2, 3])), WireError)
   assert.throws(() => decodeFields(TABLE, field(2, [1, 2, 3, 4])), WireError)
@@ -92,7 +92,7 @@ test('a field that claims to be longer than its payload is refused', () => {
   assert.throws(() => decodeFields(TABLE, Buffer.from([3, 255, 255, 255, 255, 65])), WireError)
 })
 
-test('offsets survive the way there and back', () => {
+test('offsets are decoded as they were encoded', () => {
   const bytes = Buffer.alloc(8)
   for (const value of [0, 1, 2 ** 32 - 1, 2 ** 32, 2 ** 45 + 3, Number.MAX_SAFE_INTEGER]) {
     writeU64(bytes, 0, value)

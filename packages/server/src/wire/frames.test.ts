@@ -79,7 +79,7 @@ function decode(chunks: Buffer[]): Pick<Frame, 'type' | 'stream' | 'payload'>[] 
   return frames
 }
 
-test('bytes of a chunk that no payload holds are counted, wherever the bytes are split', () => {
+test('bytes of a chunk that are in no payload are counted, wherever the bytes are split', () => {
   const pieces = new Map([[16, 0]])
   const frames = [
     encodeFrame(16, 1, Buffer.alloc(20)),

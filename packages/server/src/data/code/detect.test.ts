@@ -203,7 +203,7 @@ const SNIPPETS: Record<Language, string[]> = {
 }
 
 for (const [language, snippets] of Object.entries(SNIPPETS)) {
-  describe(`code is found to be ${language}`, () => {
+  describe(`code is detected as ${language}`, () => {
     for (const snippet of snippets) {
       it(JSON.stringify(snippet).slice(0, 100), () => assert.equal(detectLanguage(snippet), language))
     }

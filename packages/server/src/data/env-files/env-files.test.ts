@@ -42,7 +42,7 @@ describe('parseEnv', () => {
     it(`reads ${title}`, () => assert.deepEqual({ ...parseEnv(text) }, variables))
   }
 
-  it('takes a long hostile file in its stride', () => {
+  it('reads a long hostile file quickly', () => {
     for (const line of ['A="', "A='", 'A=`', '"', 'export ', ' ', 'A', '\\', 'A="\\"']) {
       for (const end of ['', '\n']) parseEnv((line + end).repeat(Math.floor(1_000_000 / (line.length + 1))))
     }
@@ -50,7 +50,7 @@ describe('parseEnv', () => {
 })
 
 describe('updateEnv', () => {
-  it('changes what it is told to and keeps every other byte', () => {
+  it('changes the given keys and keeps every other byte', () => {
     const file =
       '\xEF\xBB\xBF# \xe9 latin1\r\nA=1 # one\r\nexport B = \'x\'#c\nA=3\n\nC="m\nn" # k\nbroken\nD=`d`'
     const changed = updateEnv(file, { A: 'new value', B: 'plain', C: '', N: '' })
@@ -61,7 +61,7 @@ describe('updateEnv', () => {
     assert.equal(updateEnv(file, { D: 'd', A: '3' }), file, 'the same values are the same bytes')
   })
 
-  it('quotes only what needs it, and so that a shell reads the same', () => {
+  it('quotes only values that need it, so that a shell reads the same value', () => {
     const quoted = (value: string) => updateEnv('', { K: value }).slice(2, -1)
     assert.equal(quoted('http://a.b:1/c?'), "'http://a.b:1/c?'")
     assert.equal(quoted('postgres://me@db:5432/x'), 'postgres://me@db:5432/x')
@@ -74,7 +74,7 @@ describe('updateEnv', () => {
     assert.equal(quoted(''), '')
   })
 
-  it('writes any value so that it reads back, into any file', () => {
+  it('writes any value into any file so that it reads back the same', () => {
     const parts = [...' "\'`\\\n\r\t$#=ab0!~*{}', 'K=', 'export ', '\\n', 'é', '\n#', "='", '="']
     const random = (length: number) =>
       Array.from({ length }, () => parts[Math.floor(Math.random() * parts.length)]).join('')
@@ -98,7 +98,7 @@ describe('updateEnv', () => {
     assert.ok(refused < 200, `only a quote that never ends is in the way, sometimes: ${refused}`)
   })
 
-  it('refuses, rather than spoils, what a quote that never ends would swallow', () => {
+  it('refuses a change that an unclosed quote would swallow', () => {
     assert.throws(
       () => updateEnv("A='open\nB=1", { B: "' #" }),
       (error) => {
@@ -109,7 +109,7 @@ describe('updateEnv', () => {
 })
 
 describe('removeEnv', () => {
-  it('takes every line of a key, also those of several lines, and says which were there', () => {
+  it('removes every line of a key, also values of several lines, and returns the keys it found', () => {
     const file = "# a\nA=1\nB='x\ny' # c\nexport A=2\nopen='\nC=3\n"
     assert.deepEqual(removeEnv(file, ['A', 'B', 'missing', 'A']), {
       text: "# a\nopen='\nC=3\n",

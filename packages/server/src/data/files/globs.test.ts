@@ -53,7 +53,7 @@ const TABLE: [pattern: string, ignored: string[], kept: string[]][] = [
 ]
 
 for (const [pattern, ignored, kept] of TABLE) {
-  test(`${pattern} leaves out what it should and nothing else`, () => {
+  test(`${pattern} ignores what it should and nothing else`, () => {
     const isIgnored = createIgnore([pattern], ROOT)
     for (const path of ignored) assert.equal(isIgnored(path), true, path)
     for (const path of kept) assert.equal(isIgnored(path), false, path)
@@ -66,18 +66,18 @@ test('the root may be the root directory', () => {
   for (const path of ['/', '/a', '/x/a/b']) assert.equal(isIgnored(path), false, path)
 })
 
-test('without patterns nothing is left out', () => {
+test('without patterns nothing is ignored', () => {
   assert.equal(createIgnore([], ROOT)('/work/a'), false)
 })
 
-test('more directories than are remembered get the right answer too', () => {
+test('more directories than the cache holds get the right answer too', () => {
   const isIgnored = createIgnore(['d7*'], ROOT)
   for (let round = 0; round < 2; round++)
     for (let n = 0; n < 1000; n++)
       assert.equal(isIgnored(`/work/d${n}/x`), String(n).startsWith('7'), `/work/d${n}/x`)
 })
 
-test('patterns made to be slow are not', () => {
+test('patterns that are meant to be slow are fast', () => {
   const name = 'a'.repeat(255)
   const path = `${ROOT}${`/${name}`.repeat(15)}`
   const slow = [`${'*a'.repeat(120)}b`, `**/${'**/a*/'.repeat(100)}b`, `${'a*'.repeat(100)}?b`]

@@ -45,7 +45,7 @@ const nameless = () =>
     })
     .filter((path) => path.startsWith(directory) && path.endsWith(' (deleted)'))
 
-test('a long list waits in a file without a name, and is read in the order of its paths', () => {
+test('a long list waits in an unlinked file and is read in the order of its paths', () => {
   const listed = open(join(directory, 'new', 'list'))
   const paths = fill(listed)
   assert.equal(nameless().length, 1)
@@ -60,7 +60,7 @@ test('a long list waits in a file without a name, and is read in the order of it
   assert.deepEqual(nameless(), [])
 })
 
-test('a list that begins again holds nothing of the first time', () => {
+test('a list that begins again drops its earlier entries', () => {
   using listed = open(join(directory, 'again'))
   fill(listed)
   listed.clear()
@@ -68,7 +68,7 @@ test('a list that begins again holds nothing of the first time', () => {
   assert.deepEqual([fill(listed), nameless().length], [Array.from(listed, ({ path }) => path), 1])
 })
 
-test('where no file can be made a list is in memory', () => {
+test('a list stays in memory if no file can be created', () => {
   using listed = open('/dev/null/list')
   const paths = fill(listed)
   assert.deepEqual(

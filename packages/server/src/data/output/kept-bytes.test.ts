@@ -18,7 +18,7 @@ const fill = (kept: KeptBytes, bytes: Buffer, size: number) => {
   for (let at = 0; at < bytes.length; at += size) assert.ok(kept.append(bytes.subarray(at, at + size)))
 }
 
-test('what is long comes back whole from a file without a name, as text and as base64', () => {
+test('long output comes back whole from an unlinked file, as text and as base64', () => {
   const bytes = Buffer.from('aé€😀\0\n'.repeat(50_000))
   for (const size of [7, 1000, 65_536, 200_001])
     for (const encoding of ['utf8', 'base64'] as const) {
@@ -32,13 +32,13 @@ test('what is long comes back whole from a file without a name, as text and as b
   assert.deepEqual(readdirSync(directory), [])
 })
 
-test('what is short is a string', () => {
+test('short output is a string', () => {
   using kept = keep()
   kept.append(Buffer.from('short'))
   assert.equal(kept.text('base64'), 'c2hvcnQ=')
 })
 
-test('a sandbox that keeps too much keeps nothing more until some of it is gone', () => {
+test('a sandbox that keeps too much can keep no more until some of it is released', () => {
   const piece = Buffer.alloc(MIB)
   const first = keep()
   fill(first, Buffer.alloc(3 * MIB), MIB)
@@ -52,7 +52,7 @@ test('a sandbox that keeps too much keeps nothing more until some of it is gone'
   assert.equal(third.append(piece), true)
 })
 
-test('while nothing is to be written, what does not fit in memory is refused, and it is known why', () => {
+test('while the disk is full, output that does not fit in memory is refused with the reason', () => {
   using kept = new KeptBytes({
     path: join(directory, `${names++}`),
     disk: held.open('one'),

@@ -27,7 +27,7 @@ after(() => rmSync(directory, { recursive: true }))
 
 const textOf = (pieces: { bytes: Buffer }[]) => Buffer.concat(pieces.map(({ bytes }) => bytes)).toString()
 
-test('what is appended is read back in order with its channels', () => {
+test('appended output is read back in order with its channels', () => {
   const log = new OutputLog(join(directory, 'order'), 1024)
   log.append('stdout', Buffer.from('one '))
   log.append('stderr', Buffer.from('two '))
@@ -45,7 +45,7 @@ test('what is appended is read back in order with its channels', () => {
   assert.deepEqual([kept.start, kept.end, log.end], [0, 13, 13])
 })
 
-test('only the end is kept, the file stays bounded, and the offset goes on counting', () => {
+test('only the end is kept, the file stays bounded, and the offset keeps counting', () => {
   const path = join(directory, 'bounded')
   const log = new OutputLog(path, 1000)
   for (let index = 0; index < 1000; index++)
@@ -58,14 +58,14 @@ test('only the end is kept, the file stays bounded, and the offset goes on count
   assert.ok(textOf(kept.pieces).endsWith('.......998.......999'))
 })
 
-test('a piece larger than what is kept is cut at its front', () => {
+test('a piece larger than the bound is cut at its front', () => {
   const log = new OutputLog(join(directory, 'large'), 10)
   log.append('stdout', Buffer.from(`${'x'.repeat(100)}the end`))
   assert.equal(textOf(read(log, 10).pieces), 'xxxthe end')
   log.close()
 })
 
-test('after a crash the log goes on behind its last whole piece', () => {
+test('after a crash the log continues after its last whole piece', () => {
   const path = join(directory, 'crash')
   const first = new OutputLog(path, 1024)
   first.append('stdout', Buffer.from('whole'))
@@ -89,7 +89,7 @@ test('a process that printed nothing has no file', () => {
   assert.equal(readOutput(join(directory, 'silent'), 1024), undefined)
 })
 
-test('the files are segments that are removed as a whole, however much is printed', () => {
+test('old segments are removed as whole files, however much is printed', () => {
   const path = join(directory, 'segments')
   const log = new OutputLog(path, 80_000)
   const line = (index: number) => `${String(index).padStart(9, '.')}\n`
@@ -116,7 +116,7 @@ test('the files are segments that are removed as a whole, however much is printe
   assert.deepEqual(filesOf(path), [])
 })
 
-test('a reader gives what was there when it was opened, whatever is printed and removed meanwhile', () => {
+test('a reader gives the output at the time it was opened, whatever is printed and removed meanwhile', () => {
   const path = join(directory, 'reader')
   const log = new OutputLog(path, 40_000)
   const piece = (text: string) => Buffer.from(text.repeat(1000))
@@ -132,7 +132,7 @@ test('a reader gives what was there when it was opened, whatever is printed and 
   log.close()
 })
 
-test('what an earlier version kept in one file is read and gone on with', () => {
+test('a log that an earlier version kept in one file is read and continued', () => {
   const path = join(directory, 'old')
   const head = Buffer.alloc(8)
   head.writeBigUInt64LE(1000n)
@@ -145,7 +145,7 @@ test('what an earlier version kept in one file is read and gone on with', () => 
   assert.equal(textOf(readOutput(path, 1024)!.pieces), 'old and new')
 })
 
-test('the processes of a sandbox together keep no more than the bound: the oldest goes, but not what is being printed', async () => {
+test('the processes of a sandbox together keep no more than the bound: the oldest output is removed, but not what is being printed', async () => {
   const logs = new Map<string, OutputLog>()
   const room = new OutputRoom({
     dir: directory,
@@ -175,7 +175,7 @@ test('the processes of a sandbox together keep no more than the bound: the oldes
   logs.get('running')!.close()
 })
 
-test('also what many processes print now is bounded, and each goes on where it was, also after a crash', async () => {
+test('output of many running processes is bounded too, and each log continues at its offset, also after a crash', async () => {
   const logs = new Map<string, OutputLog>()
   const boundBytes = 100_000
   const log = createLog({ level: 'silent' })
@@ -211,7 +211,7 @@ test('also what many processes print now is bounded, and each goes on where it w
   }
 })
 
-test('segments are small however much is kept, and a reader that stands still holds few of them', () => {
+test('segments are small however much is kept, and a reader that pauses holds few of them', () => {
   const path = join(directory, 'stalled')
   const log = new OutputLog(path, 256 * 1024 * 1024)
   const piece = Buffer.alloc(64 * 1024, 'x')
@@ -239,7 +239,7 @@ test('segments are small however much is kept, and a reader that stands still ho
   removeOutput(path)
 })
 
-test('a million pieces of a byte take little more memory than their bytes', () => {
+test('a million pieces of one byte take little more memory than their bytes', () => {
   const before = process.memoryUsage().heapUsed
   const disk = new Held({ eachBytes: MIB, allBytes: 4 * MIB }).open('one')
   const bytes = () => new KeptBytes({ path: join(directory, newId('request')), disk, hasRoom: () => true })
@@ -264,7 +264,7 @@ function filesOf(path: string): string[] {
   return numbersOf(path).map((number) => basename(segmentPath(path, number)))
 }
 
-test('what a guest does not have any more is counted as printed, and no gap is kept', () => {
+test('output that the guest has dropped counts as printed, and no gap is kept', () => {
   const path = join(directory, 'skipped')
   const before = new OutputLog(path, 1024)
   before.append('stdout', Buffer.from('early'))
@@ -279,7 +279,7 @@ test('what a guest does not have any more is counted as printed, and no gap is k
   assert.deepEqual([start, end, textOf(pieces)], [100, 104, 'late'])
 })
 
-test('while there is no room nothing is kept and nothing is lost count of; then it is kept again', () => {
+test('while the disk is full nothing is kept but everything is counted; afterwards output is kept again', () => {
   let hasRoom = true
   const path = join(directory, 'low')
   const log = new OutputLog(path, 80_000, { hasRoom: () => hasRoom, wrote: () => {} })

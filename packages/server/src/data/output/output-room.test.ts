@@ -41,7 +41,7 @@ function roomFor(unended: string[], boundBytes: number, totalBytes = 1_000_000):
   })
 }
 
-test('what a process has printed that runs and is not followed yet stays, so that it goes on where it was', async () => {
+test('output of a running process that is not followed yet stays, so that its log continues at its offset', async () => {
   const [found, ended] = [pathOf('restarted', 'found'), pathOf('restarted', 'ended')]
   print(found, 50_000)
   for (const number of numbersOf(found)) utimesSync(segmentPath(found, number), 1000, 1000)
@@ -51,7 +51,7 @@ test('what a process has printed that runs and is not followed yet stays, so tha
   assert.deepEqual(numbersOf(ended), [], 'the other makes room')
 })
 
-test('a clock that was set back while a process printed leaves no gap in what is kept of it', async () => {
+test('a clock that was set back while a process printed leaves no gap in its kept output', async () => {
   const path = pathOf('back', 'one')
   print(path, 80_000)
   const numbers = numbersOf(path)
@@ -66,7 +66,7 @@ test('a clock that was set back while a process printed leaves no gap in what is
   assert.deepEqual(kept, numbers.slice(-kept.length), 'its end is kept')
 })
 
-test('all sandboxes together keep no more than the total: the oldest goes of who has most, and the others keep theirs', async () => {
+test('all sandboxes together keep no more than the total: the largest one loses its oldest output, the others keep theirs', async () => {
   const most = pathOf('most', 'one')
   const little = pathOf('little', 'one')
   print(most, 70_000)
@@ -81,7 +81,7 @@ test('all sandboxes together keep no more than the total: the oldest goes of who
   assert.ok(kept.length > 0 && kept[0]! > 0, 'its end is kept')
 })
 
-test('what servers before have kept counts too', async () => {
+test('output that earlier servers kept counts too', async () => {
   print(pathOf('before', 'one'), 70_000)
   const room = roomFor([], 500_000, 30_000)
   await until(() => {

@@ -11,25 +11,29 @@ function bash(input: string): { code: number | null; out: string } {
   return { code: status, out: stdout }
 }
 
-test('a script is run as it is, with nothing of how it came', () => {
+test('a script runs unchanged, without traces of how it was sent', () => {
   const script = `#!/bin/bash\necho "$# \${p-none} $LINENO"\ncat\nprintf '%s\\n' "it's \\"quoted\\" \\$HOME"\nexit 5`
   assert.deepEqual(bash(patchInput(MARK, script)), { code: 5, out: `0 none 2\nit's "quoted" $HOME\n` })
 })
 
-test('a piece that was cut off is not run; the whole that is sent after it is, once', () => {
+test('a script that was cut off is not run; the whole script sent after it runs once', () => {
   const whole = patchInput(MARK, 'echo one\necho two\n')
   for (const length of [0, 1, MARK.length, MARK.length + 9, whole.length - 2, whole.length - 1])
     assert.deepEqual(bash(`${whole.slice(0, length)}\0${whole}`), { code: 0, out: 'one\ntwo\n' }, `${length}`)
-  assert.deepEqual(bash(`${whole}\0${whole}`), { code: 0, out: 'one\ntwo\n' }, 'who has it all does not look')
+  assert.deepEqual(
+    bash(`${whole}\0${whole}`),
+    { code: 0, out: 'one\ntwo\n' },
+    'a process that has the whole script ignores a second one',
+  )
 })
 
-test('without its end it is not run at all', () => {
+test('a script without its end is not run at all', () => {
   const whole = patchInput(MARK, 'echo one\n')
   for (const input of ['', MARK, whole.slice(0, 30), whole.slice(0, -2), `${whole.slice(0, 30)}\0`])
     assert.deepEqual(bash(input), { code: 125, out: '' })
 })
 
-test('what is not the doing of the script is told', () => {
+test('a failure that the script did not cause is explained', () => {
   const result = { exitCode: 124, signal: null, timedOut: false, oom: false, durationMs: 1 }
   assert.equal(whyFailed({ ...result, exitCode: 0 }), null)
   assert.equal(whyFailed(result), null)

@@ -14,7 +14,7 @@ const busy = {
   healthStatus: 'HTTP 200',
 }
 
-test('every move leads from where it may to where it says, and from nowhere else', () => {
+test('every move is possible only from its statuses and leads to its target', () => {
   for (const verb of Object.keys(MOVES) as Verb[]) {
     const { from, to } = MOVES[verb]
     for (const status of SERVICE_STATUSES) {
@@ -31,7 +31,7 @@ test('every status can be reached, and every one can be stopped', () => {
   for (const status of SERVICE_STATUSES) assert.equal(move({ ...fresh, status }, 'stop').status, 'stopped')
 })
 
-test('what is known of a process goes with it', () => {
+test('the fields of a process are reset when it ends', () => {
   const gone = { pid: null, port: null, url: null, healthy: null, healthStatus: null }
   for (const verb of ['install', 'start', 'fail', 'stop'] as const) {
     const { pid, port, url, healthy, healthStatus } = move({ ...busy, status: 'starting' }, verb)
@@ -39,13 +39,13 @@ test('what is known of a process goes with it', () => {
   }
 })
 
-test('a port is held by a restart and given back at the end', () => {
+test('a restart keeps the port, an end gives it back', () => {
   assert.equal(move({ ...busy, status: 'ready' }, 'restart').assignedPort, 80)
   assert.equal(move({ ...busy, status: 'ready' }, 'fail').assignedPort, null)
   assert.equal(move({ ...busy, status: 'ready' }, 'stop').assignedPort, null)
 })
 
-test('a life begins with its install until that was done', () => {
+test('a service begins with its install until that was done', () => {
   assert.equal(begin(newState('/srv', { installed: false })).status, 'installing')
   assert.equal(begin(fresh).status, 'starting')
   const installed = move(begin(newState('/srv', { installed: false })), 'start')

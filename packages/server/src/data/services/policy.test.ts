@@ -26,7 +26,7 @@ test('each policy restarts what it should', () => {
   for (const [policy, why, verb] of table) assert.equal(verdict(policy, why).verb, verb, `${policy} ${why}`)
 })
 
-test('the most restarts are the most, and 0 is no bound', () => {
+test('maxRestarts is a limit, and 0 means none', () => {
   assert.equal(verdict('always', 'why', { maxRestarts: 2 }, 1).verb, 'restart')
   assert.deepEqual(verdict('always', 'Why.', { maxRestarts: 2 }, 2), {
     verb: 'fail',
@@ -36,13 +36,13 @@ test('the most restarts are the most, and 0 is no bound', () => {
   assert.equal(verdict('always', 'why', { maxRestarts: 0 }, 1_000_000).verb, 'restart')
 })
 
-test('the delay is a second, or as asked, and never nothing', () => {
+test('the delay is a second, or as asked, and never 0', () => {
   assert.deepEqual(verdict('always'), { verb: 'restart', delayMs: 1000 })
   assert.deepEqual(verdict('always', 'why', { restartDelay: 2500 }), { verb: 'restart', delayMs: 2500 })
   assert.deepEqual(verdict('always', 'why', { restartDelay: 0 }), { verb: 'restart', delayMs: 20 })
 })
 
-test('an end is told by exit code, signal and memory limit', () => {
+test('an end is described by exit code, signal and memory limit', () => {
   const result = { exitCode: 0, signal: null, timedOut: false, oom: false, durationMs: 1 }
   const why = (patch: Partial<NonNullable<ProcessInfo['result']>>) => whyEnded('It', { ...result, ...patch })
   assert.equal(why({}), undefined)

@@ -10,14 +10,14 @@ const open = (port: number, session?: number, address = '0.0.0.0'): ListeningPor
   ...(session !== undefined && { session }),
 })
 
-test('a free port is taken as it is, another one moves to the next', () => {
+test('a free port is used, a taken one is replaced by the next free one', () => {
   const taken = new Set([80, 81, 83])
   assert.equal(choosePort(79, { taken, strict: true }), 79)
   assert.equal(choosePort(80, { taken, strict: false }), 82)
   assert.throws(() => choosePort(80, { taken, strict: true }), { code: 'port_taken' })
 })
 
-test('the search ends with the ports', () => {
+test('the search ends at the last port', () => {
   assert.throws(() => choosePort(65_535, { taken: new Set([65_535]), strict: false }), { code: 'port_taken' })
   const all = new Set(Array.from({ length: 65_536 }, (_, port) => port))
   assert.throws(() => choosePort(1, { taken: all, strict: false }), { code: 'port_taken' })

@@ -49,7 +49,7 @@ async function take(messages: AsyncIterable<WatcherMessage>, isLast: (message: W
 const isAdd = (name: string) => (message: WatcherMessage) =>
   message.type === 'change' && message.event === 'add' && message.path.endsWith(`/${name}`)
 
-test('a guest that goes away and comes back is watched again, and that is told', async (t) => {
+test('after the guest reconnects the path is watched again, and clients get an overflow', async (t) => {
   const { link, path, watching } = await watch(t)
   await watching.open(undefined)
   const { messages } = await watching.connect()
@@ -61,7 +61,7 @@ test('a guest that goes away and comes back is watched again, and that is told',
   await take(second, isAdd('after'))
 })
 
-test('a path that goes while the guest is away stops it with a reason', async (t) => {
+test('a path that is removed while the guest is not connected stops the watcher with a reason', async (t) => {
   const { link, path, watching, stopped } = await watch(t)
   await watching.open(undefined)
   const { messages } = await watching.connect()
@@ -74,7 +74,7 @@ test('a path that goes while the guest is away stops it with a reason', async (t
   assert.match(stopped[0] ?? '', /watched is gone/)
 })
 
-test('one of before a restart begins with an overflow; one that had stopped stays so', async (t) => {
+test('a watcher from before a restart begins with an overflow; a stopped one stays stopped', async (t) => {
   const { path, watching } = await watch(t)
   watching.resume()
   const { messages } = await watching.connect()
@@ -91,7 +91,7 @@ test('one of before a restart begins with an overflow; one that had stopped stay
   )
 })
 
-test('what was held is not lost with a client that never read', async (t) => {
+test('held messages are not lost with a client that never read', async (t) => {
   const { path, watching } = await watch(t)
   await watching.open(undefined)
   writeFileSync(join(path, 'early'), '')
@@ -101,7 +101,7 @@ test('what was held is not lost with a client that never read', async (t) => {
   await take(messages, isAdd('early'))
 })
 
-test('a directory left out by its name is not even watched', async (t) => {
+test('a directory that is ignored by its name is not watched at all', async (t) => {
   const { path, watching, child } = await watch(t, { ignored: ['{node_modules,.git}', 'src/skipped'] })
   for (const name of ['node_modules/a/b', '.git/objects', 'src/kept'])
     mkdirSync(join(path, name), { recursive: true })

@@ -26,7 +26,7 @@ test('environment, working directory and arguments arrive as they are', async (t
   assert.equal(Buffer.from(result.stdout, 'latin1').toString(), `${directory}\n${env.ISLET}||a'b|*|`)
 })
 
-test('what never ran is an error that says why', async (t) => {
+test('a command that never ran is an error that says why', async (t) => {
   const { link } = await openGuest(t)
   const failures: [string, () => Promise<unknown>][] = [
     ['command_not_found', () => run(link, ['no-such-command'])],
@@ -50,7 +50,7 @@ test('what never ran is an error that says why', async (t) => {
   assert.deepEqual(await link.processes(), [])
 })
 
-test('the memory of what was printed goes back once the sink has it', async (t) => {
+test('the memory of output is freed once the sink has it', async (t) => {
   const { link } = await openGuest(t)
   const large: Buffer[] = []
   const bytes = 8 * 1024 * 1024

@@ -47,7 +47,7 @@ test('files are written, read, changed and removed', async (t) => {
   assert.equal((await rejection(link.stat(path))).code, 'file_not_found')
 })
 
-test('what files refuse has its own code each', async (t) => {
+test('each refused file operation has its own error code', async (t) => {
   const { link, directory } = await openGuest(t)
   await mkdir(join(directory, 'full/inside'), { recursive: true })
   await writeFile(join(directory, 'file'), 'x')
@@ -104,7 +104,7 @@ test('downloads beside each other and beside what others keep come down unchange
     const copies: Buffer[] = []
     for await (const piece of body) {
       copies.push(Buffer.from(piece))
-      body.release?.(piece) // as who sends it to a client does
+      body.release?.(piece) // as the sender of an answer does
     }
     return Buffer.concat(copies)
   }
