@@ -86,7 +86,7 @@ function unclosed(segments: readonly Segment[]): IsletError {
   const before = segments.slice(0, open).map(textOf).join('')
   return new IsletError(
     'conflict',
-    `The file cannot be changed because a quote in line ${before.split('\n').length} is not closed.`,
+    `The change cannot be made because of the unclosed quote in line ${before.split('\n').length}.`,
     { hint: 'Close that quote, or remove the line, with the files routes.' },
   )
 }

@@ -95,7 +95,7 @@ describe('updateEnv', () => {
         refused++
       }
     }
-    assert.ok(refused < 200, `only a quote that never ends is in the way, sometimes: ${refused}`)
+    assert.ok(refused < 200, `only an unclosed quote is in the way, sometimes: ${refused}`)
   })
 
   it('refuses a change that an unclosed quote would swallow', () => {
