@@ -1,6 +1,5 @@
 /* io: small helpers over file descriptors that the guest and the warden share. */
-#ifndef ISLET_IO_H
-#define ISLET_IO_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -27,5 +26,3 @@ FILE *io_take_file(int fd);
 struct dirent *io_next_entry(DIR *dir);
 /* Copies the first `size` bytes of a file into an empty one and keeps its holes. A file that shrinks meanwhile is no error. 0, or -1 with errno. */
 int io_copy_data(int from, int to, off_t size);
-
-#endif

@@ -22,8 +22,7 @@
  * anything; REC is a run of fields again. A tag that repeats is a list. A
  * reader skips tags it does not know, so messages can grow.
  */
-#ifndef ISLET_WIRE_H
-#define ISLET_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ void wire_put_bytes(struct wire_out *out, uint8_t tag, const void *value, size_t
 /* Fields put between begin and end become one REC; begin returns the mark that end takes. */
 size_t wire_begin(struct wire_out *out, uint8_t tag);
 void wire_end(struct wire_out *out, size_t mark);
-
-#endif

@@ -9,9 +9,6 @@
  *
  * It posts to the server's socket beside itself, inside.sock. Exit code: 0 accepted, 1 refused or not reached, 2 usage.
  */
-#ifndef ISLET_ISLET_SIGNAL_H
-#define ISLET_ISLET_SIGNAL_H
+#pragma once
 
 int islet_signal(int argc, char **argv);
-
-#endif

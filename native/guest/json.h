@@ -1,6 +1,5 @@
 /* json: the little JSON that islet-signal needs: writes strings, and finds one in an answer. */
-#ifndef ISLET_JSON_H
-#define ISLET_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ void json_raw(struct json_out *out, const char *text);
 void json_text(struct json_out *out, const char *text);
 /* Unescapes the first string with this name, at any depth, into `text`; false if there is none. */
 bool json_find(const char *json, const char *name, char *text, size_t size);
-
-#endif

@@ -4,8 +4,7 @@
  * A message SPAWN is MSG_SPAWN, its field cwd is SPAWN_cwd, a record's field ENTRY_mode, an error kind
  * KIND_NOT_FOUND; constants keep their names (MAX_DATA, INITIAL_WINDOW ...).
  */
-#ifndef ISLET_MESSAGE_H
-#define ISLET_MESSAGE_H
+#pragma once
 
 enum {
 #define CONSTANT(name, value) name = value,
@@ -26,5 +25,3 @@ enum {
 /* Values of ENTRY.type and EVENT.kind, as message.def says in words. */
 enum { ENTRY_FILE = 1, ENTRY_DIRECTORY, ENTRY_SYMLINK, ENTRY_OTHER };
 enum { EVENT_CREATED = 1, EVENT_CHANGED, EVENT_REMOVED, EVENT_OVERFLOW };
-
-#endif

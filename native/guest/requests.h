@@ -1,6 +1,5 @@
 /* requests: every handler of a request, one per message. Each answers on req->stream, now or later. */
-#ifndef ISLET_REQUESTS_H
-#define ISLET_REQUESTS_H
+#pragma once
 
 #include "wire.h"
 
@@ -35,5 +34,3 @@ void request_tar_in(const struct wire_frame *req);
 void request_watch(const struct wire_frame *req);
 void request_dial(const struct wire_frame *req);
 void request_expose(const struct wire_frame *req);
-
-#endif

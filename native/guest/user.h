@@ -1,6 +1,5 @@
 /* user: looks users and groups up in the sandbox's own /etc/passwd and /etc/group. */
-#ifndef ISLET_USER_H
-#define ISLET_USER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void user_profile(uid_t uid, struct user_profile *profile);
 
 /* Whether the guest may switch to other users. */
 bool user_privileged(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* dispatch: which function serves a request, and in which class of workers. */
-#ifndef ISLET_WARDEN_DISPATCH_H
-#define ISLET_WARDEN_DISPATCH_H
+#pragma once
 
 #include "request.h"
 
@@ -9,5 +8,3 @@ enum job_class { JOB_INLINE, JOB_BIND, JOB_CONTROL, JOB_TREE, JOB_START, JOB_CLA
 
 enum job_class dispatch_class(uint8_t code);
 int dispatch(const struct request *request, struct wire_out *ok, struct fail *fail);
-
-#endif

@@ -1,6 +1,5 @@
 /* The codes of message.def as C constants: MSG_BIND, TAG_BIND_pid, REC_TREE_at, KIND_NOT_FOUND, MAX_LOWERS. */
-#ifndef ISLET_WARDEN_MESSAGE_H
-#define ISLET_WARDEN_MESSAGE_H
+#pragma once
 
 enum {
 #define CONSTANT(name, value) name = value,
@@ -17,5 +16,3 @@ enum {
 #undef RFIELD
 #undef ERROR_KIND
 };
-
-#endif

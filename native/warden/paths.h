@@ -1,6 +1,5 @@
 /* paths: opens files by name below the directories that were opened at boot; symlinks are never followed. */
-#ifndef ISLET_WARDEN_PATHS_H
-#define ISLET_WARDEN_PATHS_H
+#pragma once
 
 #include "warden.h"
 
@@ -15,5 +14,3 @@ void path_work_name(char out[MAX_NAME + 6], const char *tree);
 /* A unique name .tmp-<pid>-<n>, for things in the making. */
 void path_temp_name(char out[48]);
 bool path_is_temp(const char *name);
-
-#endif

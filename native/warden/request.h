@@ -1,7 +1,6 @@
 /* request: decodes a frame from the server into checked C values. After request_decode, names match [a-z0-9][a-z0-9-]*,
  * counts are within their maxima and required fields are present. */
-#ifndef ISLET_WARDEN_REQUEST_H
-#define ISLET_WARDEN_REQUEST_H
+#pragma once
 
 #include "warden.h"
 
@@ -73,5 +72,3 @@ struct request {
 
 /* 0, or -1 with fail set. The request points into the frame. */
 int request_decode(const struct wire_frame *frame, struct request *request, struct fail *fail);
-
-#endif

@@ -5,8 +5,7 @@
  * A handler returns 0 and puts fields into `ok`, or returns -1 after a fail_* function recorded the reason. Nothing exits
  * after boot. Every path is made of a checked name below a directory that was opened at boot.
  */
-#ifndef ISLET_WARDEN_H
-#define ISLET_WARDEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ int fail_kind(struct fail *fail, uint32_t kind, const char *stage, const char *f
     __attribute__((format(printf, 4, 5)));
 
 uint64_t now_us(void);
-
-#endif

@@ -25,11 +25,8 @@ bool copy_skip_read(struct copy_skip *skip, const struct wire_frame *req) {
     count++;
   }
   if (count == 0) return true;
-  skip->paths = malloc(count * sizeof *skip->paths);
-  if (skip->paths == NULL) {
-    reply_no_memory(req->stream);
-    return false;
-  }
+  skip->paths = reply_calloc(req->stream, count * sizeof *skip->paths);
+  if (skip->paths == NULL) return false;
   cursor = fields_begin(req);
   while (fields_each(&cursor, COPY_skip, &field)) skip->paths[skip->count++] = field;
   qsort(skip->paths, count, sizeof *skip->paths, compare);

@@ -1,6 +1,5 @@
 /* copy_skip: the paths below a directory that a COPY leaves out, with everything in them. */
-#ifndef ISLET_COPY_SKIP_H
-#define ISLET_COPY_SKIP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ struct copy_skip {
 bool copy_skip_read(struct copy_skip *skip, const struct wire_frame *req);
 bool copy_skips(const struct copy_skip *skip, const char *path);
 void copy_skip_free(struct copy_skip *skip);
-
-#endif

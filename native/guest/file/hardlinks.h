@@ -1,6 +1,5 @@
 /* hardlinks: remembers the first path of each file that has several names. */
-#ifndef ISLET_HARDLINKS_H
-#define ISLET_HARDLINKS_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/stat.h>
@@ -17,5 +16,3 @@ const char *hardlinks_find(const struct hardlinks *links, const struct stat *st)
 /* Does nothing at its bound or without memory: the next name is then treated as a separate file. */
 void hardlinks_add(struct hardlinks *links, const struct stat *st, const char *path);
 void hardlinks_free(struct hardlinks *links);
-
-#endif

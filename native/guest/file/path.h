@@ -1,6 +1,5 @@
 /* path: splitting, following and making paths. */
-#ifndef ISLET_PATH_H
-#define ISLET_PATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ bool path_is_temp(const char *name);
 bool path_owner(uint32_t stream, const char *owner, struct user_ids *ids, bool *set);
 /* Whether a failed chown is an error: only root may give files away. */
 bool path_chown_matters(void);
-
-#endif

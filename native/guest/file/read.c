@@ -111,8 +111,7 @@ void request_read(const struct wire_frame *req) {
   struct stat st;
   int fd = open_regular(req->stream, path, nofollow != 0, &st);
   if (fd < 0) return;
-  struct reading *reading = calloc(1, sizeof *reading);
-  if (reading == NULL) reply_no_memory(req->stream);
+  struct reading *reading = reply_calloc(req->stream, sizeof *reading);
   if (reading == NULL || !stream_open(&reading->stream, req->stream, &ops)) {
     free(reading);
     close(fd);

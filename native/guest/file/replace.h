@@ -3,8 +3,7 @@
  *
  * The bytes go to a hidden file in the same directory; commit renames it over the path, cancel removes it.
  */
-#ifndef ISLET_REPLACE_H
-#define ISLET_REPLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ int replace_write(struct replace *replace, const void *bytes, size_t length, con
 int replace_commit(struct replace *replace, const char **stage);
 /* May be called at any time, also twice. */
 void replace_cancel(struct replace *replace);
-
-#endif

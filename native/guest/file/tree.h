@@ -1,6 +1,5 @@
 /* tree: what the workers for whole directory trees share. A failure is the first errno and its path. */
-#ifndef ISLET_TREE_H
-#define ISLET_TREE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -20,5 +19,3 @@ void tree_fail(struct tree_failure *failure, int err, const char *stage, const c
 void tree_remove(const char *path, struct tree_failure *failure);
 /* Sets owner, mode and times from `st` on an open fd, or, if fd is -1, on `name` in `dir` without following it. */
 int tree_restore(int fd, int dir, const char *name, const struct stat *st);
-
-#endif

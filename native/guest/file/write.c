@@ -65,11 +65,8 @@ void request_write(const struct wire_frame *req) {
   bool owned, new_owned;
   if (!fields_read(req, want, 6) || !path_owner(req->stream, owner, &ids, &owned)) return;
   if (!path_owner(req->stream, owned ? "" : new_owner, &new_ids, &new_owned)) return;
-  struct writing *writing = malloc(sizeof *writing + strlen(path) + 1);
-  if (writing == NULL) {
-    reply_no_memory(req->stream);
-    return;
-  }
+  struct writing *writing = reply_calloc(req->stream, sizeof *writing + strlen(path) + 1);
+  if (writing == NULL) return;
   strcpy(writing->path, path);
   const char *stage;
   const struct replace_want file = {

@@ -9,8 +9,7 @@
  * A field that is absent leaves its variable as it was, so the initial value is the default. Only a PATH must be
  * present. Unknown tags are skipped; lists are read by their users with fields_each.
  */
-#ifndef ISLET_FIELDS_H
-#define ISLET_FIELDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ bool fields_read_record(const struct wire_field *record, const struct fields_wan
 struct wire_cursor fields_begin(const struct wire_frame *req);
 bool fields_each(struct wire_cursor *cursor, uint8_t tag, struct wire_field *field);
 void fields_bad(const struct wire_frame *req, const char *message);
-
-#endif

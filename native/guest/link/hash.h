@@ -1,6 +1,5 @@
 /* hash: FNV-1a of a string, for the guest's hash tables. */
-#ifndef ISLET_HASH_H
-#define ISLET_HASH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@ static inline uint32_t hash_text(const char *text) {
   for (const char *c = text; *c != 0; c++) hash = (hash ^ (uint8_t)*c) * 16777619u;
   return hash;
 }
-
-#endif

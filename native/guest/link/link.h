@@ -8,8 +8,7 @@
  * while link_room() is true, and requests are read only while it is true. Both buffers are static, so sending cannot
  * fail for lack of memory; their pages go back to the kernel when the link is idle.
  */
-#ifndef ISLET_LINK_H
-#define ISLET_LINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ void link_idle(void);
 
 /* In a forked worker: frames are written to fd from now on; the process exits if that fails. */
 void link_become_worker(int fd);
-
-#endif

@@ -4,8 +4,7 @@
  * A source or a timer is a member of the struct that owns it; container_of gets from it to the owner. Nothing here
  * allocates. A callback may free any source or timer, its own included.
  */
-#ifndef ISLET_LOOP_H
-#define ISLET_LOOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ typedef void (*loop_idle)(void);
 
 bool loop_init(void);
 void loop_run(loop_after after, loop_idle idle);
-
-#endif

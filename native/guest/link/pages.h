@@ -2,8 +2,7 @@
  * pages: sends bytes of a file to the server without a copy. splice() moves references to the file's pages into a pipe, which
  * tells how many bytes there are, and from there into the socket.
  */
-#ifndef ISLET_PAGES_H
-#define ISLET_PAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ ssize_t pages_send(int socket);
 bool pages_copy(uint8_t *to);
 /* Discards the remaining bytes and closes the pipe. */
 void pages_drop(void);
-
-#endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -97,6 +98,12 @@ void reply_error(uint32_t stream, int kind, const char *stage, const char *messa
 
 void reply_no_memory(uint32_t stream) {
   reply_error(stream, KIND_LIMIT, "request", "no memory");
+}
+
+void *reply_calloc(uint32_t stream, size_t size) {
+  void *memory = calloc(1, size);
+  if (memory == NULL) reply_no_memory(stream);
+  return memory;
 }
 
 static void send_errno(uint32_t stream, const char *stage, int err, const char *what, const char *path) {

@@ -1,6 +1,5 @@
 /* reply: the short answers, for the guest and its forked workers. */
-#ifndef ISLET_REPLY_H
-#define ISLET_REPLY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +17,8 @@ void reply_opened(uint32_t stream);
 /* ERROR for a request that the guest itself refuses. */
 void reply_error(uint32_t stream, int kind, const char *stage, const char *message);
 void reply_no_memory(uint32_t stream);
+/* calloc of one object; NULL after reply_no_memory. */
+void *reply_calloc(uint32_t stream, size_t size);
 /* ERROR for a system call that failed. `what` names its object, usually a path. */
 void reply_errno(uint32_t stream, const char *stage, int err, const char *what);
 /* The same, and names the path in the ERROR because it is not the path of the request: the target of a copy, a missing parent. */
@@ -27,5 +28,3 @@ void reply_failure(uint32_t stream, int kind, int err, const char *stage, const 
 
 /* Puts an ENTRY record under `tag`. */
 void reply_put_entry(struct wire_out *out, uint8_t tag, const char *path, const struct stat *st, const char *target);
-
-#endif

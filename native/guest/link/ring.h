@@ -4,8 +4,7 @@
  * The byte with offset o lives at buf[o % cap]. Memory is taken when bytes arrive, doubles up to the
  * owner's maximum (a power of two) and is freed when the ring is empty.
  */
-#ifndef ISLET_RING_H
-#define ISLET_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ size_t ring_send(struct ring *ring, int socket, int *err);
 /* Drops everything before offset `upto`, which must lie within start and end. */
 void ring_drop(struct ring *ring, uint64_t upto);
 void ring_free(struct ring *ring);
-
-#endif

@@ -4,8 +4,7 @@
  * A stream is a member of the struct that serves it (a process, a read, a worker ...), which provides its operations. A
  * request that is answered at once has no stream.
  */
-#ifndef ISLET_STREAM_H
-#define ISLET_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ void stream_narrow(struct stream *stream, uint32_t window);
 size_t stream_may_send(const struct stream *stream);
 /* `length` received bytes are processed: sends WINDOW when it is due. */
 void stream_consume(struct stream *stream, size_t length);
-
-#endif

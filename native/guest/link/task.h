@@ -5,8 +5,7 @@
  * tasks one after the other while the link has room. A task sends about one frame and queues itself again, so no
  * stream starves another and the link's buffer stays bounded.
  */
-#ifndef ISLET_TASK_H
-#define ISLET_TASK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ void task_cancel(struct task *task);
 /* Runs the tasks queued now, each once, while the link has room. */
 void task_turn(void);
 bool task_waiting(void);
-
-#endif

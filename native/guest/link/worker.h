@@ -7,8 +7,7 @@
  * over one socket pair. The worker calls link_send and reply_... as the guest does; the guest forwards the frames
  * under the stream's window. The worker's last frame is OK, ERROR or END. RESET kills it.
  */
-#ifndef ISLET_WORKER_H
-#define ISLET_WORKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ size_t worker_read(void *buffer, size_t length);
 
 /* A child was reaped that is not in the process table. */
 void worker_reaped(pid_t pid);
-
-#endif

@@ -63,11 +63,8 @@ void request_dial(const struct wire_frame *req) {
     fields_bad(req, "host must be 127.0.0.1 or ::1");
     return;
   }
-  struct dialing *dialing = calloc(1, sizeof *dialing);
-  if (dialing == NULL) {
-    reply_no_memory(req->stream);
-    return;
-  }
+  struct dialing *dialing = reply_calloc(req->stream, sizeof *dialing);
+  if (dialing == NULL) return;
   dialing->source.fd = -1;
   dialing->port = (uint16_t)port;
   dialing->try_v6 = host[0] == 0;

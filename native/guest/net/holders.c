@@ -42,13 +42,13 @@ static uint64_t own_time_us(void) {
   return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static int by_inode(const void *one, const void *other) {
+int holders_by_inode(const void *one, const void *other) {
   const uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
   return a < b ? -1 : a > b;
 }
 
 static struct known *known_of(struct known *list, size_t count, uint64_t inode) {
-  return bsearch(&inode, list, count, sizeof *list, by_inode);
+  return bsearch(&inode, list, count, sizeof *list, holders_by_inode);
 }
 
 /* The inode of an fd's link "socket:[INODE]"; 0 for anything else. */

@@ -5,8 +5,7 @@
  * on as a half-close. Both sockets are closed when both sides have ended, or a moment after one side was closed completely:
  * until then the other side can still read the last bytes, and what it sends is discarded.
  */
-#ifndef ISLET_JOIN_H
-#define ISLET_JOIN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ enum { JOIN_BUFFER = 64 * 1024 };
 
 /* Takes over both non-blocking fds and calls `over` at the end. False: no memory; both fds are closed. */
 bool join_start(int one, int other, void (*over)(void));
-
-#endif

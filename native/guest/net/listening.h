@@ -4,8 +4,7 @@
  * Uses netlink, which looks at listening sockets only. /proc/net/tcp walks the machine's table of all connections, which
  * takes milliseconds; it is read only if netlink does not answer.
  */
-#ifndef ISLET_LISTENING_H
-#define ISLET_LISTENING_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ struct listening {
 
 /* Fills in at most `max` sockets and returns their number. */
 size_t listening_find(struct listening *found, size_t max);
-
-#endif

@@ -11,23 +11,18 @@
 
 enum { PORTS_RECORD_BYTES = 128 }; /* more than any record needs */
 
-static int by_inode(const void *one, const void *other) {
-  const uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
-  return a < b ? -1 : a > b;
-}
-
 void request_ports(const struct wire_frame *req) {
   if (!fields_read(req, NULL, 0)) return;
   static struct listening found[HOLDERS_MAX]; /* more than these are left out */
   static struct holder holders[HOLDERS_MAX];
   size_t count = listening_find(found, HOLDERS_MAX);
   for (size_t i = 0; i < count; i++) holders[i] = (struct holder){.inode = found[i].inode};
-  qsort(holders, count, sizeof *holders, by_inode);
+  qsort(holders, count, sizeof *holders, holders_by_inode);
   holders_find(holders, count);
   size_t cap = count * PORTS_RECORD_BYTES;
   struct wire_out out = {link_reserve(cap), 0, cap, false};
   for (size_t i = 0; i < count; i++) {
-    const struct holder *holder = bsearch(&found[i].inode, holders, count, sizeof *holders, by_inode);
+    const struct holder *holder = bsearch(&found[i].inode, holders, count, sizeof *holders, holders_by_inode);
     size_t mark = wire_begin(&out, OK_port);
     wire_put_u32(&out, PORT_port, found[i].port);
     wire_put_str(&out, PORT_address, found[i].address);

@@ -4,8 +4,7 @@
  * ring.start counts the bytes written to the process's pipe, ring.end the bytes received. STDIN_WINDOW allows the server
  * to send up to ring.start + STDIN_BUFFER, so a program that does not read costs at most that much memory.
  */
-#ifndef ISLET_INPUT_H
-#define ISLET_INPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ void input_end(struct input *input);
 /* Sends STDIN_WINDOW with the current limit. */
 void input_announce(struct input *input, uint32_t stream);
 void input_close(struct input *input);
-
-#endif

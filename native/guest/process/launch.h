@@ -1,6 +1,5 @@
 /* launch: starts a child process from a plan. */
-#ifndef ISLET_LAUNCH_H
-#define ISLET_LAUNCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ struct launch {
 void launch_init(void);
 /* The pid, after the program was executed; -1: it never ran. */
 pid_t launch_process(struct launch *plan);
-
-#endif

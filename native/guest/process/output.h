@@ -7,8 +7,7 @@
  *     start ........... sent ........... end        offsets in the sequence
  *       | not acknowledged| not sent yet  |
  */
-#ifndef ISLET_OUTPUT_H
-#define ISLET_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ bool output_caught_up(const struct output *output);
 /* Hands open pipes to a sink that discards their bytes, so that remaining writers do not get SIGPIPE. */
 void output_abandon(struct output *output);
 void output_free(struct output *output);
-
-#endif

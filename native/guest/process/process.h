@@ -6,8 +6,7 @@
  * output.c moves what the process prints to the server, input.c the other way, spawn.c starts it, control.c
  * serves the requests about it; this file owns the table and the states.
  */
-#ifndef ISLET_PROCESS_H
-#define ISLET_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ void process_forget_all(void);
 void process_put(struct wire_out *out, uint8_t tag, const struct process *process);
 /* Calls `each` for all. */
 void process_each(void (*each)(struct process *process, void *arg), void *arg);
-
-#endif

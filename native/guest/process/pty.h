@@ -1,6 +1,5 @@
 /* pty: pseudo terminals, without the libc functions that need /dev/pts by path. */
-#ifndef ISLET_PTY_H
-#define ISLET_PTY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ struct pty {
 /* Opens a pair of this size; `owner` owns the slave. False with errno. */
 bool pty_open(struct pty *pty, uint16_t cols, uint16_t rows, uid_t owner);
 bool pty_resize(int master, uint16_t cols, uint16_t rows);
-
-#endif

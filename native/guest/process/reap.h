@@ -1,6 +1,5 @@
 /* reap: the only caller of waitpid. Every dead child, adopted orphans included, passes through here. */
-#ifndef ISLET_REAP_H
-#define ISLET_REAP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -8,5 +7,3 @@
 bool reap_init(void);
 /* Reaps what is dead now; false when the guest has no children at all. */
 bool reap_turn(void);
-
-#endif

@@ -5,8 +5,7 @@
  * resident memory (RLIMIT_RSS), which no kernel enforces. Processes inherit it across fork, exec and a change of users, and
  * without CAP_SYS_RESOURCE can only lower it. A process that lowers it loses the mark and is found by its session alone.
  */
-#ifndef ISLET_SESSION_H
-#define ISLET_SESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ struct session_member {
 bool session_read(pid_t pid, struct session_member *member);
 /* Calls `each` for every process in /proc. */
 void session_scan(void (*each)(const struct session_member *member, void *arg), void *arg);
-
-#endif

@@ -1,6 +1,5 @@
 /* tar_entry: reads the headers of an archive from the worker's input and applies their extensions. */
-#ifndef ISLET_TAR_ENTRY_H
-#define ISLET_TAR_ENTRY_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@ struct tar_entry {
 bool tar_entry_next(struct tar_entry *entry, const char **bad);
 /* Reads and discards `bytes` bytes; the input may end before. */
 void tar_entry_skip(uint64_t bytes);
-
-#endif

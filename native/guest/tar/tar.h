@@ -6,8 +6,7 @@
  * Values that do not fit a header (long names, large numbers) are in a pax entry of type 'x' before it, as lines
  * "LENGTH KEY=VALUE\n" where LENGTH counts the whole line.
  */
-#ifndef ISLET_TAR_H
-#define ISLET_TAR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ _Static_assert(sizeof(struct tar_header) == TAR_BLOCK, "a header is one block");
 unsigned tar_checksum(const struct tar_header *header);
 /* Octal, or the binary form of GNU tar. False: not a number. */
 bool tar_number(const char *field, unsigned size, uint64_t *out);
-
-#endif

@@ -26,11 +26,8 @@ bool watch_ignore_read(struct watch_ignore *ignore, const struct wire_frame *req
     bytes += field.length + 1;
   }
   if (count == 0) return true;
-  ignore->patterns = malloc(bytes);
-  if (ignore->patterns == NULL) {
-    reply_no_memory(req->stream);
-    return false;
-  }
+  ignore->patterns = reply_calloc(req->stream, bytes);
+  if (ignore->patterns == NULL) return false;
   ignore->count = count;
   char *at = ignore->patterns;
   cursor = fields_begin(req);

@@ -4,8 +4,7 @@
  * `*` matches any run of bytes, `\` quotes the next byte. Nothing else is special, so that matching a hostile name costs
  * at most its length times the pattern's length.
  */
-#ifndef ISLET_WATCH_IGNORE_H
-#define ISLET_WATCH_IGNORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ struct watch_ignore {
 bool watch_ignore_read(struct watch_ignore *ignore, const struct wire_frame *req);
 bool watch_ignored(const struct watch_ignore *ignore, const char *name);
 void watch_ignore_free(struct watch_ignore *ignore);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A name is kept as a 4-byte hash. Two names with the same hash (1 in 4 billion for each pair) count as the same name.
  */
-#ifndef ISLET_WATCH_NAMES_H
-#define ISLET_WATCH_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ bool watch_names_add(struct watch_names *names, const char *name);
 /* False: it was not there. */
 bool watch_names_remove(struct watch_names *names, const char *name);
 void watch_names_free(struct watch_names *names);
-
-#endif

@@ -4,8 +4,7 @@
  * An event that adds nothing to a waiting event of the same path is dropped. When the queue exceeds its bounds, all its
  * events are replaced by one overflow.
  */
-#ifndef ISLET_WATCH_QUEUE_H
-#define ISLET_WATCH_QUEUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ void watch_queue_overflow(struct watch_queue *queue);
 /* Takes the oldest event out; the caller frees it. NULL: none. */
 struct watch_event *watch_queue_take(struct watch_queue *queue);
 void watch_queue_clear(struct watch_queue *queue);
-
-#endif

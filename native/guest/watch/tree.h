@@ -4,8 +4,7 @@
  * A directory is scanned once after its watch is set: the scan finds earlier entries, inotify reports later ones. Scans run
  * in small steps; `pending` lists the directories that are not scanned yet.
  */
-#ifndef ISLET_WATCH_TREE_H
-#define ISLET_WATCH_TREE_H
+#pragma once
 
 #include <dirent.h>
 #include <limits.h>
@@ -62,5 +61,3 @@ bool watch_tree_root_stays(const struct watch_tree *tree);
 /* False when the path is too long. name may be NULL. */
 bool watch_tree_path(const struct watch_node *node, const char *name, char path[PATH_MAX]);
 void watch_tree_free(struct watch_tree *tree);
-
-#endif

@@ -89,11 +89,8 @@ void request_watch(const struct wire_frame *req) {
   const struct fields_want want[] = {FIELDS_PATH(WATCH_path, path), FIELDS_U32(WATCH_recursive, &recursive)};
   if (!fields_read(req, want, 2)) return;
   path_strip_slashes(path);
-  struct watching *watching = calloc(1, sizeof *watching);
-  if (watching == NULL) {
-    reply_no_memory(req->stream);
-    return;
-  }
+  struct watching *watching = reply_calloc(req->stream, sizeof *watching);
+  if (watching == NULL) return;
   watching->tree.inotify = watching->source.fd = -1;
   if (!watch_ignore_read(&watching->ignore, req) || !stream_open(&watching->stream, req->stream, &ops)) {
     watch_ignore_free(&watching->ignore);

@@ -1,6 +1,5 @@
 /* bind: gives a running cell its root. See README.md for the picture. */
-#ifndef ISLET_WARDEN_BIND_H
-#define ISLET_WARDEN_BIND_H
+#pragma once
 
 #include "request.h"
 
@@ -12,5 +11,3 @@ int bind_attach(int mount_fd, int to, const char *name, struct fail *fail);
 /* Call it in a process of its own that exits right after: it stays in the cell's namespaces, with other credentials, and
  * keeps every fd and detached mount it needed. *etc tells whether the files of /etc were written. */
 int bind_cell(const struct bind *bind, bool *etc, struct fail *fail);
-
-#endif

@@ -1,6 +1,5 @@
 /* cell: the sandbox's first process and its namespaces, held open so that a reused pid can never take its place. */
-#ifndef ISLET_WARDEN_CELL_H
-#define ISLET_WARDEN_CELL_H
+#pragma once
 
 #include "warden.h"
 
@@ -16,5 +15,3 @@ struct cell {
 
 /* Opens the process and checks that its uid and gid maps are exactly `0 <uid_base> 65536`. */
 int cell_open(uint32_t pid, uint32_t uid_base, struct cell *cell, struct fail *fail);
-
-#endif

@@ -1,6 +1,5 @@
 /* cred: whose rights this process has on files, and with which capabilities. */
-#ifndef ISLET_WARDEN_CRED_H
-#define ISLET_WARDEN_CRED_H
+#pragma once
 
 #include "warden.h"
 
@@ -10,5 +9,3 @@ int cred_as(uint32_t id, struct fail *fail);
 int cred_with_only(uint32_t id, int capability, struct fail *fail);
 /* Raises all permitted capabilities; -1 with errno. */
 int cred_raise_all(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* devices: device nodes for one sandbox that it shares with no other sandbox and not with the machine. */
-#ifndef ISLET_WARDEN_DEVICES_H
-#define ISLET_WARDEN_DEVICES_H
+#pragma once
 
 #include "warden.h"
 
@@ -10,5 +9,3 @@
  * calling process in its own mount namespace with new nodes in /dev; the sandbox's bind mounts keep them alive.
  */
 int devices_own(struct fail *fail);
-
-#endif

@@ -1,6 +1,5 @@
 /* overlay: one tree's overlay mount, seen through the sandbox's own uid range. */
-#ifndef ISLET_WARDEN_OVERLAY_H
-#define ISLET_WARDEN_OVERLAY_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -26,5 +25,3 @@ int overlay_set_dir(int fs, const char *key, int dir);
 
 /* Boot: on a kernel that cannot build an overlay from detached mounts (before 6.15), sets warden.portable. */
 void overlay_probe(void);
-
-#endif

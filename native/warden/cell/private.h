@@ -1,6 +1,5 @@
 /* private: the warden's own mount namespace. */
-#ifndef ISLET_WARDEN_PRIVATE_H
-#define ISLET_WARDEN_PRIVATE_H
+#pragma once
 
 /*
  * Enters a copy of the host's mount namespace and drops the mounts that are not needed: mounts made here are invisible to
@@ -8,5 +7,3 @@
  * symlinks, ended by NULL; the mounts they are on and the mounts below them stay. 0, or -1 with errno.
  */
 int private_enter(const char *const keep[]);
-
-#endif

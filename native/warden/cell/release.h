@@ -6,8 +6,7 @@
  * a cell hands the cell's mount namespace to the keeper, a process of ours that holds many for a moment and closes them
  * together: the first one syncs, the others find nothing left to write.
  */
-#ifndef ISLET_WARDEN_RELEASE_H
-#define ISLET_WARDEN_RELEASE_H
+#pragma once
 
 #include "warden.h"
 
@@ -19,5 +18,3 @@ void release_later(int proc_fd);
 void release_now(void);
 /* Releases everything, ends the keeper and waits for it. */
 void release_close(void);
-
-#endif

@@ -2,8 +2,7 @@
  * runsc: requests for gVisor's runtime. It cannot change the root of a running cell, so a cell is started with its root in
  * place. In return it can save the memory of a cell to disk and restore it.
  */
-#ifndef ISLET_WARDEN_RUNSC_H
-#define ISLET_WARDEN_RUNSC_H
+#pragma once
 
 #include "request.h"
 
@@ -17,5 +16,3 @@ int runsc_pause(const char *cell, bool paused, struct fail *fail);
 /* Runs the guest's program inside; see native/guest/settle.h. */
 int runsc_settle(const struct request *request, struct fail *fail);
 int runsc_save(const char *cell, struct fail *fail);
-
-#endif

@@ -1,6 +1,5 @@
 /* runtime: starts a cell with the OCI runtime, the only other program that the warden executes (--runtime). */
-#ifndef ISLET_WARDEN_RUNTIME_H
-#define ISLET_WARDEN_RUNTIME_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -31,5 +30,3 @@ enum { START_SECONDS = 120, CONTROL_SECONDS = 30, SETTLE_SECONDS = 10, SAVE_SECO
 
 /* Runs argv[0] until it exits, or kills it after `seconds`. It has null devices as stdio, no other fds, and dies with this process. */
 int runtime_execute(char *const *argv, unsigned seconds, struct fail *fail);
-
-#endif

@@ -1,6 +1,5 @@
 /* userns: makes the user namespace of a cell, before the runtime makes the others. */
-#ifndef ISLET_WARDEN_USERNS_H
-#define ISLET_WARDEN_USERNS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -19,5 +18,3 @@ struct userns {
 int userns_make(uint32_t uid_base, bool moves, struct userns *userns, struct fail *fail);
 /* Kills the holder. The namespace stays if another process has joined it. */
 void userns_leave(const struct userns *userns);
-
-#endif

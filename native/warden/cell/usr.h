@@ -1,6 +1,5 @@
 /* usr: the host's /usr with the permissions of an unprivileged user of the host. */
-#ifndef ISLET_WARDEN_USR_H
-#define ISLET_WARDEN_USR_H
+#pragma once
 
 #include "warden.h"
 
@@ -11,5 +10,3 @@
  * the capabilities that override modes. Permissions are checked at every access, so a file that becomes private later is private.
  */
 int usr_of_anybody(int clone, struct fail *fail);
-
-#endif

@@ -2,8 +2,7 @@
  * cgroup: the group <parent>/<name> of each sandbox, in every hierarchy of this machine. On v1 each controller may have its
  * own hierarchy, v2 has one for all, a hybrid machine has both; callers need not know.
  */
-#ifndef ISLET_WARDEN_CGROUP_H
-#define ISLET_WARDEN_CGROUP_H
+#pragma once
 
 #include "request.h"
 
@@ -63,5 +62,3 @@ struct dirent *cgroup_next_group(DIR *groups);
 uint64_t cgroup_keyed(const char *text, const char *key);
 /* Sleeps a little, longer each round; false after `deadline_us`. */
 bool cgroup_wait(uint64_t deadline_us, unsigned *round);
-
-#endif

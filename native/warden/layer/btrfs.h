@@ -1,6 +1,5 @@
 /* btrfs: subvolumes and quota groups by ioctl. All return 0 (or an fd) or -1 with errno. */
-#ifndef ISLET_WARDEN_BTRFS_H
-#define ISLET_WARDEN_BTRFS_H
+#pragma once
 
 #include "warden.h"
 
@@ -20,5 +19,3 @@ int btrfs_sync(int fd);
 void btrfs_hurry_cleaner(int fd);
 /* Sets the limit of the subvolume of fd; 0 removes it. */
 int btrfs_limit(int fd, uint64_t bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* copy: copies trees with owners, modes, times, xattrs, hard links, holes and devices. */
-#ifndef ISLET_WARDEN_COPY_H
-#define ISLET_WARDEN_COPY_H
+#pragma once
 
 #include "layer/handle.h"
 
@@ -18,5 +17,3 @@ int copy_entry(struct copier *copier, int from, int to, const char *name, const 
 int copy_attributes(const struct copier *copier, int from, int to, const struct stat *stat, struct fail *fail);
 /* The bytes on disk of everything below dir; hard links count once. */
 int copy_usage(int dir, uint64_t *bytes, struct fail *fail);
-
-#endif

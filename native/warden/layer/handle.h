@@ -2,8 +2,7 @@
  * handle: remembers files without an open fd or a path, so that walking a tree of any depth needs few fds and no recursion;
  * and a table of inodes, for hard links.
  */
-#ifndef ISLET_WARDEN_HANDLE_H
-#define ISLET_WARDEN_HANDLE_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -41,5 +40,3 @@ struct inodes {
 const struct inode_entry *inodes_find(const struct inodes *inodes, const struct stat *stat);
 int inodes_add(struct inodes *inodes, const struct stat *stat, const struct handle *handle);
 void inodes_free(struct inodes *inodes);
-
-#endif

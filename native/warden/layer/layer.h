@@ -5,8 +5,7 @@
  * snapshot is complete from the start and gets its name at once. So a kill at any time leaves only complete layers and
  * .tmp-*, which boot removes.
  */
-#ifndef ISLET_WARDEN_LAYER_H
-#define ISLET_WARDEN_LAYER_H
+#pragma once
 
 #include "request.h"
 
@@ -28,5 +27,3 @@ int layer_make_temp(char temp[48], struct fail *fail);
 /* Renames it to its final name, or removes it. */
 int layer_publish(const char *temp, const char *name, struct fail *fail);
 void layer_discard(const char *temp);
-
-#endif

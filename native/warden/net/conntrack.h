@@ -1,6 +1,5 @@
 /* conntrack: a sandbox's entries in the machine's connection tracking. */
-#ifndef ISLET_WARDEN_CONNTRACK_H
-#define ISLET_WARDEN_CONNTRACK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@
  * there the entries time out.
  */
 void conntrack_forget(uint32_t address);
-
-#endif

@@ -1,6 +1,5 @@
 /* net: the bridge and the sandboxes' veth pairs, by rtnetlink. */
-#ifndef ISLET_WARDEN_NET_H
-#define ISLET_WARDEN_NET_H
+#pragma once
 
 #include "request.h"
 
@@ -22,5 +21,3 @@ int net_bridge_delete(struct fail *fail);
  * connections of `address` (0: none). */
 int net_veth_delete(const char *veth, uint32_t address, struct fail *fail);
 int net_veth_list(struct wire_out *ok, struct fail *fail);
-
-#endif

@@ -1,6 +1,5 @@
 /* netlink: builds and sends one request at a time and reads its answer. */
-#ifndef ISLET_WARDEN_NETLINK_H
-#define ISLET_WARDEN_NETLINK_H
+#pragma once
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -33,5 +32,3 @@ int nl_talk_each(int fd, struct nl *nl, void (*each)(const struct nlmsghdr *head
 int nl_dump(int fd, struct nl *nl, void (*each)(const struct nlmsghdr *header, void *context), void *context);
 /* The attribute of a link message, or NULL. */
 const struct rtattr *nl_link_attr(const struct nlmsghdr *header, uint16_t type);
-
-#endif

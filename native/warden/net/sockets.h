@@ -1,6 +1,5 @@
 /* sockets: the connections of a network namespace, by sock_diag. */
-#ifndef ISLET_WARDEN_SOCKETS_H
-#define ISLET_WARDEN_SOCKETS_H
+#pragma once
 
 #include "warden.h"
 
@@ -10,5 +9,3 @@
  * and after limit_ms the remaining sockets stay, because a sandbox may have very many.
  */
 void sockets_end(uint64_t limit_ms);
-
-#endif
