@@ -1,11 +1,11 @@
-// Tests name the programs they need (tests/support/programs.ts), and scripts/setup installs them. This finds a program that a test uses
-// and no table has, one that a test file does not name, and one whose package nobody installs.
+// Tests declare the programs they need (tests/support/programs.ts), and scripts/setup installs them. This check finds programs that a
+// test uses and no table lists, programs that a test file does not declare, and programs whose package setup does not install.
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MINIMAL, OPTIONAL, PACKAGES } from '../tests/support/programs.ts'
 
-/** Or another tree, for the test of this. */
+/** An argument names another tree, for the test of this script. */
 const root = process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url))
 const TESTS = [
   '{packages,native,tests,bench}/**/*.test.ts',
@@ -14,12 +14,12 @@ const TESTS = [
   'packages/server/src/**/{suite,testing}/*.ts',
   'packages/server/src/**/{testing,harness,*.suite,*.scratch}.ts',
 ]
-/** Sandboxes of the runtime `host` are promised these; so many tests use them inside that naming them would say nothing. */
+/** Every sandbox of the runtime `host` has these, and many tests use them inside; declaring them would be noise. */
 const PROMISED = new Set(['python3', 'sudo'])
-/** Also words of English or of the CLI, so that only the start of a program on this machine counts. */
+/** These are also English words or CLI commands, so only starting the program on this machine counts. */
 const AMBIGUOUS = new Set(['less', 'make', 'ps', 'btrfs', 'ip', 'chromium'])
 const NODE = new Set(['node', 'npm', 'npx'])
-/** Their commands are texts to be looked at; nobody runs them. */
+/** The commands in these files are data and are not run. */
 const TEXTS = new Set([
   'packages/server/src/data/code/detect.test.ts',
   'tests/programs.test.ts',
@@ -36,19 +36,19 @@ for (const file of new Set(globSync(TESTS, { cwd: root, exclude: ['**/node_modul
     problems.push(
       program in PACKAGES
         ? `${file} uses ${program}: call needs('${program}') of tests/support/programs.ts at its top`
-        : `${file} starts ${program}, which is in no table of tests/support/programs.ts`,
+        : `${file} starts ${program}, which no table of tests/support/programs.ts lists`,
     )
   }
 }
 const installed = installedBySetup()
 for (const [program, name] of Object.entries(PACKAGES)) {
   if (!installed.has(name))
-    problems.push(`No list of scripts/setup has ${name}, which tests need for ${program}`)
+    problems.push(`No list of scripts/setup contains ${name}, which tests need for ${program}`)
 }
 for (const problem of problems) console.error(problem)
 process.exitCode = problems.length > 0 ? 1 : 0
 
-/** Programs that are started by name on this machine. */
+/** Programs that the file starts by name on this machine. */
 function startedBy(text: string): string[] {
   const wraps = /function run\(program|const run = promisify\(execFile\)/.test(text) ? '|run' : ''
   const calls = new RegExp(
@@ -58,7 +58,7 @@ function startedBy(text: string): string[] {
   return [...text.matchAll(calls)].map(([, program]) => basename(program!))
 }
 
-/** Programs of the table that stand where a command begins: of a string, or of a part of a line for the shell. */
+/** Programs of the table at the start of a string or of a shell command. */
 function usedInside(text: string): string[] {
   const candidates = Object.keys(PACKAGES).filter((name) => !PROMISED.has(name) && !AMBIGUOUS.has(name))
   return candidates.filter((name) =>

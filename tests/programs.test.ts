@@ -33,11 +33,11 @@ test('the check finds programs that a test does not name, that no table has, and
       .filter((line) => line.startsWith('tests/'))
       .sort(),
     [
-      'tests/bad.test.ts starts jq, which is in no table of tests/support/programs.ts',
+      'tests/bad.test.ts starts jq, which no table of tests/support/programs.ts lists',
       "tests/bad.test.ts uses git: call needs('git') of tests/support/programs.ts at its top",
     ],
   )
-  assert.match(stderr, /^No list of scripts\/setup has curl, which tests need for curl$/m)
-  assert.doesNotMatch(stderr, /has (git|runc),/)
+  assert.match(stderr, /^No list of scripts\/setup contains curl, which tests need for curl$/m)
+  assert.doesNotMatch(stderr, /contains (git|runc),/)
   assert.equal(status, 1)
 })

@@ -51,7 +51,7 @@ describe('the connection', () => {
     guest.request('ATTACH', { id: 'through-hangup', offset: 0 }).send('FORGET')
   })
 
-  test('nothing but WELCOME is taken before it', async () => {
+  test('only WELCOME is accepted as the first frame', async () => {
     guest.autoWelcome = false
     const connections = guest.connections
     const closed = guest.closed()
@@ -71,7 +71,7 @@ describe('the connection', () => {
     assert.equal(await guest.ping(), 'ping')
   })
 
-  test('is closed on garbage, and processes run on', async () => {
+  test('is closed on garbage, and processes keep running', async () => {
     const running = await guest.spawn(['sleep', '1000'], { id: 'steady' })
     await breaks(() => guest.socket!.write(Buffer.alloc(100, 0xff)))
     await breaks(() => guest.socket!.write(encodeFrame(200, 1, Buffer.alloc(3))))
@@ -157,7 +157,7 @@ describe('the connection', () => {
     assert.ok(stdout.toString().startsWith(`${env.join('\n')}\n`))
   })
 
-  test('a server that sends without reading is not read from for ever', async () => {
+  test('the guest stops reading from a server that sends without reading', async () => {
     const path = guest.path('big')
     writeFileSync(path, Buffer.alloc(1000))
     guest.socket!.pause()

@@ -67,7 +67,7 @@ describe('dial', () => {
     await assert.rejects(dial(port), (error: GuestError) => error.kind === 'REFUSED')
   })
 
-  test('an end from our side leaves the other open', async (t) => {
+  test('END from the server half-closes the connection', async (t) => {
     const { port } = await serve(t, '127.0.0.1', (socket) => {
       let got = ''
       socket.on('data', (bytes) => {
@@ -81,7 +81,7 @@ describe('dial', () => {
     assert.equal((await drain(stream)).toString(), 'you said all I have')
   })
 
-  test('an end from the server leaves ours open', async (t) => {
+  test('the end of the program half-closes the stream', async (t) => {
     const received = Promise.withResolvers<string>()
     const { port } = await serve(t, '127.0.0.1', (socket) => {
       let got = ''

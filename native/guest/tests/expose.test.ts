@@ -42,7 +42,7 @@ describe('expose', () => {
     return socket
   }
 
-  test('joins connections on a port of loopback with the socket, half by half', async () => {
+  test('joins connections on a loopback port with the socket, and passes half-closes on', async () => {
     await serve((socket) => {
       let heard = ''
       socket.on('data', (bytes) => {
@@ -72,7 +72,7 @@ describe('expose', () => {
     assert.equal(hash.digest('hex'), createHash('sha256').update(bytes).digest('hex'))
   })
 
-  test('holds little of what is not read, and goes on when it is', async () => {
+  test('buffers little of what is not read, and continues when it is read', async () => {
     let taken = 0
     await serve((socket) => socket.pause())
     const socket = await call(await expose())
@@ -108,7 +108,7 @@ describe('expose', () => {
     assert.equal(await text(await call(port)), 'back')
   })
 
-  test('makes those beyond the maximum wait for their turn', async () => {
+  test('makes connections beyond the maximum wait', async () => {
     await serve((socket) => {
       socket.write('hello')
       socket.on('end', () => socket.end())
@@ -137,7 +137,7 @@ describe('expose', () => {
     await within(closed, 'the end')
   })
 
-  test('takes no name that leads elsewhere', async () => {
+  test('refuses a name that leads to another directory', async () => {
     for (const socket of ['', '.', '..', '../link.sock', 'a/b', '/tmp/x', 'x'.repeat(64)]) {
       await assert.rejects(guest.ask('EXPOSE', { socket }), refused('BAD_REQUEST', 'request'))
     }

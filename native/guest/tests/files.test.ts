@@ -154,7 +154,7 @@ describe('read', () => {
     assert.ok(all.every((content) => content.length === 3 * MIB))
   })
 
-  test('is given up on RESET', async () => {
+  test('is cancelled by RESET', async () => {
     const stream = guest.request('READ', { path: at('shared') })
     await stream.next('OPENED')
     stream.send('RESET')
@@ -283,7 +283,7 @@ describe('write', () => {
     assert.equal(lstatSync(at('own', 'deep', 'file')).mode & 0o7777, 0o4755)
   })
 
-  test('takes pieces of any size, whatever their sum is beside whole pages', async () => {
+  test('accepts pieces of any size, also if they do not fill whole pages', async () => {
     for (const sizes of [
       [],
       [1],

@@ -76,7 +76,7 @@ describe('output', () => {
     assert.equal(hash.digest('hex'), expected.digest('hex'))
   })
 
-  test('a stalled socket stalls all and loses nothing', async () => {
+  test('a stalled socket blocks all output and loses nothing', async () => {
     const before = rssKib(guest.pid)
     const streams = await Promise.all(
       Array.from({ length: 8 }, () => guest.spawn(['sh', '-c', 'yes | head -c 400000; echo end'])),
@@ -241,7 +241,7 @@ describe('stdin', () => {
     ;(await attach(guest, 'greedy', 0)).stream.send('FORGET')
   })
 
-  test('a program that closes its stdin does not mind more of it', async () => {
+  test('stdin for a program that closed it is discarded', async () => {
     const content = Buffer.alloc(600_000)
     const stream = await guest.spawn(['sh', '-c', 'exec <&-; sleep 0.2; echo fine'], { stdin: 1 })
     await send(stream, content)

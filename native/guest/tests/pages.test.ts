@@ -1,4 +1,4 @@
-// Large files, whose pages go to the socket without a copy: that nobody can tell.
+// Large files are spliced to the socket; the server cannot tell the difference.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -63,7 +63,7 @@ test('of a file that grows while it is read, what was added comes too', async ()
   assert.ok(Buffer.concat([first, await rest(stream)]).equals(Buffer.concat([content, content])))
 })
 
-test('while the server does not read, frames wait whole and in order, also of what is given up', async () => {
+test('while the server does not read, complete frames wait in order, also those of cancelled streams', async () => {
   const kept = await stalled(guest)
   const dropped = guest.request('READ', { path: kept.path })
   dropped.send('WINDOW', { limit: 64 * MIB })
@@ -77,7 +77,7 @@ test('while the server does not read, frames wait whole and in order, also of wh
   await readsAsItIs(guest, path)
 })
 
-test('a stream that is given up while its pages wait leaves the next frames alone', async () => {
+test('cancelling a stream while its pages wait does not damage the next frames', async () => {
   const { stream } = await stalled(guest)
   stream.send('RESET')
   guest.socket!.resume()
@@ -85,7 +85,7 @@ test('a stream that is given up while its pages wait leaves the next frames alon
   await readsAsItIs(guest, path)
 })
 
-test('a connection that is lost while pages wait takes them with it', async () => {
+test('pages that wait when the connection is lost are dropped', async () => {
   await stalled(guest)
   await guest.reconnect()
   await readsAsItIs(guest, path)

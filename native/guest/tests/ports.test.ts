@@ -74,7 +74,7 @@ describe('ports', () => {
     await end(stream, own)
   })
 
-  test('names the one that is left when another that held the same socket has ended', async () => {
+  test('names the remaining holder when another holder of the same socket has ended', async () => {
     const script = `${LISTEN.replace('time.sleep(1000)', '')}
 if os.fork() == 0: time.sleep(1000)
 sys.stdin.read(1)`
@@ -90,7 +90,7 @@ sys.stdin.read(1)`
     await end(stream, [port])
   })
 
-  test('does not name processes that are none of its own', async () => {
+  test('does not name processes that do not descend from the guest', async () => {
     const { server, port } = await serve('127.0.0.1')
     const record = (await find(port))!
     assert.equal(record.pid, undefined)
@@ -105,7 +105,7 @@ sys.stdin.read(1)`
     await end(stream, own)
   })
 
-  test('goes on with more sockets than it lists', async () => {
+  test('still answers when there are more sockets than it lists', async () => {
     const many = await listen(1000)
     const more = await listen(200)
     const count = (await ports()).length

@@ -89,7 +89,7 @@ describe('processes', () => {
     stream.send('FORGET')
   })
 
-  test('whoever attaches to a quiet process is told that, and not SPAWNED', async () => {
+  test('attaching to a quiet process is answered with ATTACHED, not SPAWNED', async () => {
     const quiet = { id: 'prc-attached', argv: ['/bin/sleep', '1000'], quietMs: 3_600_000 }
     const first = guest.request('SPAWN', quiet)
     const second = guest.request('ATTACH', { id: quiet.id, offset: 0 })
@@ -180,7 +180,7 @@ describe('processes', () => {
     await until('no child is left, not even a zombie', () => childrenOf(guest.pid).length === 0)
   })
 
-  test('a command ends although a background child holds its pipes, and the child lives on', async () => {
+  test('a command ends although a background child holds its pipes, and the child keeps running', async () => {
     const out = guest.path('background')
     const go = guest.path('go')
     const script = `(while [ ! -e ${go} ]; do echo tick; echo tock >&2; sleep 0.02; done; echo fine > ${out}) & echo $!`
@@ -213,7 +213,7 @@ describe('processes', () => {
     assert.deepEqual([timedOut, code], [false, 5])
   })
 
-  test('one that ends its session takes what it left behind with it, before its end is told', async () => {
+  test('with ends_session the rest of the session is dead before EXITED is sent', async () => {
     const script = 'trap "" TERM HUP; sleep 600 & echo $!; set -m; sleep 600 & echo $!; exit 3'
     const { code, stdout } = await guest.run(['bash', '-c', script], { endsSession: 1 })
     assert.equal(code, 3)
@@ -245,7 +245,7 @@ describe('processes', () => {
     group.send('FORGET')
   })
 
-  test('signals to strangers and to the dead are refused', async () => {
+  test('signals to unknown and to ended processes are refused', async () => {
     assert.equal((await refusal(guest.ask('SIGNAL', { id: 'stranger', signal: 15 }))).kind, 'NO_PROCESS')
     const stream = await guest.spawn(['true'])
     await stream.next('EXITED')

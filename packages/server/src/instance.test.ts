@@ -129,7 +129,7 @@ describe('instance', { skip: !isRoot && 'slots are claimed by root only' }, () =
     )
   })
 
-  it('takes away what a dead server left whose data directory is gone, a loop device on its pool too', async () => {
+  it('removes what a dead server left if its data directory is gone, also a loop device on its pool', async () => {
     const server = await serve('data')
     const file = join(base, 'data', 'pool.img')
     execFileSync('truncate', ['-s', '16M', file])
@@ -171,7 +171,7 @@ describe('instance', { skip: !isRoot && 'slots are claimed by root only' }, () =
     })
   })
 
-  it('frees a slot whose claimer died before it wrote its name, but not a fresh one', async () => {
+  it('frees a slot whose server died before it wrote its owner file, but not a new one', async () => {
     await mkdir(join(runRoot, '3'), { recursive: true })
     assert.deepEqual(await sweepDeadInstances({ runRoot }), [])
     const longAgo = Date.now() / 1000 - 120

@@ -1,11 +1,11 @@
-// Several servers may run on one machine: a real one, tests, one-shot runs. All that is global to the machine (uid
-// ranges, bridge, firewall table, cgroup, run directory) is derived from a slot that a server claims when it starts:
+// Several servers may run on one machine: a real one, tests, one-shot runs. Everything that is global to the machine (uid
+// ranges, bridge, firewall table, cgroup, run directory) is derived from a slot that a server claims at start:
 //
-//   /run/islet/<slot>/owner.<generation>.json    who has it (engine/claim.ts); mkdir of the directory is the claim
+//   /run/islet/<slot>/owner.<generation>.json    its owner (engine/claim.ts); mkdir of the directory is the claim
 //   /run/islet/<slot>/s/<cell>/                 its cells
 //   <data>/server.<generation>.json              one server per data directory
 //
-// A data directory gets its old slot again, which is how a server finds the cells it had before kill -9.
+// A data directory gets its old slot again, so that a server finds the cells it had before kill -9.
 import { chmod, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { IsletError } from '@islet/contract'
@@ -13,29 +13,29 @@ import { type Claim, dropClaim, isClaimAlive, readClaim, takeClaim } from './eng
 import { hasLife, removeCgroups, tearDown } from './engine/teardown.ts'
 
 export interface Instance {
-  /** Undefined without root: then only engine `process` runs, and nothing is global. */
+  /** Undefined without root: then only engine `process` works, and nothing is global. */
   slot: number | undefined
   dataDir: string
   runDir: string
   ephemeral: boolean
   uidStart: number
   uidRanges: number
-  /** Also the name of the nft table and of the cgroup below the root cgroup. */
+  /** Also the name of the nft table and of the cgroup. */
   bridge: string
   table: string
   cgroup: string
   subnet: string
   prefix: number
   gateway: string
-  /** Gives the slot back. Answers false, and keeps it, while one of its cells lives. */
+  /** Releases the slot. Returns false and keeps it while one of its cells is alive. */
   release(): Promise<boolean>
 }
 
 export interface ClaimOptions {
   dataDir: string
-  /** Its server's death is its end: whoever sweeps next destroys everything, the data directory too. */
+  /** Once its server is dead, the next sweep of any server destroys everything, the data directory too. */
   ephemeral?: boolean
-  /** For tests of claiming: slots elsewhere own no bridge, cgroup or table, whatever their number. */
+  /** For tests of claiming: slots in another directory own no bridge, cgroup or table. */
   runRoot?: string
 }
 
@@ -46,17 +46,17 @@ interface Owner {
 
 export const SLOTS = 56
 export const UIDS_PER_CELL = 65_536
-/** In an ephemeral data directory; nothing without it is ever removed. */
+/** Marks an ephemeral data directory; a directory without it is never removed. */
 export const EPHEMERAL_MARKER = '.islet-ephemeral'
 
-// Above what useradd, systemd and subuid give out; 56 slots of 1024 ranges end below 2^32.
+// Above the ids of useradd, systemd and subuid; 56 slots of 1024 ranges end below 2^32.
 const FIRST_UID = 268_435_456
 const RANGES_PER_SLOT = 1024
 const RUN_ROOT = '/run/islet'
-// A claimer writes its owner file within milliseconds of its mkdir.
+// A server writes its owner file within milliseconds of its mkdir.
 const OWNERLESS_MS = 60_000
 
-/** Makes this process the server of `dataDir`. Code `conflict` while another one lives. */
+/** Makes this process the server of `dataDir`. Code `conflict` while another server uses it. */
 export async function claimInstance(options: ClaimOptions): Promise<Instance> {
   const { ephemeral = false, runRoot = RUN_ROOT } = options
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 })
@@ -69,14 +69,14 @@ export async function claimInstance(options: ClaimOptions): Promise<Instance> {
     await mkdir(runDir, { recursive: true, mode: 0o700 })
     return describe(undefined, runDir, owner)
   }
-  // Others may pass through (a sandbox's root must reach its own cell's directory), not look.
+  // Others may pass through it (a sandbox's root must reach its own cell's directory), but not list it.
   await mkdir(runRoot, { recursive: true })
   await chmod(runRoot, 0o711)
   const slot = (await takeOwnSlot(runRoot, owner)) ?? (await takeFreeSlot(runRoot, owner))
   return describe(slot, join(runRoot, String(slot)), owner)
 }
 
-/** Destroys what dead ephemeral servers left, and frees slots that a crash left without an owner. Answers with them. */
+/** Destroys what dead ephemeral servers left, and frees slots without an owner. Returns the freed slots. */
 export async function sweepDeadInstances({ runRoot = RUN_ROOT } = {}): Promise<number[]> {
   const swept: number[] = []
   for (const slot of await slotsIn(runRoot)) {
@@ -136,7 +136,7 @@ async function holdDataDir(owner: Owner): Promise<void> {
     const claim = await readClaim<Owner>(owner.dataDir, 'server')
     if (isClaimAlive(claim)) {
       throw new IsletError('conflict', `A server (pid ${claim?.owner.pid}) already uses ${owner.dataDir}.`, {
-        hint: 'Stop it, or give this one another data directory (ISLET_DATA_DIR).',
+        hint: 'Stop it, or set ISLET_DATA_DIR to another directory.',
       })
     }
     if (await takeClaim(owner.dataDir, 'server', owner, claim)) return
@@ -161,12 +161,12 @@ async function takeFreeSlot(runRoot: string, owner: Owner): Promise<number> {
         return slot
     }
   }
-  throw new IsletError('engine_unavailable', `All ${SLOTS} places for servers on this machine are taken.`, {
-    hint: `Stop servers that are not needed; ${runRoot}/*/owner.*.json says whose they are.`,
+  throw new IsletError('engine_unavailable', `All ${SLOTS} slots for servers on this machine are taken.`, {
+    hint: `Stop servers that are not needed; ${runRoot}/*/owner.*.json names their data directories.`,
   })
 }
 
-/** The slots of dead servers without a living cell: their data directories will get another when they start. */
+/** Frees the slots of dead servers without a living cell; their data directories get another slot at the next start. */
 async function freeIdleSlots(runRoot: string): Promise<void> {
   for (const slot of await slotsIn(runRoot)) await seizeSlot(runRoot, slot, await readSlot(runRoot, slot))
 }
@@ -182,12 +182,12 @@ async function sweepSlot(runRoot: string, slot: number): Promise<boolean> {
     await removeSlot(runDir)
     return true
   }
-  // A server that may start again finds its slot as it was.
+  // A server that may start again keeps its slot.
   if (claim?.value ? !(await isGone(claim.value.dataDir)) : (await ageMs(runDir)) < OWNERLESS_MS) return false
   return seizeSlot(runRoot, slot, claim)
 }
 
-/** Frees a slot whose owner is dead or unknown, unless a cell of it lives. */
+/** Frees a slot whose owner is dead or unknown, unless one of its cells is alive. */
 async function seizeSlot(runRoot: string, slot: number, claim: Claim<Owner> | undefined): Promise<boolean> {
   const runDir = join(runRoot, String(slot))
   if (isClaimAlive(claim) || (await hasLife({ name: globalName(runDir), runDir }))) return false
@@ -200,7 +200,7 @@ async function seizeSlot(runRoot: string, slot: number, claim: Claim<Owner> | un
   return true
 }
 
-/** Nobody can start a server on it again; a loop device may still hold its pool. */
+/** The data directory was deleted, so no server can use it again; a loop device may still hold its pool. */
 async function isGone(dataDir: string): Promise<boolean> {
   return stat(dataDir).then(
     () => false,
@@ -210,12 +210,12 @@ async function isGone(dataDir: string): Promise<boolean> {
 
 async function removeEphemeral(dataDir: string): Promise<void> {
   const real = await realpath(dataDir).catch(() => undefined)
-  if (real !== dataDir) return // gone, or not what the owner file meant
+  if (real !== dataDir) return // gone, or replaced by a symlink
   const marked = await stat(join(dataDir, EPHEMERAL_MARKER)).catch(() => undefined)
   if (marked?.isFile()) await rm(dataDir, { recursive: true, force: true })
 }
 
-/** At once for others, however much is in it. */
+/** Renames the directory first, so that the slot is free at once. */
 async function removeSlot(runDir: string): Promise<void> {
   const condemned = `${runDir}.removed-${process.pid}`
   await rename(runDir, condemned)

@@ -12,7 +12,7 @@ needs('getcap', 'setcap')
 const setcap = (path: string, capabilities: string) => execFileSync('setcap', [capabilities, path])
 const getcap = (path: string) => execFileSync('getcap', ['-r', path]).toString()
 
-test('an unpacked image loses its file capabilities, and a name made to lie reaches nothing outside', async () => {
+test('an unpacked image loses its file capabilities, and hostile names reach nothing outside', async () => {
   await using dir = await scratch()
   const root = join(dir.path, 'root')
   const outside = join(dir.path, 'outside')

@@ -44,7 +44,7 @@ test('remove takes a name, and the image with its last name', async () => {
   await assert.rejects(images.remove('host'), { code: 'runtime_not_found' })
 })
 
-test('an image in use keeps its name; removed by its own name it takes all its names along', async () => {
+test('an image in use keeps its name; removing an image removes all its names', async () => {
   await using dir = await scratch()
   const used = new Set<string>()
   const images = dir.images({ inUse: async () => used })
@@ -60,7 +60,7 @@ test('an image in use keeps its name; removed by its own name it takes all its n
   await assert.rejects(images.resolve('one'), { code: 'runtime_not_found' })
 })
 
-test('what a dead process left is swept; what a living one makes, or has just made, is not', async () => {
+test('leftovers of a dead process are swept; those of a living process are not', async () => {
   await using dir = await scratch()
   const images = dir.images()
   const imagesDir = join(dir.path, 'images')
@@ -100,7 +100,7 @@ test('the catalog is read from the disk, so that two servers and a restart see t
   await assert.rejects(one.resolve('mine'), { code: 'runtime_not_found' })
 })
 
-test('a full disk is told as such, and nothing half-made stays', async (t) => {
+test('a full disk is reported as such, and nothing incomplete stays', async (t) => {
   await using dir = await scratch()
   const imagesDir = join(dir.path, 'images')
   const path = join(dir.path, 'large.tar')

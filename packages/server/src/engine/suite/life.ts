@@ -128,7 +128,7 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     assert.equal(await engine.alive(cell), true)
   })
 
-  it('takes away at start what is not to be kept', async () => {
+  it('removes cells at start that are not to be kept', async () => {
     const box = await openBox(harness())
     await box.link.close()
     const engine = await harness().restart()

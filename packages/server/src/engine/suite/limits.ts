@@ -159,7 +159,7 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     assert.ok(after - before <= elapsedUsec / 10 + 100_000, `${after - before} of ${elapsedUsec}`)
   })
 
-  it('has a sandbox that burns all CPU time give way, until it rests', gaps.unless('wall'), async () => {
+  it('makes a sandbox that burns all CPU time yield, until it rests', gaps.unless('wall'), async () => {
     await using box = await openBox(harness(), { limits: { ...LIMITS, cpuMillis: 0 } })
     const { cgroup } = harness().instance
     const parent = [`/sys/fs/cgroup/cpu/${cgroup}`, `/sys/fs/cgroup/${cgroup}`].find(existsSync)!
@@ -198,19 +198,23 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
     while ((await engine.usage(box.cell)).cpuUsec <= frozenAt) await sleep(20)
   })
 
-  it('gives back memory of a frozen sandbox, which goes on', gaps.unless('freeze'), async () => {
-    const { engine } = harness()
-    await using box = await openBox(harness())
-    // Read twice, so that it counts as in use.
-    await box.print('head -c 64M /dev/zero > /root/x; sync; cat /root/x /root/x > /dev/null')
-    await engine.freeze(box.cell)
-    const { memoryBytes: before } = await engine.usage(box.cell)
-    await engine.reclaim(box.cell)
-    const { memoryBytes: after } = await engine.usage(box.cell)
-    assert.ok(after <= before, `${before} ${after}`)
-    await engine.thaw(box.cell)
-    assert.equal(await box.print('wc -c < /root/x'), String(64 * MIB))
-  })
+  it(
+    'reclaims memory of a frozen sandbox, which continues after the thaw',
+    gaps.unless('freeze'),
+    async () => {
+      const { engine } = harness()
+      await using box = await openBox(harness())
+      // Read twice, so that it counts as in use.
+      await box.print('head -c 64M /dev/zero > /root/x; sync; cat /root/x /root/x > /dev/null')
+      await engine.freeze(box.cell)
+      const { memoryBytes: before } = await engine.usage(box.cell)
+      await engine.reclaim(box.cell)
+      const { memoryBytes: after } = await engine.usage(box.cell)
+      assert.ok(after <= before, `${before} ${after}`)
+      await engine.thaw(box.cell)
+      assert.equal(await box.print('wc -c < /root/x'), String(64 * MIB))
+    },
+  )
 
   it(
     'changes limits of a frozen sandbox, which has them when it goes on',

@@ -85,43 +85,51 @@ export function network(harness: () => Harness, gaps: Gaps, open: OpenNetworked 
       },
     )
 
-    it('gets it and loses it while it runs, with its connections', gaps.unless('networkSwitch'), async () => {
-      const { engine } = networked
-      await using late = await openBox(networked)
-      await hasNoNetwork(late)
-      const [place, again] = [
-        await engine.connect(late.cell, ON.network),
-        await engine.connect(late.cell, ON.network),
-      ]
-      assert.deepEqual(place, again)
-      assert.equal(place.nameserver, networked.instance.gateway)
-      assert.deepEqual(await interfaces(late), ['eth0', 'lo'])
-      assert.doesNotMatch(await late.print('cat /proc/net/if_inet6'), /eth0/)
-      assert.equal(await fetches(late, `http://${internet.host}/`), internet.ours)
-      assert.notEqual(await connects(late, box.bound.address!, 80), 'ECONNREFUSED', 'others are out of reach')
+    it(
+      'gets and loses its network while it runs, with its connections',
+      gaps.unless('networkSwitch'),
+      async () => {
+        const { engine } = networked
+        await using late = await openBox(networked)
+        await hasNoNetwork(late)
+        const [place, again] = [
+          await engine.connect(late.cell, ON.network),
+          await engine.connect(late.cell, ON.network),
+        ]
+        assert.deepEqual(place, again)
+        assert.equal(place.nameserver, networked.instance.gateway)
+        assert.deepEqual(await interfaces(late), ['eth0', 'lo'])
+        assert.doesNotMatch(await late.print('cat /proc/net/if_inet6'), /eth0/)
+        assert.equal(await fetches(late, `http://${internet.host}/`), internet.ours)
+        assert.notEqual(
+          await connects(late, box.bound.address!, 80),
+          'ECONNREFUSED',
+          'others are out of reach',
+        )
 
-      const holding = late.print(['/usr/bin/python3', '-c', holdConnections(internet.host)])
-      while ((await late.run('test -e /tmp/held')).code !== 0);
-      await engine.connect(late.cell, { enabled: false })
-      assert.equal(await holding, 'ECONNABORTED ECONNABORTED loopback')
-      await hasNoNetwork(late)
-      await engine.connect(late.cell, { enabled: false })
-      const record = await recordOf(networked, late.cell.id)
-      assert.equal(record.network, undefined)
-      assert.deepEqual(
-        (await tracesOf(networked.instance)).filter((trace) => trace.endsWith(`v${record.index}`)),
-        [],
-      )
+        const holding = late.print(['/usr/bin/python3', '-c', holdConnections(internet.host)])
+        while ((await late.run('test -e /tmp/held')).code !== 0);
+        await engine.connect(late.cell, { enabled: false })
+        assert.equal(await holding, 'ECONNABORTED ECONNABORTED loopback')
+        await hasNoNetwork(late)
+        await engine.connect(late.cell, { enabled: false })
+        const record = await recordOf(networked, late.cell.id)
+        assert.equal(record.network, undefined)
+        assert.deepEqual(
+          (await tracesOf(networked.instance)).filter((trace) => trace.endsWith(`v${record.index}`)),
+          [],
+        )
 
-      await engine.freeze(late.cell)
-      await engine.connect(late.cell, ON.network)
-      await engine.thaw(late.cell)
-      assert.equal(await fetches(late, `http://${internet.host}/`), internet.ours)
-      await engine.freeze(late.cell)
-      await engine.connect(late.cell, { enabled: false })
-      await engine.thaw(late.cell)
-      await hasNoNetwork(late)
-    })
+        await engine.freeze(late.cell)
+        await engine.connect(late.cell, ON.network)
+        await engine.thaw(late.cell)
+        assert.equal(await fetches(late, `http://${internet.host}/`), internet.ours)
+        await engine.freeze(late.cell)
+        await engine.connect(late.cell, { enabled: false })
+        await engine.thaw(late.cell)
+        await hasNoNetwork(late)
+      },
+    )
 
     it('reaches the internet, which sees the machine and not the sandbox', async () => {
       assert.equal(await fetches(box, `http://${internet.host}/`), internet.ours)

@@ -111,7 +111,7 @@ test('a second build from the same inputs is the first', async () => {
   assert.deepEqual(image, base)
 })
 
-test('the cache of these tests keeps each definition apart, and forgets those that nobody asked for in a long time', async () => {
+test('the cache of these tests has an entry for each definition, and drops entries that were unused for long', async () => {
   await using dir = await scratch()
   const old = new Date(Date.now() - 30 * 24 * 3_600_000)
   for (const name of ['forgotten', 'mine', 'other'])

@@ -196,7 +196,7 @@ test('a server that is killed while it pulls leaves no process, and the next one
   assert.deepEqual(await readdir(imagesDir), [])
 })
 
-test('what goes wrong at the registry is told apart', async () => {
+test('failures of the registry have their own errors', async () => {
   await using dir = await scratch()
   await registry.push('team/wrong:1', LAYERS)
   const images = dir.images()
@@ -255,7 +255,7 @@ test('an image with hostile links, devices and overlay marks touches nothing out
   assert.equal(overlayMarks(join(dir.path, 'images')), '')
 })
 
-test('an image of nothing but one program still gets what a sandbox needs', async () => {
+test('an image with a single program gets what a sandbox needs', async () => {
   await using dir = await scratch()
   await registry.push('team/static:1', [[{ name: 'app', content: 'x' }]], ['--config.workingdir', '/'])
   const image = await dir.images().pull(`${registry.address}/team/static:1`, { insecure })
@@ -265,7 +265,7 @@ test('an image of nothing but one program still gets what a sandbox needs', asyn
   assert.equal(image.defaults.workdir, '/home/user')
 })
 
-test('of an image for several architectures this machine gets its own, or hears that there is none', async () => {
+test('a multi-architecture image is pulled for this machine, or refused if it has no match', async () => {
   await using dir = await scratch()
   const own = process.arch === 'x64' ? 'amd64' : process.arch
   await registry.push('team/many:single', LAYERS)
