@@ -11,7 +11,7 @@ import { followTerminal, terminalEnv } from './terminal.ts'
 
 export type CommandWords = string | string[]
 
-export interface ForegroundOptions {
+export interface CommandOptions {
   cwd?: string
   user?: string
   timeout?: number
@@ -19,19 +19,21 @@ export interface ForegroundOptions {
   env?: Record<string, string>
 }
 
-interface ForegroundFlags extends JsonFlag, StdioFlags {
-  /** Whether the process itself keeps the sandbox awake; our session does in any case. */
+interface Foreground {
+  flags: JsonFlag & StdioFlags
+  options: CommandOptions
+  signals: Signals
+  /** Whether the process itself keeps the sandbox awake; our session does in any case. Default: true. */
   keepAwake?: boolean
+  /** Printed before the result with --json. */
+  jsonFields?: object
 }
 
-/** Answers with the exit code. `jsonFields` are printed before the result with --json. */
+/** Answers with the exit code. */
 export async function runInForeground(
   sandbox: Sandbox,
   command: CommandWords,
-  { keepAwake, ...flags }: ForegroundFlags,
-  options: ForegroundOptions,
-  signals: Signals,
-  jsonFields: object = {},
+  { flags, options, signals, keepAwake, jsonFields }: Foreground,
 ): Promise<number> {
   const stdin = passesStdin(flags)
   const signal = signals.aborted
@@ -50,7 +52,7 @@ export async function runInForeground(
 export function runInTerminal(
   sandbox: Sandbox,
   command: CommandWords | undefined,
-  options: ForegroundOptions,
+  options: CommandOptions,
   signals: Signals,
 ): Promise<number> {
   const env = { ...terminalEnv(), ...options.env }

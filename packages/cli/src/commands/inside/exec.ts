@@ -53,5 +53,5 @@ async function action(text: string, words: string[], flags: ExecFlags, made: Com
   using signals = new Signals()
   process.exitCode = flags.tty
     ? await runInTerminal(sandbox, chosen, options, signals)
-    : await runInForeground(sandbox, chosen, { ...flags, keepAwake: undefined }, options, signals)
+    : await runInForeground(sandbox, chosen, { flags, options, signals })
 }

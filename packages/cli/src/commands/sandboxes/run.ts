@@ -50,12 +50,10 @@ async function action(words: string[], flags: RunFlags): Promise<void> {
     const options = { timeout: flags.timeout }
     const chosen = words.length > 0 ? toCommand(words, '') : undefined
     // If this program is killed, the command must not keep the sandbox awake.
-    const ran = flags.tty
-      ? runInTerminal(sandbox, chosen, options, signals)
-      : runInForeground(sandbox, chosen!, { ...flags, keepAwake: false }, options, signals, {
-          sandboxId: sandbox.id,
-        })
-    process.exitCode = await ran
+    const foreground = { flags, options, signals, keepAwake: false, jsonFields: { sandboxId: sandbox.id } }
+    process.exitCode = flags.tty
+      ? await runInTerminal(sandbox, chosen, options, signals)
+      : await runInForeground(sandbox, chosen!, foreground)
   } finally {
     signals.startCleanup()
   }
