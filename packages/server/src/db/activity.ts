@@ -1,6 +1,6 @@
 import type { Db } from './db.ts'
 
-/** When each sandbox was last used, as far as it was written down. */
+/** When each sandbox was last used, as far as it was saved. */
 export class ActivityTable {
   readonly #db: Db
 
@@ -9,7 +9,7 @@ export class ActivityTable {
   }
 
   save(sandboxId: string, at: number): void {
-    // One that is being removed has no row to belong to.
+    // Does nothing if the sandbox was removed.
     this.#db.run(
       `INSERT INTO activity (sandbox_id, at) SELECT id, ? FROM sandboxes WHERE id = ?
        ON CONFLICT (sandbox_id) DO UPDATE SET at = excluded.at`,

@@ -58,7 +58,7 @@ export class CheckpointTable {
     })
   }
 
-  /** Of sandboxes that are gone, made at `time` or before, and that no sandbox or saved state goes on from. */
+  /** Checkpoints of stopped sandboxes, made at `time` or before, that no sandbox or saved state depends on. */
   unused(time: number): CheckpointRecord[] {
     return this.#select(
       `WHERE c.created_at <= ?

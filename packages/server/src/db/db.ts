@@ -1,5 +1,5 @@
-// The server's own records, in one SQLite file. Only this process may have it open: the lock goes with the process, however it ends.
-// Uses only what node:sqlite has in Node 22.13: no isOpen, isTransaction or timeout, and parameters without numbers.
+// The server's own records, in one SQLite file. Only one process can have it open; the lock ends with the process.
+// Uses only what node:sqlite has in Node 22.13: no isOpen, isTransaction or timeout, and no numbered parameters.
 import { chmodSync, closeSync, existsSync, fsync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
@@ -7,10 +7,10 @@ import { promisify } from 'node:util'
 import { IsletError } from '@islet/contract'
 import { MIGRATIONS } from './migrations.ts'
 
-/** Folding the log into the database syncs the disk, for tens of milliseconds: it waits for a quiet moment of this length ... */
+/** A checkpoint of the WAL syncs the disk, for tens of milliseconds: it waits until nothing was written for this long ... */
 const QUIET_MS = 1000
-/** ... unless the log has grown to this many pages of 4 KiB. */
-const MAX_LOG_PAGES = 8192
+/** ... unless the WAL has grown to this many pages of 4 KiB. */
+const MAX_WAL_PAGES = 8192
 
 interface Waiting {
   work: () => void
@@ -21,40 +21,40 @@ interface Waiting {
 export class Db implements Disposable {
   readonly #sqlite: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
-  readonly #folding: NodeJS.Timeout
-  readonly #log: number
+  readonly #checkpointing: NodeJS.Timeout
+  readonly #wal: number
   #writes = 0
-  #folded = 0
+  #checkpointed = 0
   readonly #waiting: Waiting[] = []
   readonly #committed: (() => void)[] = []
   #isPlanned = false
   #isOpen = true
   #isTransaction = false
-  /** Makes room on a full disk, for one more try; false: it cannot. */
+  /** Makes room on a full disk, so that the write is retried; false: it cannot. */
   onFull: () => boolean = () => false
 
   constructor(sqlite: DatabaseSync, path: string) {
     this.#sqlite = sqlite
-    this.#log = openSync(`${path}-wal`, 'r')
-    sqlite.exec(`PRAGMA wal_autocheckpoint = ${MAX_LOG_PAGES}`)
+    this.#wal = openSync(`${path}-wal`, 'r')
+    sqlite.exec(`PRAGMA wal_autocheckpoint = ${MAX_WAL_PAGES}`)
     let seen = 0
-    this.#folding = setInterval(() => {
-      if (this.#writes === seen && this.#writes > this.#folded) this.#fold()
+    this.#checkpointing = setInterval(() => {
+      if (this.#writes === seen && this.#writes > this.#checkpointed) this.#checkpoint()
       seen = this.#writes
     }, QUIET_MS).unref()
   }
 
-  #fold(): void {
+  #checkpoint(): void {
     try {
       this.#sqlite.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-      this.#folded = this.#writes
+      this.#checkpointed = this.#writes
     } catch {
-      // The disk is full, or away: what is in the log is not lost, and the next quiet moment tries again.
+      // The disk is full or failing. The WAL is not lost, and the next quiet moment retries.
     }
   }
 
   run(sql: string, ...values: SQLInputValue[]): number {
-    this.#catchUp()
+    this.#flush()
     this.#writes++
     const write = () => Number(this.#prepare(sql).run(...values).changes)
     if (this.#isTransaction) return write()
@@ -62,12 +62,12 @@ export class Db implements Disposable {
   }
 
   get<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined {
-    this.#catchUp()
+    this.#flush()
     return this.#prepare(sql).get(...values) as Row | undefined
   }
 
   all<Row>(sql: string, ...values: SQLInputValue[]): Row[] {
-    this.#catchUp()
+    this.#flush()
     return this.#prepare(sql).all(...values) as Row[]
   }
 
@@ -83,8 +83,8 @@ export class Db implements Disposable {
   }
 
   /**
-   * All of it or, when `work` throws, nothing. Not for async work. It may be done twice, once undone: when what had to come
-   * before it could not be written together with it.
+   * Rolled back when `work` throws. Not for async work. `work` may run twice: queued writes are committed together with it, and if
+   * that fails, all is rolled back and each is written alone.
    */
   transaction<T>(work: () => T): T {
     const before = this.#take()
@@ -97,28 +97,27 @@ export class Db implements Disposable {
       for (const { resolve } of before) resolve()
       return result
     } catch {
-      // Whose failure that was shows when each is written alone.
       for (const one of before) this.#writeAlone(one)
       return this.#transaction(work)
     }
   }
 
   /**
-   * As `transaction`, together with others, before anything that is read or written after this call and at the latest when this
-   * turn of the event loop ends: what is sent meanwhile does not wait for it. Resolves when it is kept.
+   * Queues a write. The queue is flushed in one transaction, before the next read or write and at the latest at the end of this turn
+   * of the event loop. Resolves after the commit.
    */
   later(work: () => void): Promise<void> {
     if (!this.#isPlanned) {
       this.#isPlanned = true
       setImmediate(() => {
         this.#isPlanned = false
-        this.#catchUp()
+        this.#flush()
       })
     }
     return this.beforeNext(work)
   }
 
-  /** The same without an end: for what nobody misses until somebody looks, such as a record that another transaction completes. */
+  /** As `later`, but flushed only before the next read or write: for a row that a later transaction completes. */
   beforeNext(work: () => void): Promise<void> {
     if (!this.#isOpen) return Promise.reject(new Error('the database is closed'))
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -126,7 +125,7 @@ export class Db implements Disposable {
     return promise
   }
 
-  /** Not if what is being written now is undone. */
+  /** Runs after the commit of the current transaction; skipped on rollback. */
   afterCommit(work: () => void): void {
     if (this.#isTransaction) this.#committed.push(work)
     else work()
@@ -136,7 +135,7 @@ export class Db implements Disposable {
     return this.#waiting.length === 0 || this.#isTransaction ? [] : this.#waiting.splice(0)
   }
 
-  #catchUp(): void {
+  #flush(): void {
     if (!this.#isOpen) return
     const all = this.#take()
     if (all.length === 0) return
@@ -150,7 +149,7 @@ export class Db implements Disposable {
     }
   }
 
-  /** What cannot be written does not take others with it. */
+  /** One write that fails does not fail the others. */
   #writeAlone({ work, resolve, reject }: Waiting): void {
     try {
       this.#transaction(work)
@@ -195,35 +194,35 @@ export class Db implements Disposable {
     try {
       this.#sqlite.exec('ROLLBACK')
     } catch (error) {
-      // SQLite has undone it already after some failures, such as a full disk.
+      // After some failures, such as a full disk, SQLite has rolled back already.
       if (!/no transaction is active/.test((error as Error).message)) throw error
     }
   }
 
-  /** Whether what is read now may yet be undone. */
+  /** Inside a transaction: what is read now may be rolled back. */
   get isTransaction(): boolean {
     return this.#isTransaction
   }
 
-  /** What all records take, without pages that are free again. */
+  /** The size of the database without free pages. */
   usedBytes(): number {
     const sql =
       'SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size'
     return this.value<number>(sql)!
   }
 
-  /** What was committed until now survives a power cut too: it is in the log, or was synced when that was folded. */
+  /** All commits until now survive a power cut: they are in the WAL, or a checkpoint has synced them. */
   async sync(): Promise<void> {
-    await promisify(fsync)(this.#log)
+    await promisify(fsync)(this.#wal)
   }
 
   [Symbol.dispose](): void {
-    clearInterval(this.#folding)
+    clearInterval(this.#checkpointing)
     if (!this.#isOpen) return
-    this.#catchUp()
+    this.#flush()
     this.#isOpen = false
     this.#sqlite.close()
-    closeSync(this.#log)
+    closeSync(this.#wal)
   }
 
   #prepare(sql: string): StatementSync {
@@ -254,8 +253,8 @@ export function openDb(dataDir: string): Db {
   const sqlite = new DatabaseSync(path)
   try {
     sqlite.exec('PRAGMA busy_timeout = 1000')
-    // Exclusive: a second server on this directory fails here. WAL with NORMAL: a commit is a write to the log, which
-    // outlives this process without an fsync; the log is synced when it is folded into the database.
+    // Exclusive: a second server on this directory fails here. With NORMAL a commit is a write to the WAL without an fsync, which
+    // survives the death of this process; a checkpoint syncs the WAL.
     sqlite.exec(
       'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON',
     )
@@ -273,7 +272,7 @@ export function openDb(dataDir: string): Db {
   return new Db(sqlite, path)
 }
 
-/** Before SQLite opens it: the log gets the mode that the database has then. */
+/** Called before SQLite opens it, because the WAL gets the mode of the database. */
 function closeToOthers(path: string): void {
   closeSync(openSync(path, 'a', 0o600))
   for (const file of [path, `${path}-wal`]) if (existsSync(file)) chmodSync(file, 0o600)

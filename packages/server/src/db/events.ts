@@ -53,7 +53,7 @@ export class EventTable {
       .map(fromRow)
   }
 
-  /** Forgets all but the newest `keep` of a sandbox. */
+  /** Removes all but the newest `keep` of a sandbox. */
   prune(sandboxId: string, keep: number): void {
     this.#db.run(
       `DELETE FROM events WHERE sandbox_id = ? AND seq <=

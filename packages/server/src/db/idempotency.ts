@@ -2,7 +2,7 @@ import type { Db } from './db.ts'
 
 const KEEP_MS = 24 * 3_600_000
 
-/** Which sandbox an Idempotency-Key made, for a day. */
+/** The sandbox that an Idempotency-Key made; kept for a day. */
 export class IdempotencyTable {
   readonly #db: Db
 

@@ -1,7 +1,7 @@
 import type { Root } from '../engine/engine.ts'
 import type { Db } from './db.ts'
 
-/** Who stands on which layers. */
+/** Which sandboxes and saved states need which layers. */
 export class LayersHeld {
   readonly #db: Db
 
@@ -9,13 +9,13 @@ export class LayersHeld {
     this.#db = db
   }
 
-  /** Beside what the holder holds already. */
+  /** In addition to the layers that the holder has already. */
   hold(holder: string, root: Root): void {
     for (const layer of layersOf(root))
       this.#db.run('INSERT OR IGNORE INTO layers_held (layer, holder) VALUES (?, ?)', layer, holder)
   }
 
-  /** From now on the holder stands on this root and nothing else. Answers with the layers that nobody holds any more. */
+  /** From now on the holder needs only this root. Returns the layers that have no holder any more. */
   holdOnly(holder: string, root: Root | undefined): string[] {
     const before = this.#db.column<string>('SELECT layer FROM layers_held WHERE holder = ?', holder)
     this.#db.run('DELETE FROM layers_held WHERE holder = ?', holder)
@@ -27,7 +27,7 @@ export class LayersHeld {
     return this.#db.get('SELECT 1 AS held FROM layers_held WHERE layer = ?', layer) !== undefined
   }
 
-  /** As the records say: what a crash left between two steps is set right. */
+  /** Rebuilds the table from the records, after a crash between two steps. */
   rebuild(holders: Iterable<{ id: string; root: Root }>): void {
     this.#db.transaction(() => {
       this.#db.run('DELETE FROM layers_held')
@@ -36,7 +36,7 @@ export class LayersHeld {
   }
 }
 
-/** The layer of its own, if it has one, and all below it. */
+/** Its own layer, if it has one, and all layers below. */
 export function layersOf(root: Root): Set<string> {
   const lowers = root.trees.flatMap(({ lowers }) => lowers)
   return new Set([

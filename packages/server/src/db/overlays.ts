@@ -16,16 +16,16 @@ export interface OverlaySpec extends Pick<OverlayInfo, 'source' | 'target' | 'st
 }
 
 interface OverlayState extends Pick<OverlayInfo, 'copyStatus' | 'copyError' | 'stats'> {
-  /** What was there before the first byte was copied; undefined until then. */
+  /** The state of the target before the first byte was copied; undefined until then. */
   before?: OverlayGround
 }
 
 export interface OverlayGround {
   /** The target, without symlinks. */
   root: string
-  /** Of a directory that was there. */
+  /** If the target existed. */
   existing?: { mode: number; owner: string }
-  /** Names in it that were not there, and come from the source. */
+  /** Names in it that the overlay added. */
   placed: string[]
 }
 

@@ -13,7 +13,7 @@ export interface PatchRecord {
 export interface PatchRunRecord {
   patchId: string
   status: Exclude<PatchRun['status'], 'pending'>
-  /** The process that runs it, named before it is started. Null while running: it runs elsewhere, this is a copy. */
+  /** The process that runs it; its id is saved before it starts. Null in a copy of a sandbox in which it was running. */
   processId: string | null
   exitCode: number | null
   output: string
@@ -33,7 +33,7 @@ export class PatchTable {
     this.#db = db
   }
 
-  /** Behind all that the checkpoint has. */
+  /** After all patches of the checkpoint. */
   insert(patch: Omit<PatchRecord, 'sequence'>): PatchRecord {
     this.#db.run(
       `INSERT INTO patches (id, checkpoint_id, sequence, script, description, created_at)
@@ -56,12 +56,12 @@ export class PatchTable {
     return this.#db.get<PatchRecord>(`${PATCH} WHERE id = ?`, id)
   }
 
-  /** Answers whether there was one. */
+  /** False: there was none. */
   remove(checkpointId: string, id: string): boolean {
     return this.#db.run('DELETE FROM patches WHERE checkpoint_id = ? AND id = ?', checkpointId, id) > 0
   }
 
-  /** In the order they were begun. */
+  /** In the order in which they began. */
   runs(sandboxId: string): PatchRunRecord[] {
     return this.#db.all<PatchRunRecord>(`${RUN} WHERE sandbox_id = ? ORDER BY rowid`, sandboxId)
   }
@@ -87,7 +87,7 @@ export class PatchTable {
     this.#db.run('DELETE FROM patch_runs WHERE sandbox_id = ? AND patch_id = ?', sandboxId, patchId)
   }
 
-  /** In place of what the sandbox has. */
+  /** Replaces all runs of the sandbox. */
   setRuns(sandboxId: string, runs: readonly PatchRunRecord[]): void {
     this.#db.run('DELETE FROM patch_runs WHERE sandbox_id = ?', sandboxId)
     for (const run of runs) this.saveRun(sandboxId, run)

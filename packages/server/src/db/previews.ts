@@ -4,11 +4,11 @@ import { Table } from './table.ts'
 export interface PreviewRecord {
   sandboxId: string
   port: number
-  /** A name of its own. */
+  /** Its own host name. */
   domain: string | null
-  /** Null: open to whoever reaches it. */
+  /** Null: no authentication. */
   auth: PreviewAuth | null
-  /** The port of this machine that it had last. */
+  /** The port of the host that it listened on last. */
   listenPort: number | null
   createdAt: number
 }

@@ -17,17 +17,17 @@ export interface ProcessRecord {
   terminalId: string | null
   /** The service it belongs to. */
   service: string | null
-  /** Bit n: signal n was sent on request to end it. */
+  /** Bit n: signal n was sent by a cancel. */
   cancelSignals: number
   maxRunAfterDisconnectMs: number | null
-  /** Whoever started it waits for its end. */
+  /** The caller that started it waits for its end. */
   foreground: boolean
   /** Its sandbox is not idle while it runs. */
   keepAwake: boolean
   startedAt: number
   endedAt: number | null
   outputBytes: number
-  /** How much of it is kept: its end. */
+  /** How many of the last bytes are kept. */
   keepOutputBytes: number
   result: ProcessInfo['result']
 }
@@ -66,7 +66,7 @@ export class ProcessTable extends Table<ProcessRecord> {
     this.db.run('UPDATE processes SET cancel_signals = ? WHERE id = ?', signals, id)
   }
 
-  /** Whether it was running: it ends once. */
+  /** False: it had ended already. */
   ended(
     id: string,
     end: Pick<ProcessRecord, 'status' | 'pid' | 'endedAt' | 'outputBytes' | 'result'>,
@@ -83,7 +83,7 @@ export class ProcessTable extends Table<ProcessRecord> {
     return changes > 0
   }
 
-  /** Whether it was there. */
+  /** False: there was none. */
   remove(id: string): boolean {
     return this.db.run('DELETE FROM processes WHERE id = ?', id) > 0
   }
@@ -115,12 +115,12 @@ export class ProcessTable extends Table<ProcessRecord> {
     )
   }
 
-  /** Every process still marked running, of one sandbox. */
+  /** All processes of a sandbox that are marked running. */
   running(sandboxId: string): ProcessRecord[] {
     return this.list(sandboxId, { status: 'running', limit: -1 })
   }
 
-  /** Forgets the ended processes beyond the newest `keep` of a sandbox. Answers with those that may have printed something. */
+  /** Removes ended processes beyond the newest `keep` of a sandbox. Returns those that may have output. */
   removeOld(sandboxId: string, keep: number): string[] {
     const rows = this.db.all<Pick<ProcessRecord, 'id' | 'status' | 'outputBytes'>>(
       `SELECT id, status, output_bytes AS outputBytes FROM processes WHERE sandbox_id = ? AND status != 'running'
@@ -129,7 +129,7 @@ export class ProcessTable extends Table<ProcessRecord> {
       keep,
     )
     if (rows.length > 0) this.db.transaction(() => rows.map(({ id }) => this.remove(id)))
-    // What a lost one printed may not have been counted.
+    // The output of a lost process may not have been counted.
     return rows.flatMap(({ id, status, outputBytes }) => (outputBytes > 0 || status === 'lost' ? id : []))
   }
 }

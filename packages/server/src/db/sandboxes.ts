@@ -5,7 +5,7 @@ import type { Db } from './db.ts'
 import { type Page, Where } from './page.ts'
 import { Table } from './table.ts'
 
-/** A sandbox as the server keeps it: what callers see, and what the engine needs. */
+/** What callers see of a sandbox, and what the engine needs. */
 export interface SandboxRecord {
   id: string
   name: string | null
@@ -21,7 +21,7 @@ export interface SandboxRecord {
   env: Record<string, string>
   resources: Sandbox['resources']
   network: Sandbox['network']
-  /** The network is still to be switched to that, in whole or in part. */
+  /** The network is not completely switched to `network` yet. */
   networkDue: boolean
   user: string
   workdir: string
@@ -29,14 +29,14 @@ export interface SandboxRecord {
   /** Never idle. */
   keepAwake: boolean
   timeouts: TimeoutsInfo
-  /** Since when it stands still. */
+  /** When it was paused or hibernated. */
   suspendedAt: number | null
   origin: Sandbox['origin']
-  /** The snapshot at the end of what it descends from. */
+  /** The latest snapshot that it descends from. */
   baseSnapshot: string | null
-  /** The checkpoint whose patches it gets. */
+  /** The checkpoint whose patches are run in it. */
   patchesOf: string | null
-  /** Hibernated with its memory on disk: the name of the directory. */
+  /** The name of the directory of its saved memory, while it is hibernated. */
   memory: string | null
   root: Root
   cell: string
@@ -45,9 +45,9 @@ export interface SandboxRecord {
   stoppedAt: number | null
 }
 
-/** In these words, so that sqlite uses the index of those that are there. */
+/** Exactly the condition of the partial indexes, so that SQLite uses them. */
 const PRESENT = "status != 'stopped'"
-/** Those that have a cell, or could have one again. */
+/** Sandboxes that have a cell or can have one again. */
 const LIVE = `${PRESENT} AND status IN ('creating', 'running', 'paused', 'hibernated')`
 
 export class SandboxTable extends Table<SandboxRecord> {
@@ -103,7 +103,7 @@ export class SandboxTable extends Table<SandboxRecord> {
     return record
   }
 
-  /** The one that has this name now. */
+  /** The sandbox that has this name now. */
   idOf(name: string): string | undefined {
     return this.db.value(`SELECT id FROM sandboxes WHERE name = ? AND ${PRESENT}`, name)
   }
@@ -112,7 +112,7 @@ export class SandboxTable extends Table<SandboxRecord> {
     return this.selectAll(`WHERE ${LIVE}`)
   }
 
-  /** Those whose layer and image must stay: all that were not deleted. */
+  /** All that were not deleted: their layers and images are needed. */
   holding(): SandboxRecord[] {
     return this.selectAll(`WHERE ${PRESENT}`)
   }

@@ -31,10 +31,10 @@ export type SavedSandbox = Omit<Pick<SandboxRecord, (typeof SAVED_FIELDS)[number
   keepAwake?: boolean
 }
 
-/** A sandbox as it was at one instant. The store's rows lie beside it. */
+/** A saved state. The rows of its store are in table `saved_store`. */
 export interface SavedRecord {
   id: string
-  /** Whose it was. */
+  /** The sandbox that was saved; empty if it was imported. */
   sandboxId: string
   status: 'making' | 'ready'
   state: SavedSandbox
@@ -42,7 +42,7 @@ export interface SavedRecord {
   patchRuns: PatchRunRecord[]
   memory: boolean
   frozenMs: number
-  /** Null until it was measured. */
+  /** Null until it is measured. */
   sizeBytes: number | null
   createdAt: number
 }
@@ -71,7 +71,7 @@ export class SavedTable extends Table<SavedRecord> {
     return this.selectOne('WHERE id = ?', id)
   }
 
-  /** What each stands on; the rest of them may be megabytes. */
+  /** Only some fields: the others may be megabytes. */
   all(): (Pick<SavedRecord, 'id' | 'memory'> & { root: SavedSandbox['root'] })[] {
     return this.db
       .all<{ id: string; memory: number; root: string }>(
@@ -80,7 +80,7 @@ export class SavedTable extends Table<SavedRecord> {
       .map(({ id, memory, root }) => ({ id, memory: memory === 1, root: JSON.parse(root) }))
   }
 
-  /** Those that no checkpoint and no snapshot names: half made, or of a fork that was cut off. */
+  /** Half made, or without a checkpoint or snapshot: of a fork that was cut off. */
   unnamed(): string[] {
     return this.db.column(
       `SELECT id FROM saved_states AS s WHERE status = 'making' OR NOT EXISTS (SELECT 1 FROM checkpoints WHERE saved_id = s.id)
@@ -97,12 +97,12 @@ export class SavedTable extends Table<SavedRecord> {
     return named !== undefined
   }
 
-  /** It is about to be removed: as if it had never been ready. */
+  /** Marks one that is about to be removed: it is not ready any more, and after a crash the next start removes it. */
   doom(id: string): void {
     this.db.run("UPDATE saved_states SET status = 'making' WHERE id = ?", id)
   }
 
-  /** Some of its keys; answers how many. */
+  /** Removes up to `limit` of its keys; returns how many. */
   removeSome(id: string, limit: number): number {
     return this.db.run(
       'DELETE FROM saved_store WHERE rowid IN (SELECT rowid FROM saved_store WHERE saved_id = ? LIMIT ?)',
@@ -121,12 +121,12 @@ export class SavedTable extends Table<SavedRecord> {
     )
   }
 
-  /** Whether there is anything to copy. */
+  /** Whether the sandbox has any keys. */
   hasStore(sandboxId: string): boolean {
     return this.db.get('SELECT 1 FROM store WHERE sandbox_id = ? LIMIT 1', sandboxId) !== undefined
   }
 
-  /** The keys of a sandbox that have not expired. */
+  /** Copies the keys of a sandbox that have not expired. */
   copyStoreFrom(id: string, sandboxId: string, now: number): void {
     this.db.run(
       `INSERT INTO saved_store (saved_id, key, expires_at, bytes, value_id)
@@ -137,7 +137,7 @@ export class SavedTable extends Table<SavedRecord> {
     )
   }
 
-  /** In place of what the sandbox has. What has expired since then stays so. */
+  /** Replaces the keys of the sandbox. Keys that have expired since are left out. */
   copyStoreTo(id: string, sandboxId: string, now: number): void {
     this.db.run('DELETE FROM store WHERE sandbox_id = ?', sandboxId)
     this.db.run(
@@ -149,7 +149,7 @@ export class SavedTable extends Table<SavedRecord> {
     )
   }
 
-  /** Of an imported one. */
+  /** Adds keys of an import. */
   setStore(id: string, rows: Iterable<{ key: string; value: string; expiresAt: number | null }>): void {
     const insert =
       'INSERT INTO saved_store (saved_id, key, expires_at, bytes, value_id) VALUES (?, ?, ?, ?, ?)'
@@ -161,7 +161,7 @@ export class SavedTable extends Table<SavedRecord> {
     })
   }
 
-  /** In the order of their keys, those after `after`. */
+  /** The next keys after `after`, in order. */
   storePage(
     id: string,
     after: string,

@@ -13,29 +13,29 @@ export interface ServiceRecord {
 
 export interface ServiceState {
   status: ServiceInfo['status']
-  /** What was asked for last. `again`: stop it, then start it; `gone`: stop it, then forget it. */
+  /** The last request. `again`: stop it, then start it; `gone`: stop it, then remove it. */
   goal: 'up' | 'down' | 'again' | 'gone'
-  /** Where its commands run, absolute. */
+  /** The absolute working directory of its commands. */
   path: string
   /** Its install command has succeeded, or there is none. */
   installed: boolean
   installId: string | null
   processId: string | null
-  /** A process of the saved state that this record comes from, which runs if that has memory. It is not this service's. */
+  /** A process from the saved state that this record was copied from. It runs if memory was saved too, and has to be ended. */
   leftover?: string | null
   pid: number | null
   /** Given to the command as PORT. */
   assignedPort: number | null
-  /** Where it listens. */
+  /** The port that it listens on. */
   port: number | null
   url: string | null
   reason: string | null
   restartCount: number
   healthy: boolean | null
   healthStatus: string | null
-  /** When the present attempt to install or to start began: a younger process of the service belongs to it. */
+  /** When the current attempt to install or start began: later processes of the service belong to it. */
   attemptAt: number
-  /** Until then the start waits. */
+  /** The start waits until then. */
   notBefore: number
 }
 

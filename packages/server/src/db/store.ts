@@ -9,7 +9,7 @@ export interface StoreRow {
 
 export interface StoreTotals {
   keys: number
-  /** Of keys and values, in UTF-8. */
+  /** Size of keys and values in UTF-8. */
   bytes: number
 }
 
@@ -19,12 +19,12 @@ interface StoredKey {
   bytes: number
 }
 
-/** Puts a value where rows can name it, and answers with its id. In the transaction that adds the first such row. */
+/** Adds a value and returns its id, which rows refer to. Call it in the transaction that adds the first such row. */
 export function addValue(db: Db, value: string): number {
   return db.value('INSERT INTO store_values (value) VALUES (?) RETURNING id', value)!
 }
 
-/** Keys compare by their UTF-8 bytes, which is the order of code points. A key may hold NUL, so no text function touches one. */
+/** Keys are ordered by their UTF-8 bytes, which is the order of code points. A key may hold NUL, so no SQL text function is used. */
 export class StoreTable {
   readonly #db: Db
 
@@ -41,7 +41,7 @@ export class StoreTable {
     )
   }
 
-  /** What a row takes and when it expires, without reading its value. */
+  /** Size and expiry of a row, without reading its value. */
   measure(sandboxId: string, key: string): { bytes: number; expiresAt: number | null } | undefined {
     return this.#db.get(
       'SELECT bytes, expires_at AS expiresAt FROM store WHERE sandbox_id = ? AND key = ?',
@@ -92,7 +92,7 @@ export class StoreTable {
     )!
   }
 
-  /** Of all sandboxes, or of one. */
+  /** Expired keys of all sandboxes, or of one. */
   expired(options: { now: number; limit: number; sandboxId?: string }): StoredKey[] {
     const { now, limit, sandboxId } = options
     const where = new Where().and('sandbox_id = ?', sandboxId).and('expires_at <= ?', now)
@@ -100,7 +100,7 @@ export class StoreTable {
     return this.#db.all(`${select} ${where.sql} LIMIT ?`, ...where.values, limit)
   }
 
-  /** Removes some of a sandbox's keys; answers how many. */
+  /** Removes up to `limit` keys of a sandbox; returns how many. */
   removeSome(sandboxId: string, limit: number): number {
     return this.#db.run(
       'DELETE FROM store WHERE sandbox_id = ? AND key IN (SELECT key FROM store WHERE sandbox_id = ? LIMIT ?)',
@@ -110,7 +110,7 @@ export class StoreTable {
     )
   }
 
-  /** Sandboxes that are gone and still have keys. */
+  /** Stopped sandboxes that still have keys. */
   abandoned(): string[] {
     return this.#db.column(
       `SELECT id FROM sandboxes WHERE status = 'stopped' AND EXISTS (SELECT 1 FROM store WHERE sandbox_id = id)`,

@@ -13,7 +13,7 @@ export interface TerminalRecord {
   createdAt: number
 }
 
-/** What its commands have in common; of a pty, whether its shell keeps the sandbox awake. */
+/** Defaults for its commands. `keepAwake`: the shell of a pty keeps the sandbox awake. */
 interface TerminalSettings {
   keepAwake?: boolean
   cwd?: string

@@ -1,4 +1,4 @@
-// Writes a snapshot file (manifest.ts), a piece at a time: what the reader does not take is not made yet.
+// Writes a snapshot file (manifest.ts) in pieces, at the pace of the reader.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
@@ -29,21 +29,21 @@ import { systemName } from './system.ts'
 import { END_OF_TAR, memberHeader, padding, scanTar } from './tar.ts'
 import { zstdCompress } from './zstd.ts'
 
-/** Read without letting anything else run: each may have a mebibyte. */
+/** Rows read in one turn of the event loop; each may have a mebibyte. */
 const STORE_PAGE = 16
 const CHUNK_BYTES = 256 * 1024
 
 interface ExportOptions {
   snapshot: SnapshotInfo
   saved: SavedRecord
-  /** Its layer holds all that differs from the image. */
+  /** Its layer holds all differences from the image. */
   root: Root
   table: SavedTable
   storage: Storage
   images: Images
 }
 
-/** The bytes of the file. Once the iteration has ended, however it did, nothing of it runs any more. */
+/** The bytes of the file. When the iteration ends, also early, no process of it is left. */
 export async function* writeSnapshot(options: ExportOptions): AsyncGenerator<Buffer> {
   const zstd = zstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 }, chunkSize: CHUNK_BYTES })
   const abort = new AbortController()
@@ -103,10 +103,10 @@ async function* writeTar(options: ExportOptions, tars: Tars): AsyncGenerator<Buf
   yield END_OF_TAR
 }
 
-/** A directory as entries of a tar, named `name`. Sockets are left out: they are of no use without who listened there. */
+/** A directory as tar entries below `name`. Sockets are left out: nothing listens on them in a copy. */
 async function* readTree(source: string, name: string, kind: TreeKind, tars: Tars): AsyncGenerator<Buffer> {
   const { signal, running } = tars
-  // The same tree gives the same bytes: names in order, no times of access, no process id.
+  // Equal trees give equal bytes: sorted names, no access times, no process id.
   const stable = [
     '--sort=name',
     '--format=posix',
@@ -151,7 +151,7 @@ async function* readTree(source: string, name: string, kind: TreeKind, tars: Tar
   let isDevice = false
   try {
     for await (const { entry, bytes } of scanTar(child.stdout)) {
-      // An image's own devices serve no purpose: a sandbox has a /dev of its own.
+      // Devices of an image are left out: every sandbox has its own /dev.
       if (entry) isDevice = !kind.isLayer && (entry.type === 'block' || entry.type === 'character')
       if (!isDevice) yield bytes
     }

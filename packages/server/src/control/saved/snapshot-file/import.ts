@@ -1,5 +1,5 @@
-// Makes a saved state of a snapshot file. The file is not trusted: what it says goes through the schema of the manifest, its
-// trees through TreeRules and GNU tar, into directories that nobody else uses, and nothing is named before all sums are right.
+// Makes a saved state of a snapshot file. The file is not trusted: the schema checks its manifest, TreeRules and GNU tar check its
+// trees, and the files go into directories that nothing else uses. Nothing is named before all checksums match.
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -28,27 +28,27 @@ import { type TreeKind, xattrArguments } from './rules.ts'
 import { systemName } from './system.ts'
 import { damaged, END_OF_TAR } from './tar.ts'
 
-/** Environment, metadata and services have bounds of their own below this, also with every character escaped. */
+/** More than environment, metadata and services can take within their own bounds, with every character escaped. */
 const MAX_MANIFEST_BYTES = 16 * 1024 * 1024
-/** JSON escapes make it longer. */
+/** JSON escapes make keys and values longer. */
 const MAX_STORE_FILE_BYTES = 8 * LIMITS.storeBytes
 const MAX_LINE_BYTES = 8 * LIMITS.storeValueBytes
-/** Written without letting anything else run. */
+/** Written in one turn of the event loop. */
 const STORE_BATCH = { rows: 1000, bytes: 4 * 1024 * 1024 }
-/** How much is written until the room is looked at again. */
+/** How much is written before free space is checked again. */
 const LOOK_BYTES = 16 * 1024 * 1024
 
 export interface ImportOptions {
   body: AsyncIterable<Buffer>
-  /** Also of a machine with other programs, if it stands on those. */
+  /** Accept a snapshot of image `host` from a machine with other programs. */
   otherHost: boolean
   engine: { engine: string; isolation: string }
   table: SavedTable
-  /** Throws when stores can take no more. */
+  /** Throws if all stores together are full. */
   assertStoreRoom(): void
   storage: Storage
   images: Images
-  /** It is being made: from now on a crash leaves nothing of it. */
+  /** Writes the `making` row: from now on a crash leaves nothing. */
   hold(making: SavedRecord): void
   signal: AbortSignal
 }
@@ -58,7 +58,7 @@ export interface Imported {
   snapshot: Manifest['snapshot']
 }
 
-/** What it has made by the time it fails is the caller's to remove: `hold` was told of it. */
+/** On an error the caller discards what `hold` was told of. */
 export async function readSnapshot(options: ImportOptions): Promise<Imported> {
   const { storage } = options
   await using reader = new SnapshotReader(options.body)
@@ -84,33 +84,34 @@ export async function readSnapshot(options: ImportOptions): Promise<Imported> {
 async function readManifest(reader: SnapshotReader): Promise<Manifest> {
   const value = parseJson(await reader.member(MEMBERS.manifest, MAX_MANIFEST_BYTES))
   const head = manifestHead.safeParse(value)
-  if (!head.success) throw damaged('It is not a snapshot.')
+  if (!head.success) throw damaged('The file is not a snapshot.')
   if (head.data.version !== FORMAT_VERSION) {
     throw new IsletError(
       'not_supported',
-      `The file is of version ${head.data.version}; this server reads ${FORMAT_VERSION}.`,
+      `The file has format version ${head.data.version}; this server reads ${FORMAT_VERSION}.`,
     )
   }
   const parsed = manifest.safeParse(value)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  throw damaged(`What is said about it is not valid: ${issue?.path.join('.')}: ${issue?.message}.`)
+  throw damaged(`The manifest is not valid: ${issue?.path.join('.')}: ${issue?.message}.`)
 }
 
-/** The image of this machine that it can stand on; undefined: the one in the file, or none. */
+/** The image of this machine that it can use; undefined: the one in the file, or none. */
 async function localImage(about: Manifest, options: ImportOptions): Promise<Image | undefined> {
   const { image, arch, layer } = about
   const { storage } = options
-  if (arch !== process.arch) throw elsewhere(`It was made on ${arch}; this machine is ${process.arch}.`)
+  if (arch !== process.arch)
+    throw elsewhere(`The snapshot was made on ${arch}; this machine is ${process.arch}.`)
   if ((image.kind === 'none') === storage.capabilities.stacks)
-    throw elsewhere('It was made by an engine whose sandboxes hold their files in another way.')
+    throw elsewhere('The snapshot was made by an engine that stores files differently.')
   const local = await findLocal(image, options)
   const trees = local ? local.trees : image.kind === 'included' ? image.trees : [{ tree: WITHOUT_IMAGE }]
   const fits = layer.every((tree) => trees.some((each) => each.tree === tree))
   if (!fits || (image.kind === 'none' && layer.length !== 1))
-    throw damaged('Its layer and image do not fit together.')
+    throw damaged('The layer does not fit the image.')
   if (image.kind === 'included' && !local && process.getuid?.() !== 0)
-    throw elsewhere('Only root can make images.')
+    throw elsewhere('The snapshot holds an image, and only root can make images.')
   return local
 }
 
@@ -119,7 +120,7 @@ async function findLocal(
   { images, otherHost }: ImportOptions,
 ): Promise<Image | undefined> {
   if (image.kind === 'included') {
-    // What a registry gave under this digest is the same everywhere; other digests are of what went in, not of what came out.
+    // The digest of a registry names the same files everywhere. Other digests are made from the inputs of a build.
     const known = (await images.list()).find(({ digest }) => digest === image.digest)
     return image.source.kind === 'oci' && known?.source.kind === 'oci' ? known : undefined
   }
@@ -128,9 +129,9 @@ async function findLocal(
   if (otherHost || host.digest === image.digest || system === image.system) return host
   throw new IsletError(
     'conflict',
-    `It stands on the programs of a machine with ${image.system}; this one has ${system}.`,
+    `The snapshot needs the programs of a machine with ${image.system}; this one has ${system}.`,
     {
-      hint: 'Import with otherHost if that does not matter to what is in it.',
+      hint: 'Import it with otherHost if its files do not depend on that.',
       details: { system, wanted: image.system },
     },
   )
@@ -214,11 +215,11 @@ async function readStore(
   }
   for await (const line of lines(reader.content(MEMBERS.store, MAX_STORE_FILE_BYTES))) {
     const { data: row } = storeLine.safeParse(parseJson(line))
-    if (!row || row.key === last) throw damaged('Its store cannot be read.')
+    if (!row || row.key === last) throw damaged('The store cannot be read.')
     last = row.key
     const rowBytes = Buffer.byteLength(row.key) + Buffer.byteLength(row.value)
     bytes += rowBytes
-    if (++keys > LIMITS.storeKeys || bytes > LIMITS.storeBytes) throw damaged('Its store is too large.')
+    if (++keys > LIMITS.storeKeys || bytes > LIMITS.storeBytes) throw damaged('The store is too large.')
     batch.push(row)
     batchBytes += rowBytes
     if (batch.length < STORE_BATCH.rows && batchBytes < STORE_BATCH.bytes) continue
@@ -243,9 +244,9 @@ async function* lines(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     }
     rest.push(chunk.subarray(at))
     restBytes += chunk.length - at
-    if (restBytes > MAX_LINE_BYTES) throw damaged('A line of its store is too long.')
+    if (restBytes > MAX_LINE_BYTES) throw damaged('A line of the store is too long.')
   }
-  if (restBytes > 0) throw damaged('Its store does not end with a line.')
+  if (restBytes > 0) throw damaged('The last line of the store is not complete.')
 }
 
 interface ImageParts extends ImportOptions {
@@ -254,7 +255,7 @@ interface ImageParts extends ImportOptions {
   extract(tree: string, path: string, kind: TreeKind): Promise<void>
 }
 
-/** Reads the file to its end. The file's own image is named by what is in it: its digest is only what the file claims. */
+/** Reads the file to its end. The digest of an included image is computed: the one in the manifest is only a claim. */
 async function readImage(
   reader: SnapshotReader,
   image: ImageOfFile,
@@ -281,13 +282,13 @@ async function readImage(
       })
     const { source, defaults } = image
     const made = (await job.find(digest)) ?? (await publish(job.staging, { digest, source, defaults, trees }))
-    // From here on the record keeps it, as the staging did until now.
+    // From now on this record keeps the image; until now the staging did.
     table.save({ ...making, state: { ...making.state, image: made.name } })
     return made
   })
 }
 
-/** tar makes the directory itself and refuses whatever is there already, so nothing is written twice or through a link. */
+/** tar makes the directory and refuses existing files, so nothing is written twice or through a link. */
 async function extractTree(
   bytes: AsyncIterable<Buffer>,
   { tree, path, kind, signal }: { tree: string; path: string; kind: TreeKind; signal: AbortSignal },
@@ -305,7 +306,7 @@ async function extractTree(
   const where = [`--transform=s,^${tree},${basename(path)},S`, `--directory=${dirname(path)}`]
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const explain = ({ stderr }: RunResult) =>
-    new IsletError('snapshot_damaged', 'Its files cannot be unpacked.', {
+    new IsletError('snapshot_damaged', 'The files of the snapshot cannot be unpacked.', {
       details: { stderr: stderr.slice(-2000) },
     })
   const input = Readable.from(bytes, { objectMode: false })
@@ -315,7 +316,7 @@ async function extractTree(
 async function* bounded(bytes: AsyncIterable<Buffer>, disks: readonly string[]): AsyncGenerator<Buffer> {
   let spare = 0
   for await (const chunk of bytes) {
-    // Others write meanwhile: sandboxes, another import.
+    // Sandboxes and other imports write at the same time.
     if (spare < chunk.length) spare = Math.min(await spareBytes(disks), LOOK_BYTES)
     spare -= chunk.length
     if (spare < 0) throw diskFull()
@@ -325,5 +326,7 @@ async function* bounded(bytes: AsyncIterable<Buffer>, disks: readonly string[]):
 }
 
 function elsewhere(message: string): IsletError {
-  return new IsletError('not_supported', message, { hint: 'Import it on a machine like the one it is from.' })
+  return new IsletError('not_supported', message, {
+    hint: 'Import it on a machine like the one that exported it.',
+  })
 }

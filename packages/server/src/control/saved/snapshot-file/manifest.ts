@@ -1,12 +1,12 @@
 // A snapshot as one file for another machine: a tar, compressed with zstd, of these members in this order.
 //
-//   manifest.json      what it is: the Manifest below
+//   manifest.json      the Manifest below
 //   store.jsonl        the store, one {key, value, expiresAt} per line
-//   layer/<tree>/…     the files that differ from the image, all layers merged to one; whiteouts as overlay has them
-//   image/<tree>/…     the image, unless it is the machine's own programs or there is none
-//   checksums.json     sha256 and size of all of these: of a tree, of its part of the tar
+//   layer/<tree>/…     the differences from the image, all layers merged; whiteouts as in overlayfs
+//   image/<tree>/…     the image, unless it is `host` or there is none
+//   checksums.json     sha256 and size of each of these; for a tree, of its part of the tar
 //
-// Ids and paths in it are of the machine that wrote it, and are never used as such.
+// Ids and paths in it belong to the machine that wrote it. An import never uses them as they are.
 import {
   env,
   IDLE_ACTIONS,
@@ -45,7 +45,7 @@ const treeName = z.string().regex(/^[a-z][a-z0-9-]{0,30}$/)
 
 const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
 
-/** What every sandbox has of its own there. */
+/** Every sandbox has its own mounts there. */
 const TAKEN = ['/proc', '/dev', '/sys']
 
 function isMountable(trees: { tree: string; at: string }[]): boolean {
@@ -59,11 +59,11 @@ function isMountable(trees: { tree: string; at: string }[]): boolean {
   )
 }
 
-/** To be read before the rest, which another version may have differently. */
+/** Parsed first: the rest may differ in another version. */
 export const manifestHead = z.object({ format: z.literal(FORMAT), version: z.number() })
 
 const image = z.discriminatedUnion('kind', [
-  /** The programs of the machine; another one's may serve as well if its system is the same. */
+  /** The programs of the machine. Another machine can be used if its `system` is the same. */
   z.object({ kind: z.literal('host'), digest, system: text }),
   z.object({
     kind: z.literal('included'),
@@ -86,9 +86,9 @@ const image = z.discriminatedUnion('kind', [
       )
       .min(1)
       .max(4)
-      .refine(isMountable, 'the first tree is the root, and each of the others has a place of its own'),
+      .refine(isMountable, 'the first tree is the root, and all others have different places'),
   }),
-  /** The files are all there is: of an engine without images. */
+  /** Engine without images: the files are all there is. */
   z.object({ kind: z.literal('none'), home: path }),
 ])
 export type ImageOfFile = z.infer<typeof image>
@@ -135,7 +135,7 @@ export const manifest = manifestHead.extend({
       'too large',
     ),
   image,
-  /** The trees of the layer that are there. */
+  /** The trees that the layer has. */
   layer: z.array(treeName).max(4),
 })
 export type Manifest = z.infer<typeof manifest>

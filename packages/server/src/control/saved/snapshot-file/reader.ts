@@ -1,4 +1,4 @@
-// Takes a snapshot file apart, member by member, in the order in which they must come, and checks the sums at the end.
+// Reads the members of a snapshot file in their fixed order, and checks the checksums at the end.
 import { createHash, type Hash } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
 import { checksums, MEMBERS } from './manifest.ts'
@@ -17,18 +17,18 @@ export class SnapshotReader implements AsyncDisposable {
     this.#pieces = scanTar(decompressed(body))
   }
 
-  /** A plain file, whole. */
+  /** The content of a file. */
   async member(name: string, maxBytes: number): Promise<Buffer> {
     const parts: Buffer[] = []
     for await (const part of this.content(name, maxBytes)) parts.push(part)
     return Buffer.concat(parts)
   }
 
-  /** A plain file, as it comes. */
+  /** The content of a file, in pieces. */
   async *content(name: string, maxBytes: number): AsyncGenerator<Buffer> {
     const { entry } = await this.#peek()
-    if (entry?.path !== name || entry.type !== 'file') throw damaged(`It has no ${name} where that must be.`)
-    if (entry.sizeBytes > maxBytes) throw damaged(`Its ${name} is too large.`)
+    if (entry?.path !== name || entry.type !== 'file') throw damaged(`The member ${name} is missing.`)
+    if (entry.sizeBytes > maxBytes) throw damaged(`The member ${name} is too large.`)
     this.#next = undefined
     const sum = new Sum()
     for (let seen = 0; seen < padded(entry.sizeBytes); ) {
@@ -37,13 +37,13 @@ export class SnapshotReader implements AsyncDisposable {
       const own = bytes.subarray(0, Math.max(0, entry.sizeBytes - seen))
       seen += bytes.length
       if (bytes.subarray(own.length).some((byte) => byte !== 0))
-        throw damaged('There is something between its members.')
+        throw damaged('The file has data between its members.')
       if (own.length > 0) yield sum.add(own)
     }
     this.#sums.set(name, sum.end())
   }
 
-  /** A tree, as the tar that it is. `name` is its top. */
+  /** The tar bytes of a tree. `name` is its top directory. */
   async *tree(name: string, kind: TreeKind): AsyncGenerator<Buffer> {
     const rules = new TreeRules(name, kind)
     const sum = new Sum()
@@ -63,7 +63,7 @@ export class SnapshotReader implements AsyncDisposable {
     return this.#sums.get(name)!.sha256
   }
 
-  /** Throws unless all that was read is as it was written. */
+  /** Reads to the end. Throws if the checksums do not match. */
   async end(): Promise<void> {
     const read = [...this.#sums]
     const listed = checksums.safeParse(parseJson(await this.member(MEMBERS.checksums, CHUNK_BYTES)))
@@ -74,9 +74,9 @@ export class SnapshotReader implements AsyncDisposable {
         const { name: wanted, ...sum } = listed.data[i]!
         return wanted === name && sum.sha256 === sha256 && sum.sizeBytes === sizeBytes
       })
-    if (!isSame) throw damaged('Its checksums do not match.')
+    if (!isSame) throw damaged('The checksums do not match.')
     for (let result = await this.#pieces.next(); !result.done; result = await this.#pieces.next())
-      if (result.value.entry) throw damaged('Something follows after its checksums.')
+      if (result.value.entry) throw damaged('The file has data after its checksums.')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,7 +86,7 @@ export class SnapshotReader implements AsyncDisposable {
   async #peek(): Promise<Piece> {
     if (this.#next) return this.#next
     const { done, value } = await this.#pieces.next()
-    if (done) throw damaged('It ends too early.')
+    if (done) throw damaged('The file ends too early.')
     this.#next = value
     return value
   }
@@ -111,7 +111,7 @@ export function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString())
   } catch (error) {
-    throw damaged('What is said about it cannot be read.', error)
+    throw damaged('The file has invalid JSON.', error)
   }
 }
 
@@ -126,12 +126,12 @@ async function* decompressed(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer
   } catch (error) {
     const code = String((error as NodeJS.ErrnoException).code)
     if (code.startsWith('ZSTD_') || code.startsWith('Z_') || code === 'ERR_BUFFER_TOO_LARGE')
-      throw damaged('It is not compressed with zstd, or not whole.', error)
+      throw damaged('The file is not compressed with zstd, or is cut off.', error)
     throw error
   }
 }
 
-/** Whatever ends the reading is told to the source as its end, so that its connection can still be answered. */
+/** Turns an early end of the reading into a plain return of the source, so that its connection can still be answered. */
 async function* passed(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const chunk of body) yield chunk
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 
-/** Which programs a machine has, roughly: its distribution and release. */
+/** The distribution and release of this machine, which tell roughly what programs it has. */
 export async function systemName(): Promise<string> {
   const text = await readFile('/etc/os-release', 'utf8').catch(() => '')
   const field = (name: string) => new RegExp(`^${name}="?([^"\n]*)"?$`, 'm').exec(text)?.[1] ?? ''

@@ -1,12 +1,12 @@
-// Reads the one kind of tar that is written here: POSIX (pax) headers as GNU tar writes them. What it does not know it refuses.
+// Reads the one kind of tar that an export writes: POSIX (pax) headers as GNU tar writes them. Anything else is refused.
 import { IsletError } from '@islet/contract'
 
 const BLOCK = 512
-/** The names and extended attributes of one entry. */
+/** For the names and extended attributes of one entry. */
 const MAX_PAX_BYTES = 1024 * 1024
-/** What tar fills its last record with. */
+/** Zeros with which tar fills its last record. */
 const MAX_TAIL_BYTES = 1024 * 1024
-/** GNU tar puts the map of a sparse file before its data. */
+/** The format in which the map of a sparse file comes before its data. */
 const SPARSE_FORMAT = '1.0'
 
 const TYPES = {
@@ -20,7 +20,7 @@ const TYPES = {
 } as const
 export type EntryType = (typeof TYPES)[keyof typeof TYPES]
 
-/** Names are bytes, one character each. */
+/** Names are latin1: one character for each byte. */
 export interface Entry {
   path: string
   type: EntryType
@@ -31,13 +31,13 @@ export interface Entry {
   xattrs: Map<string, string>
 }
 
-/** Headers, with the entry that they describe, or a part of its content. */
+/** The headers of an entry, or a part of its content. */
 export interface Piece {
   entry?: Entry
   bytes: Buffer
 }
 
-/** The bytes of the tar as they are, entry by entry, without the zeros at its end. */
+/** The unchanged bytes of the tar, entry by entry, without the zeros at its end. */
 export async function* scanTar(source: AsyncIterable<Buffer>): AsyncGenerator<Piece> {
   const input = new Input(source)
   try {
@@ -68,7 +68,7 @@ export async function* scanTar(source: AsyncIterable<Buffer>): AsyncGenerator<Pi
   }
 }
 
-/** A plain file of the tar, without its padding. */
+/** The header of a plain file. */
 export function memberHeader(name: string, sizeBytes: number): Buffer {
   const header = Buffer.alloc(BLOCK)
   header.write(name, 0, 100, 'latin1')
@@ -108,12 +108,12 @@ function parseHeader(block: Buffer): Header {
   }
   const number = (from: number, length: number) => {
     const digits = text(from, length)
-    if (!/^[0-7]*$/.test(digits)) throw damaged('A number in it is none.')
+    if (!/^[0-7]*$/.test(digits)) throw damaged('A header has an invalid number.')
     return Number.parseInt(digits || '0', 8)
   }
   if (text(257, 6) !== 'ustar' || number(148, 8) !== checksum(block))
     throw damaged('An entry has no valid header.')
-  // Mode, owner, group and time: tar is not to meet them in other forms.
+  // Mode, owner, group and time must be octal too, so that GNU tar reads them as this reader does.
   for (const [from, length] of [
     [100, 8],
     [108, 8],
@@ -167,21 +167,21 @@ const XATTR = 'SCHILY.xattr.'
 
 function toEntry(header: Header, pax: Map<string, string>): Entry {
   const type = TYPES[header.type as unknown as keyof typeof TYPES]
-  if (type === undefined) throw damaged('It holds an entry of an unknown type.')
+  if (type === undefined) throw damaged('An entry has an unknown type.')
   const xattrs = new Map<string, string>()
   let isSparse = false
   for (const [key, value] of pax) {
     if (key.startsWith(XATTR)) xattrs.set(key.slice(XATTR.length), value)
     else if (!Object.hasOwn(KEYS, key) || !KEYS[key]!.test(value))
-      throw damaged('An entry has an attribute that is not known here.')
+      throw damaged('An entry has an unknown attribute.')
     if (key.startsWith('GNU.sparse.')) isSparse = true
   }
   const format = `${pax.get('GNU.sparse.major')}.${pax.get('GNU.sparse.minor')}`
   if (isSparse && (type !== 'file' || format !== SPARSE_FORMAT || !pax.has('GNU.sparse.name')))
-    throw damaged('A sparse file in it cannot be read.')
+    throw damaged('A sparse file cannot be read.')
   const sizeBytes = pax.has('size') ? Number(pax.get('size')) : header.size
-  if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) throw damaged('An entry has no size.')
-  if (type !== 'file' && sizeBytes !== 0) throw damaged('Something that is no file has content.')
+  if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) throw damaged('An entry has an invalid size.')
+  if (type !== 'file' && sizeBytes !== 0) throw damaged('An entry that is not a file has content.')
   return {
     path: pax.get('GNU.sparse.name') ?? pax.get('path') ?? header.name,
     type,
@@ -192,14 +192,14 @@ function toEntry(header: Header, pax: Map<string, string>): Entry {
   }
 }
 
-/** As if the checksum's own field were spaces. */
+/** The field of the checksum itself counts as spaces. */
 function checksum(header: Buffer): number {
   let sum = 8 * 0x20
   for (let at = 0; at < BLOCK; at++) if (at < 148 || at >= 156) sum += header[at]!
   return sum
 }
 
-/** To whole blocks. */
+/** Rounded up to whole blocks. */
 export function padded(sizeBytes: number): number {
   return Math.ceil(sizeBytes / BLOCK) * BLOCK
 }
@@ -208,7 +208,7 @@ function isZero(bytes: Buffer): boolean {
   return bytes.every((byte) => byte === 0)
 }
 
-/** Bytes that are asked for by number. */
+/** Reads given numbers of bytes. */
 class Input {
   readonly #source: AsyncIterator<Buffer>
   #rest: Buffer = Buffer.alloc(0)
@@ -225,7 +225,7 @@ class Input {
 
   /** At least one. */
   async atMost(bytes: number): Promise<Buffer> {
-    if (this.#rest.length === 0 && !(await this.#more())) throw damaged('It ends too early.')
+    if (this.#rest.length === 0 && !(await this.#more())) throw damaged('The file ends too early.')
     const taken = this.#rest.subarray(0, bytes)
     this.#rest = this.#rest.subarray(taken.length)
     return taken
@@ -233,7 +233,7 @@ class Input {
 
   async onlyZeros(maxBytes: number): Promise<void> {
     for (let seen = this.#rest.length; ; seen += this.#rest.length) {
-      if (!isZero(this.#rest) || seen > maxBytes) throw damaged('Something follows after its end.')
+      if (!isZero(this.#rest) || seen > maxBytes) throw damaged('The file has data after its end.')
       this.#rest = this.#rest.subarray(this.#rest.length)
       if (!(await this.#more())) return
     }

@@ -1,16 +1,16 @@
-// Snapshot files as nobody's export would write them, with right checksums all the same.
+// Snapshot files that no export would write, but with correct checksums.
 import { createHash } from 'node:crypto'
 import { zstdCompressSync } from 'node:zlib'
 import { END_OF_TAR, padding } from './tar.ts'
 
 export interface RawEntry {
   path: string
-  /** The letter of tar. Default: '0', a file. */
+  /** The type letter of tar. Default: '0', a file. */
   type?: string
   link?: string
   content?: string
   device?: [number, number]
-  /** As it stands in the header. */
+  /** The text in the header. */
   uid?: string
   pax?: Record<string, string>
 }
@@ -20,7 +20,7 @@ export interface RawFile {
   store?: string
   /** By name: `layer/files`. */
   trees: Record<string, RawEntry[]>
-  /** In place of the right ones. */
+  /** Replaces the correct ones. */
   sums?: unknown
   /** After the checksums. */
   more?: RawEntry[]
@@ -93,7 +93,7 @@ function rawEntry({
   return Buffer.concat([rawEntry({ path: 'pax', type: 'x', content: records.join('') }), own])
 }
 
-/** With its own length before it. */
+/** A pax record, which begins with its own length. */
 function record(text: string): string {
   let length = text.length + 2
   while (`${length} ${text}`.length !== length) length++

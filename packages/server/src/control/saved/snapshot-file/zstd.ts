@@ -1,4 +1,4 @@
-// Node has zstd since 22.15; the server also runs on 22.13, where only snapshot files cannot be written and read.
+// Node has zstd since 22.15. The server also runs on 22.13, but cannot read or write snapshot files there.
 import zlib, { type ZstdOptions } from 'node:zlib'
 import { IsletError } from '@islet/contract'
 
