@@ -1,6 +1,6 @@
 /*
- * Fuzzes what every byte from the server passes through: frames, the dispatch table, fields, streams and their windows,
- * and a process's stdin. Requests are stand-ins that read fields of every kind and open a stream; nothing outside the
+ * Fuzzes the handling of every byte from the server: frames, the dispatch table, fields, streams and their windows, and a
+ * process's stdin. Requests are replaced by stubs that read fields of every kind and open a stream; nothing outside of the
  * fuzzer is touched.
  */
 #include "../dispatch.c"

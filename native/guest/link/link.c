@@ -37,7 +37,7 @@ static struct {
   struct loop_timer redial;
   struct sockaddr_un address;
   char boot_id[33];
-  uint64_t delay_us;      /* the delay to use if the next dial fails */
+  uint64_t delay_us;      /* of the next back_off; 0: start again */
   uint64_t hang_up_us;    /* delay asked for by link_hang_up */
   bool welcomed;
   bool broken;            /* to be closed at the end of the turn */
@@ -83,6 +83,13 @@ bool link_beside(const char *name, struct sockaddr_un *address) {
   return snprintf(at, room, "%s", name) < (int)room;
 }
 
+/* The delay before the next dial, which doubles each time. */
+static uint64_t back_off(void) {
+  uint64_t delay_us = server.delay_us == 0 ? LINK_FIRST_DELAY_US : server.delay_us;
+  server.delay_us = delay_us * 2 > LINK_LAST_DELAY_US ? LINK_LAST_DELAY_US : delay_us * 2;
+  return delay_us;
+}
+
 static void dial(struct loop_timer *timer) {
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd >= 0 && connect(fd, (struct sockaddr *)&server.address, sizeof server.address) == 0) {
@@ -96,9 +103,7 @@ static void dial(struct loop_timer *timer) {
     server.source.fd = -1;
   }
   if (fd >= 0) close(fd);
-  if (server.delay_us == 0) server.delay_us = LINK_FIRST_DELAY_US;
-  loop_timer_set(timer, server.delay_us, dial);
-  server.delay_us = server.delay_us * 2 > LINK_LAST_DELAY_US ? LINK_LAST_DELAY_US : server.delay_us * 2;
+  loop_timer_set(timer, back_off(), dial);
 }
 
 static void hello(void) {
@@ -114,12 +119,8 @@ static void lost(void) {
   loop_close(&server.source);
   uint64_t delay_us = server.hung_up ? server.hang_up_us : 0;
   /* A server that accepts and closes at once is dialed with growing delays, like a server that is down. */
-  if (!server.hung_up && !server.welcomed) {
-    delay_us = server.delay_us == 0 ? LINK_FIRST_DELAY_US : server.delay_us;
-    server.delay_us = delay_us * 2 > LINK_LAST_DELAY_US ? LINK_LAST_DELAY_US : delay_us * 2;
-  } else {
-    server.delay_us = 0;
-  }
+  if (!server.hung_up && !server.welcomed) delay_us = back_off();
+  else server.delay_us = 0;
   server.welcomed = server.broken = server.hung_up = false;
   server.in_start = server.in_end = server.out_start = server.out_end = 0;
   pages_drop();

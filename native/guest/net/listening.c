@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "io.h"
+
 enum { LISTENING_STATE = 10 }; /* TCP_LISTEN, also in /proc/net/tcp */
 
 struct list {
@@ -85,7 +87,7 @@ static bool read_address(const char *text, int family, uint32_t words[4]) {
 }
 
 static void read_file(const char *path, int family, struct list *list) {
-  FILE *file = fopen(path, "re");
+  AUTO_CLOSE_FILE FILE *file = fopen(path, "re");
   if (file == NULL) return; /* no IPv6 or no /proc */
   char line[512];
   while (fgets(line, sizeof line, file) != NULL) {
@@ -97,5 +99,4 @@ static void read_file(const char *path, int family, struct list *list) {
                &uid, &inode) != 5) continue;
     if (state == LISTENING_STATE && read_address(local, family, words)) add(list, family, words, port, uid, inode);
   }
-  fclose(file);
 }

@@ -21,7 +21,7 @@ before(async () => {
 })
 after(() => guest.stop())
 
-/** Does something after which the guest must close, and waits until it is back. */
+/** Does something that must make the guest close, and waits until it has reconnected. */
 async function breaks(what: () => void) {
   const closed = guest.closed()
   what()
@@ -162,7 +162,7 @@ describe('the connection', () => {
     writeFileSync(path, Buffer.alloc(1000))
     guest.socket!.pause()
     let unsent = 0
-    // Every STAT is answered by about as many bytes; without a bound the guest would keep all of them.
+    // Every STAT is answered with about as many bytes; without a limit the guest would buffer all of them.
     for (let i = 0; i < 60_000; i++) guest.send('STAT', 1_000_000 + i, { path })
     await new Promise((done) => setTimeout(done, 100))
     unsent = guest.socket!.writableLength

@@ -1,4 +1,4 @@
-// Runs the fuzz targets for a short while, from seeds that already get deep. Longer: native/build/fuzz/guest_frames.
+// Runs the fuzz targets briefly, from seeds with good coverage. For longer runs: native/build/fuzz/guest_frames.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// The server's end of the guest's socket, as plain as it can be: tests see every frame.
+// A minimal server end of the guest's socket: tests see every frame.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -36,7 +36,7 @@ export class GuestError extends Error {
   kind: string
   errnoName: string
   stage: string
-  /** Undefined: the request's own. */
+  /** Undefined: the path of the request. */
   path: string | undefined
   constructor(fields: Fields) {
     super(fields.message)
@@ -146,7 +146,7 @@ export class Guest {
     await new Promise<void>((done) => this.#server.listen(this.socketPath, done))
   }
 
-  /** The server goes away: nobody accepts any more. */
+  /** The server goes away: connections are not accepted any more. */
   async stopListening() {
     this.drop()
     await new Promise((done) => this.#server.close(done))
@@ -156,7 +156,7 @@ export class Guest {
     return within(this.#connected.promise, 'the guest to connect')
   }
 
-  /** Resolves when the current connection has ended, whoever closed it. */
+  /** Resolves when either side has closed the current connection. */
   closed(): Promise<void> {
     const { promise } = this.#closed
     const waited = within(promise, 'the connection to close')
@@ -167,7 +167,7 @@ export class Guest {
   #accept(socket: Socket) {
     const decoder = new FrameDecoder()
     const closed = Promise.withResolvers<void>()
-    // The guest dials at once: the new connection may be here before the old one's end is.
+    // The guest dials at once: the new connection may arrive before the end of the old one.
     this.#lose()
     this.socket = socket
     this.#closed = closed
@@ -280,7 +280,7 @@ export class Guest {
     return upload(this.request('WRITE', { path, ...fields }), Buffer.from(content))
   }
 
-  /** For a guest inside a PID namespace: the namespace goes, and all in it. */
+  /** For a guest in a pid namespace: ends the namespace with everything in it. */
   async kill() {
     const exited = new Promise((done) => this.child.once('exit', done))
     this.child.kill('SIGKILL')
@@ -294,7 +294,7 @@ export class Guest {
       if (this.child.exitCode !== null || this.child.signalCode !== null) done(this.child.exitCode)
       else this.child.once('exit', (code) => done(code))
     })
-    // First, for one that a test stopped: the leak check at the end of the other build does not bear it.
+    // SIGCONT first: the leak check of the sanitizer build hangs in a stopped guest.
     this.child.kill('SIGCONT')
     this.child.kill('SIGTERM')
     const code = await within(exited, 'the guest to end')

@@ -109,7 +109,7 @@ for (const which of ['files', 'sockets']) {
   })
 }
 
-/** All that may come before the first WINDOW. */
+/** Everything that may arrive before the first WINDOW. */
 async function firstWindow(guest: Guest, path: string) {
   const stream = guest.request('READ', { path })
   await stream.next('OPENED')
@@ -145,7 +145,7 @@ async function stalled(guest: Guest) {
   return { stream, path, content }
 }
 
-/** The guest has nothing to do but to wait for the socket: it sleeps and used no processor for a while. */
+/** Waits until the guest only waits for the socket: it sleeps and has used no CPU time for a while. */
 async function waitsForRoom(pid: number) {
   const { readFileSync } = process.getBuiltinModule('node:fs')
   const { setTimeout } = process.getBuiltinModule('node:timers/promises')

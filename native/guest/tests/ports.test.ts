@@ -30,7 +30,7 @@ describe('ports', () => {
 
   const ports = async (): Promise<PortRecord[]> => (await guest.ask('PORTS')).port
   const find = async (port: number) => (await ports()).find((record) => record.port === port)
-  /** A program that listens on so many ports. */
+  /** A program that listens on this many ports. */
   const listen = async (count: number, argv: string[] = [], fields = {}) => {
     const python = ['/usr/bin/python3', '-c', LISTEN, String(count)]
     const stream = await guest.spawn([...argv, ...python], fields)

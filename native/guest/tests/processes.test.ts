@@ -28,7 +28,7 @@ async function outputUntil(stream: Stream, text: string): Promise<string> {
   return seen
 }
 
-/** EXITED, whatever output is still before it. */
+/** Waits for EXITED and skips output before it. */
 async function exited(stream: Stream): Promise<Fields> {
   for (;;) {
     const message = await stream.next('OUTPUT', 'EXITED')

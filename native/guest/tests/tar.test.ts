@@ -185,7 +185,7 @@ interface Header {
   content?: string
 }
 
-/** One entry of an archive, made by hand: it may say anything. */
+/** One handmade entry of an archive, which may contain anything. */
 function entry({ name, type = '0', link = '', content = '', size = content.length }: Header): Buffer {
   const header = Buffer.alloc(512)
   const octal = (value: number, at: number, length: number) =>

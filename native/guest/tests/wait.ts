@@ -18,7 +18,7 @@ export async function within<T>(promise: Promise<T>, what: string, ms = WAIT_MS)
 
 export const sleep = (ms: number) => new Promise((done) => setTimeout(done, ms))
 
-/** Looks again until it holds; for what happens on its own, such as a process dying. */
+/** Polls until the condition is true, for events such as the death of a process. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>) {
   const end = Date.now() + WAIT_MS
   while (!(await holds())) {

@@ -1,4 +1,4 @@
-// Renames over files, and files on their way to their name.
+// Renames over files, and temporary files of writes.
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,11 +34,11 @@ test('a rename over a file is a change of it, wherever it comes from', async () 
   writeFileSync(join(dir, 'saved.tmp'), '')
   renameSync(join(dir, 'saved.tmp'), join(dir, 'kept'))
   assert.deepEqual(await watch.until('changed kept'), ['changed kept'])
-  // Moved away it is not there, so what comes to its place is new.
+  // It was moved away, so the next file at its path is new.
   renameSync(join(dir, 'kept'), join(outside, 'kept'))
   renameSync(join(outside, 'y'), join(dir, 'kept'))
   assert.deepEqual(await watch.until('created kept'), ['removed kept', 'created kept'])
-  // Only an empty directory can be renamed over: it is told as a new one, with its content.
+  // Only an empty directory can be renamed over: the result is reported as created, with its content.
   mkdirSync(join(outside, 'full'))
   writeFileSync(join(outside, 'full', 'file'), '')
   mkdirSync(join(dir, 'empty'))

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mount.h>
 
+#include "io.h"
+
 enum { MAX_MOUNTS = 4096, LINE_BYTES = 8192 };
 
 /* Whether path is `parent` or below it. */
@@ -38,7 +40,7 @@ static void unescape(char *text) {
 static int drop_unneeded(const char *const keep[]) {
   static char *points[MAX_MOUNTS];
   static char line[LINE_BYTES], point[LINE_BYTES];
-  FILE *file = fopen("/proc/self/mountinfo", "re");
+  AUTO_CLOSE_FILE FILE *file = fopen("/proc/self/mountinfo", "re");
   if (file == NULL) return -1;
   unsigned count = 0;
   while (count < MAX_MOUNTS && fgets(line, sizeof line, file) != NULL) {
@@ -46,7 +48,6 @@ static int drop_unneeded(const char *const keep[]) {
     unescape(point);
     if (!is_needed(point, keep) && (points[count] = strdup(point)) != NULL) count++;
   }
-  fclose(file);
   while (count > 0) {
     umount2(points[--count], MNT_DETACH | UMOUNT_NOFOLLOW); /* failures are ignored */
     free(points[count]);

@@ -77,12 +77,6 @@ static struct link find_link(const char *name) {
   return fd < 0 ? (struct link){0} : look_up(fd, name);
 }
 
-static bool is_our_port(const char *veth) {
-  unsigned bridge = if_nametoindex(warden.bridge);
-  struct link link = find_link(veth);
-  return bridge != 0 && link.veth && link.master == bridge;
-}
-
 static int delete_link(int fd, const char *name) {
   struct nl nl;
   nl_begin(&nl, RTM_DELLINK, 0, sizeof(struct ifinfomsg));
@@ -310,8 +304,12 @@ static int forget(uint32_t address) {
 }
 
 int net_veth_delete(const char *veth, uint32_t address, struct fail *fail) {
-  if (!find_link(veth).found) return forget(address);
-  if (!is_our_port(veth)) return fail_kind(fail, KIND_DENIED, "veth", "%s is not a port of %s", veth, warden.bridge);
+  unsigned bridge = if_nametoindex(warden.bridge);
+  struct link link = find_link(veth);
+  if (!link.found) return forget(address);
+  if (bridge == 0 || !link.veth || link.master != bridge) {
+    return fail_kind(fail, KIND_DENIED, "veth", "%s is not a port of %s", veth, warden.bridge);
+  }
   AUTO_CLOSE int fd = nl_open();
   if (fd < 0) return fail_errno(fail, "veth", "netlink");
   if (delete_link(fd, veth) < 0 && errno != ENODEV) return fail_errno(fail, "veth", "delete %s", veth);

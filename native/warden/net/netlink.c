@@ -92,8 +92,7 @@ static int exchange(int fd, struct nl *nl, void (*each)(const struct nlmsghdr *,
 }
 
 int nl_talk(int fd, struct nl *nl) {
-  header_of(nl)->nlmsg_flags |= NLM_F_ACK;
-  return exchange(fd, nl, NULL, NULL);
+  return nl_talk_each(fd, nl, NULL, NULL);
 }
 
 int nl_talk_each(int fd, struct nl *nl, void (*each)(const struct nlmsghdr *, void *), void *context) {

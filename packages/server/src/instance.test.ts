@@ -193,7 +193,7 @@ describe('instance', { skip: !isRoot && 'slots are claimed by root only' }, () =
     answer: { slot?: number; code?: string }
   }
 
-  /** A process that claims and then lives on. */
+  /** A process that claims a slot and keeps running. */
   async function serve(name: string, options: { ephemeral?: boolean } = {}): Promise<Server> {
     const module = JSON.stringify(new URL('./instance.ts', import.meta.url).href)
     const claim = JSON.stringify({ dataDir: join(base, name), runRoot, ...options })
@@ -209,7 +209,7 @@ describe('instance', { skip: !isRoot && 'slots are claimed by root only' }, () =
     throw new Error('it said nothing')
   }
 
-  /** A process and the record by which a cell is known. */
+  /** A process and the record of its cell. */
   async function plantCell({ runDir }: Pick<Instance, 'runDir'>): Promise<ChildProcess> {
     const sleeper = spawn('sleep', ['1000'], { stdio: 'ignore' })
     children.push(sleeper)

@@ -35,7 +35,7 @@ for (const [kind, argv] of Object.entries({
     const tool = await lstat(at('root', 'bin/tool'))
     assert.deepEqual([tool.uid, tool.gid, tool.mode & 0o7777], [33, 33, 0o4755])
     assert.match(await readFile(at('root', 'etc/passwd'), 'utf8'), /^root.*\nnode.*\n$/)
-    // The first row of an id names it.
+    // The first row of an id decides its name.
     assert.match(
       await readFile(at('adapt', 'etc/passwd'), 'utf8'),
       /^root.*\nuser:x:1000:1000::\/home\/user:\/bin\/sh\nnode.*\n$/,
@@ -140,7 +140,7 @@ for (const [what, entries] of Object.entries(HOSTILE)) {
     assert.deepEqual((await readdir(dir.path)).sort(), ['evil.tar', 'images', 'target'])
     const inside = (await readdir(join(dir.path, 'images'))).filter((name) => name !== 'runtimes.json')
     assert.deepEqual(inside, image ? [image.name] : [])
-    // What adapt wrote came from inside, not from where the links lead.
+    // adapt read files inside the image, not the targets of its symlinks.
     if (image)
       assert.doesNotMatch(
         execFileSync('grep', ['-r', '', join(dir.path, 'images', image.name, 'adapt')]).toString(),

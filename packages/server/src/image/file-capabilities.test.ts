@@ -26,7 +26,7 @@ test('an unpacked image loses its file capabilities, and hostile names reach not
   setcap(outside, 'cap_net_raw=ep')
   setcap(join(root, 'usr/bin/ping'), 'cap_net_raw=ep')
   setcap(join(root, 'usr/bin/two words'), 'cap_net_admin,cap_net_bind_service=eip')
-  // getcap prints such names as they are, so a line is whatever an author wants.
+  // getcap prints such names unescaped, so their author controls whole lines of its output.
   const lies = [outside, `${root}/../outside`, `${root}/out/outside`].map((lie) => `x\n${lie} cap_net_raw=ep`)
   for (const name of [...lies, '-r', 'ends in a break\n', '= cap_net_raw=ep', `a${' ='.repeat(120)}\t`]) {
     await plant(root, { [name]: 'x' })

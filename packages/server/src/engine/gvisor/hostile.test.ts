@@ -1,4 +1,4 @@
-// What programs inside can do against those who manage their sandbox.
+// Hostile programs inside against the management of their sandbox.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,7 +6,7 @@ import { sweepDeadInstances } from '../../instance.ts'
 import { type Harness, LIMITS, openBox } from '../suite/harness.ts'
 import { openGvisor, whyNoGvisor } from './harness.ts'
 
-/** Stops all that is started beside it, so that it never ends. */
+/** Stops every process that is started beside it, so that it never ends. */
 const STOP_OTHERS = `
 import os, signal
 print('ready', flush=True)
@@ -30,7 +30,7 @@ describe('a hostile sandbox with isolation gvisor', { skip: await whyNoGvisor() 
     const { engine } = harness
     const box = await openBox(harness)
     box.run(['/usr/bin/python3', '-c', STOP_OTHERS]).catch(() => {})
-    // Whoever tells the kernel of a sandbox its limits does so as a process inside. Sooner or later one is stopped.
+    // Limits are told to gVisor's kernel by a process inside. Sooner or later one of them is stopped.
     let failure: unknown
     for (let i = 0; i < TRIES && failure === undefined; i++) {
       const late = new AbortController()
@@ -41,7 +41,7 @@ describe('a hostile sandbox with isolation gvisor', { skip: await whyNoGvisor() 
       tooLong.catch(() => {})
     }
     assert.match(String(failure), /did not end within/)
-    // Those who have nothing to do with it are served, and it can be removed.
+    // Other sandboxes still work, and this one can be removed.
     await using other = await openBox(harness)
     assert.equal(await other.print('echo fine'), 'fine')
     await box[Symbol.asyncDispose]()

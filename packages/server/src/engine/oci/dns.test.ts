@@ -75,7 +75,7 @@ describe('dns forwarder', () => {
     const flood = createSocket('udp4')
     closers.push(() => flood.close())
     for (let id = 0; id < 500; id++) flood.send(queryWith(id), port, ADDRESS)
-    // A query from elsewhere goes through once the flood's quota is full; then all of the flood has been looked at.
+    // A query from another address is answered after the flood's quota is full; by then the whole flood was handled.
     const other = createSocket('udp4')
     closers.push(() => other.close())
     other.bind(0, '127.0.0.2')

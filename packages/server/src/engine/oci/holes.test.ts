@@ -22,7 +22,7 @@ const CASES: Case[] = [
   ['runc', '1.4.0', undefined, []],
   ['runc', '1.10.0', undefined, []],
   ['runc', '2.0', undefined, []],
-  // Debian mended 1.1.5 once, before the later holes were known.
+  // Debian fixed 1.1.5 once, before the later holes were known.
   ['runc', '1.1.5+ds1', '1.1.5+ds1-1', [LEAKED, ...MASKED]],
   ['runc', '1.1.5+ds1', '1.1.5+ds1-1+b1', [LEAKED, ...MASKED]],
   ['runc', '1.1.5+ds1', '1.1.5+ds1-1+deb12u1', MASKED],
@@ -30,7 +30,7 @@ const CASES: Case[] = [
   ['runc', '1.1.15+ds1', '1.1.15+ds1-2+b4', MASKED],
   ['runc', '1.1.15+ds1', '1.1.15+ds1-2+deb13u1', []],
   ['runc', '1.3.5+ds1', '1.3.5+ds1-1', []],
-  // Of another distribution's old versions nothing is known, and nothing said.
+  // Nothing is known about old versions of other distributions, so nothing is reported.
   ['runc', '1.1.0-0ubuntu1.1', '1.1.0-0ubuntu1.1', []],
   ['crun', '1.8.1', '1.8.1-1+deb12u1', []],
   ['crun', '1.29.1', undefined, ['CVE-2026-88264', 'CVE-2026-88265']],

@@ -1,5 +1,5 @@
-// System calls that a sandbox must not get. The arguments make each harmless: where the call is let through it fails
-// for another reason (EINVAL, EFAULT, EBADF), which the check tells from a refusal.
+// System calls that a sandbox must not make. The arguments make each call harmless: if it is allowed it fails for another reason
+// (EINVAL, EFAULT, EBADF), which the check tells from a refusal.
 
 /** Name to [x86-64 number, arguments]. */
 export const FORBIDDEN: Record<string, readonly number[]> = {

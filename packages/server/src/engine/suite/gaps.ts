@@ -1,4 +1,4 @@
-// Which checks an engine is excused from: only those it declares, each with its reason.
+// The checks that are skipped for an engine: only its declared gaps, each with its reason.
 import type { EngineCapabilities, Isolation } from '../engine.ts'
 
 type CapabilityName = Exclude<keyof EngineCapabilities, 'engine' | 'isolation'>

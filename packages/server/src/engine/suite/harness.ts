@@ -1,4 +1,4 @@
-// What a test needs to make sandboxes of an engine, and to take everything away again.
+// Makes sandboxes of an engine for tests, and removes everything afterwards.
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,9 +15,9 @@ export interface Harness {
   newRoot(): Promise<Root>
   /** A copy of a root's layer over the same image. Only with `memoryCheckpoint`. */
   copyRoot?(root: Root): Promise<Root>
-  /** Lets go of the engine as a dying server would, and makes another one; it is not started. */
+  /** Closes the engine like a server that dies, and makes a new one, which is not started. */
   restart(): Promise<Engine>
-  /** Takes everything away. */
+  /** Removes everything. */
   close(): Promise<void>
 }
 
@@ -73,7 +73,7 @@ export async function bind(harness: Harness, cell: Cell, options: BoxOptions = {
   })
 }
 
-/** Of the machine: the guest, or the kernel it runs in. */
+/** The host process of the sandbox: the guest, or gVisor's kernel. */
 export async function firstProcess(harness: Harness, id: string): Promise<ProcessIdentity> {
   return (await recordOf(harness, id)).process!
 }

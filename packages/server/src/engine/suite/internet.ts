@@ -22,14 +22,14 @@ export interface Internet extends AsyncDisposable {
   privateRange: string
   privateHost: string
   linkLocalHost: string
-  /** Connects from out there; answers whether it could. */
+  /** Connects from the outside; returns whether it succeeded. */
   reaches(address: string, port: number): Promise<boolean>
 }
 
 export async function openInternet(slot: number, gateway: string): Promise<Internet> {
   const name = `islet-net-${slot}`
   const [near, far] = [`isn${slot}a`, `isn${slot}b`]
-  // From 128 on: low ones may be this machine's own, or its gateway's, where it is numbered from that range.
+  // From 128 on: this machine or its gateway may use the low addresses of that range.
   const ours = `192.0.2.${128 + slot * 4 + 1}`
   const host = `192.0.2.${128 + slot * 4 + 2}`
   const privateHost = `10.99.${slot}.2`
@@ -58,7 +58,7 @@ export async function openInternet(slot: number, gateway: string): Promise<Inter
     }
     await inside('link', 'set', far, 'up')
     await ip('route', 'add', linkLocalHost, 'dev', near)
-    // Out there somebody knows the way to the sandboxes, which must not help.
+    // The outside has a route to the sandboxes, which must not help.
     await inside('route', 'add', gateway.replace(/0\.1$/, '0.0/16'), 'via', ours)
     server = spawn('ip', ['netns', 'exec', name, '/usr/bin/python3', '-c', serverProgram(host)], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -85,7 +85,7 @@ export async function openInternet(slot: number, gateway: string): Promise<Inter
   }
 }
 
-/** HTTP says who asked; DNS gives every name the address of the host. */
+/** HTTP answers with the client's address; DNS answers every name with the host's address. */
 function serverProgram(host: string): string {
   return `
 import http.server, socket, socketserver, struct, threading

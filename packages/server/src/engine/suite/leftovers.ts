@@ -18,7 +18,7 @@ interface LeftoversOptions {
   /** The module that exports `open`, for a server in another process. */
   module: URL
   open: string
-  /** What a start that was cut off leaves, below the run directory. */
+  /** What an interrupted start leaves below the run directory. */
   record: string
   skip: string | undefined
 }
@@ -100,7 +100,7 @@ async function plant({ runDir, cgroup, bridge }: Instance, record: string): Prom
   for (const [, at] of mounts.matchAll(/^(?:\S+ ){4}(\S+) .* - cgroup2? /gm)) {
     const group = join(at!, cgroup, 'stray')
     await mkdir(group, { recursive: true })
-    // A fresh cpuset of v1 takes nobody.
+    // A new cpuset of v1 accepts no process.
     await writeFile(join(group, 'cgroup.procs'), String(stray.pid)).catch(() => {})
   }
   execFileSync('ip', ['link', 'add', `${bridge}v999`, 'type', 'veth', 'peer', 'name', `${bridge}p999`])
@@ -115,7 +115,7 @@ async function exit(child: ChildProcess): Promise<NodeJS.Signals | null> {
   return new Promise((resolve) => child.once('exit', (_, signal) => resolve(signal)))
 }
 
-/** A slot that was let go may be another server's the next moment. */
+/** A released slot may belong to another server a moment later. */
 function holdsSlot({ runDir, dataDir }: Instance): boolean {
   return globSync(join(runDir, 'owner.*.json')).some((path) => {
     try {

@@ -172,14 +172,14 @@ export function life(harness: () => Harness, gaps: Gaps): void {
     const mark = `1000.${Math.floor(Math.random() * 1e9)}`
     await box.print(`setsid sleep ${mark} > /dev/null 2>&1 & (sleep ${mark} > /dev/null 2>&1 &)`)
     const inside = 'cat /proc/[0-9]*/cmdline 2> /dev/null | tr "\\0" "\\n" | grep -cx'
-    // Both were forked, and become what they are when it is their turn.
+    // Both were forked, but may not have executed their programs yet.
     while (Number(await box.print(`${inside} ${mark} || true`)) < 2) await sleep(5)
     await box[Symbol.asyncDispose]()
     assert.equal(await processesWith(mark), 0)
   })
 }
 
-/** Exactly the process that this test's engine started. Never a command inside: an engine may have no wall. */
+/** Kills the process that this test's engine started. Never by a command inside: an engine may have no wall. */
 async function killGuest(harness: Harness, id: string): Promise<void> {
   const first = await firstProcess(harness, id)
   assert.equal(isRunning(first), true)

@@ -41,7 +41,7 @@ export function limits(harness: () => Harness, gaps: Gaps): void {
       const { engine } = harness()
       await using neighbour = await openBox(harness())
       await using box = await openBox(harness(), { limits: { ...LIMITS, memoryBytes: 64 * MIB } })
-      // Where it ends the whole sandbox, nobody is left to answer.
+      // If the whole sandbox was killed, no guest answers.
       box.run(HOG).catch(() => {})
       while ((await engine.usage(box.cell)).oomKills === 0) await sleep(20)
       assert.ok((await engine.usage(box.cell)).memoryPeakBytes <= 64 * MIB)
@@ -54,7 +54,7 @@ export function limits(harness: () => Harness, gaps: Gaps): void {
     await using box = await openBox(harness(), { limits: { ...LIMITS, memoryBytes: 96 * MIB } })
     const files = '/sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes'
     assert.equal(await box.print(`cat ${files} 2> /dev/null; true`), String(96 * MIB))
-    // What a kernel of its own says is its own affair; the limit is outside.
+    // gVisor's kernel reports its own figures; the limit is enforced outside.
     if (gaps.isolation === 'gvisor') return
     assert.notEqual(
       (await box.run(`for f in ${files}; do [ -e $f ] && echo 1000000000 > $f && exit 0; done; exit 1`)).code,
@@ -67,7 +67,7 @@ export function limits(harness: () => Harness, gaps: Gaps): void {
     await using box = await openBox(harness(), { limits: { ...LIMITS, memoryBytes: 96 * MIB } })
     const total = "sed -n 's/^MemTotal: *\\([0-9]*\\) kB$/\\1/p' /proc/meminfo"
     assert.equal(await box.print(total), String(96 * 1024))
-    // Its own kernel goes on with what it was started with.
+    // gVisor's kernel keeps the figures of its start.
     if (gaps.isolation === 'gvisor') return
     assert.equal(await box.print('cat /sys/devices/system/cpu/online'), '0')
     const free = "sed -n 's/^MemAvailable: *\\([0-9]*\\) kB$/\\1/p' /proc/meminfo"
@@ -107,7 +107,7 @@ export function limits(harness: () => Harness, gaps: Gaps): void {
   it('lets a sandbox that watches all it can take nothing from another', gaps.unless('wall'), async () => {
     await using neighbour = await openBox(harness())
     await using box = await openBox(harness())
-    // As several users: what one may have must not be had again by each.
+    // As several users: the limit must not apply per user.
     const hog = `import ctypes, os, resource, time
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -149,13 +149,13 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
   it('bounds the CPU time a sandbox gets', gaps.unless('cpuLimit'), async () => {
     const { engine } = harness()
     await using box = await openBox(harness(), { limits: { ...LIMITS, cpuMillis: 100 } })
-    // By the kernel's own clock and not by another sandbox's share, which depends on what else the machine does.
+    // Measured by the kernel's clock, not by another sandbox's share, which depends on the load of the machine.
     const started = performance.now()
     const { cpuUsec: before } = await engine.usage(box.cell)
     await box.run('while :; do :; done', { timeoutMs: 2000 })
     const { cpuUsec: after } = await engine.usage(box.cell)
     const elapsedUsec = (performance.now() - started) * 1000
-    // A tenth of the time, and what may be left over of a few periods.
+    // A tenth of the time, plus the rest of a few periods.
     assert.ok(after - before <= elapsedUsec / 10 + 100_000, `${after - before} of ${elapsedUsec}`)
   })
 
@@ -186,7 +186,7 @@ while os.path.exists('/tmp/full'): time.sleep(0.02)`
   it('stops everything when frozen and goes on when thawed', gaps.unless('freeze'), async () => {
     const { engine } = harness()
     await using box = await openBox(harness())
-    // Its end is the sandbox's.
+    // It ends with the sandbox.
     box.run('while :; do :; done', { timeoutMs: 600_000 }).catch(() => {})
     await engine.freeze(box.cell)
     const { cpuUsec: frozenAt } = await engine.usage(box.cell)

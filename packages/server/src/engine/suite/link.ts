@@ -1,4 +1,4 @@
-// The real link, with what tests ask for most: run a command to its end.
+// The real link, with a method that runs a command to its end.
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { type Link, listenLink } from '../../guest/link.ts'
@@ -7,7 +7,7 @@ export interface Result {
   code: number
   signal: number
   timedOut: boolean
-  /** stdout and stderr as they came. */
+  /** stdout and stderr in the order they arrived. */
   output: string
 }
 
@@ -60,7 +60,7 @@ export class TestLink {
     await this.#link.setup(files.map((file) => ({ ...file, mode: 0o644 })))
   }
 
-  /** A cell script, or an argv, to its end. */
+  /** Runs a shell script, or an argv, to its end. */
   async run(command: string | readonly string[], options: RunOptions = {}): Promise<Result> {
     const { user = '', cwd = '/', timeoutMs = 60_000 } = options
     const argv = typeof command === 'string' ? ['/bin/sh', '-c', command] : command

@@ -1,4 +1,4 @@
-// What runs in a sandbox goes on after its memory was saved: in the same cell, in another, in several at once.
+// Programs continue after their memory was saved: in the same cell, in another cell, in several cells at once.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmod, mkdir, readdir, truncate } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import type { Gaps } from './gaps.ts'
 import { type Box, type BoxOptions, bind, boxOf, type Harness, newId, openBox } from './harness.ts'
 import { TestLink } from './link.ts'
 
-/** Counts in memory, says so in a file, and answers on a port with what it counted; the start is a file's. */
+/** Counts in memory from a number in a file, writes the count to a file, and answers with it on a port. */
 const COUNTER = `
 import os, socket, threading, time
 count = 0
@@ -173,7 +173,7 @@ async function ask(box: Box): Promise<{ secret: string; count: number }> {
   }
 }
 
-/** As a checkpoint does it; the cell is frozen then and its link suspended. */
+/** Saves like a checkpoint; afterwards the cell is frozen and its link suspended. */
 async function save(harness: Harness, box: Box): Promise<{ directory: string; root: Root }> {
   const directory = join(harness.instance.dataDir, 'memory', newId())
   await mkdir(directory, { recursive: true })

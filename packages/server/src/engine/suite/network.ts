@@ -11,7 +11,7 @@ import { type Internet, openInternet } from './internet.ts'
 
 needs('nft')
 
-/** How the suite opens an engine whose sandboxes look names up at `nameserver`. */
+/** Opens an engine whose sandboxes resolve names at `nameserver`. */
 export type OpenNetworked = (nameserver: string, allowRanges: readonly string[]) => Promise<Harness>
 
 const ON = { network: { enabled: true } }
@@ -154,7 +154,7 @@ s.sendto(b'\\x08\\x00\\x00\\x00\\x00\\x00\\x00\\x01hello', ('${internet.host}', 
     })
 
     it('reaches no private, link-local or metadata address', async () => {
-      // The machine itself does, so that a refusal below is the firewall's.
+      // The machine itself reaches it, so a refusal below comes from the firewall.
       assert.equal(await hostConnects(internet.privateHost, 80), true)
       assert.equal(await hostConnects(internet.linkLocalHost, 80), true)
       const addresses = [
@@ -222,7 +222,7 @@ async function interfaces(box: Box): Promise<string[]> {
   return lines.map((line) => line.split(':')[0]!.trim()).sort()
 }
 
-/** Two connections to the outside, as IPv4 and as IPv6 has it, and one within: prints what becomes of them. */
+/** Opens two connections to the outside, as IPv4 and as mapped IPv6, and one inside, and prints how they end. */
 function holdConnections(host: string): string {
   return `import socket, errno
 def ends(s):

@@ -7,7 +7,7 @@ import { FORBIDDEN, forbiddenProgram } from './forbidden.ts'
 import type { Gaps } from './gaps.ts'
 import { firstProcess, type Harness, openBox } from './harness.ts'
 
-// In gVisor these are its own kernel's. With cgroup v1 the directory itself is a tmpfs of the sandbox's own.
+// In gVisor these belong to its own kernel. With cgroup v1 the directory itself is a tmpfs of the sandbox.
 const KERNEL_WRITES = [
   'echo 1 > /proc/sys/net/ipv4/ip_forward',
   'cd /sys/fs/cgroup; [ -e cgroup.procs ] || cd memory; mkdir x',
@@ -113,7 +113,7 @@ export function wall(harness: () => Harness, gaps: Gaps): void {
       const results = JSON.parse(await box.print(['/usr/bin/python3', '-c', forbiddenProgram()], { user }))
       assert.deepEqual(Object.keys(results), Object.keys(FORBIDDEN))
       for (const [name, result] of Object.entries(results)) {
-        // Its own kernel's affair; see gvisor/config.ts.
+        // Harmless in gVisor's own kernel; see gvisor/config.ts.
         if (gaps.isolation === 'gvisor' && /^(clone3|io_setup)$/.test(name)) continue
         assert.match(String(result), /^(EPERM|ENOSYS|EACCES)$/, `${name} as ${user || 'root'}: ${result}`)
       }

@@ -1,4 +1,4 @@
-// For tests: a real registry on loopback, behind a door where a test can listen, stall, spoil and refuse.
+// For tests: a real registry on loopback, behind a proxy where a test can record, delay, damage and refuse requests.
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -13,13 +13,13 @@ import { type TarEntry, tarOf } from '../scratch.ts'
 needs('docker-registry', 'skopeo', 'umoci')
 
 export interface Registry extends AsyncDisposable {
-  /** host:port of the door. */
+  /** host:port of the proxy. */
   address: string
-  /** Every blob that was asked for. */
+  /** Every requested blob. */
   blobs: string[]
-  /** What the door does with the next requests for blobs. */
+  /** What the proxy does with the next requests for blobs. */
   door: 'open' | 'stall' | 'spoil' | 'refuse'
-  /** Whom the door lets in though it refuses: an Authorization header. */
+  /** The Authorization header that is accepted while the proxy refuses others. */
   guest: string | undefined
   /** Makes an image of these layers and pushes it. */
   push(name: string, layers: readonly (readonly TarEntry[])[], config?: readonly string[]): Promise<void>
