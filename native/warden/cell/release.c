@@ -21,7 +21,7 @@ enum {
 static int handover = -1;
 static pid_t keeper;
 
-/* What the keeper does with an fd: keep it for a while, or release everything up to it. */
+/* The keeper keeps an fd for a while, or releases everything up to it. */
 enum word { KEEP, RELEASE };
 
 static bool send_fd(enum word word, int fd) {

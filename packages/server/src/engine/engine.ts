@@ -6,7 +6,7 @@ import type { Tree } from '../image/image.ts'
 type EngineName = 'oci' | 'process'
 export type Isolation = 'namespace' | 'gvisor' | 'none'
 
-/** What an engine can do, as data. The suite skips a declared gap and prints its reason; an undeclared gap fails. */
+/** The abilities of an engine, as data. The suite skips a declared gap and prints its reason; an undeclared gap fails. */
 export interface EngineCapabilities {
   engine: EngineName
   isolation: Isolation

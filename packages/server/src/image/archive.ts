@@ -14,7 +14,7 @@ import { type RunResult, runOk } from './run.ts'
 
 interface ArchiveJob extends Job {
   source: Extract<ImageSource, { path: string }>
-  /** Where to read it. */
+  /** The path to read it from. */
   at: string
 }
 

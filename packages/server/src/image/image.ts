@@ -5,7 +5,7 @@ import type { Job } from './job.ts'
 export interface Tree {
   /** The subdirectory of a layer that holds this tree's changes: `root`, `usr`. */
   tree: string
-  /** Where it is mounted: `/` or one top-level directory. */
+  /** Its mount point: `/` or one top-level directory. */
   at: string
   /** Read-only directories below the layer, top first. */
   lowers: readonly Lower[]

@@ -1,4 +1,4 @@
-// Where images are made before they are published:
+// The directories in which images are made before they are published:
 //
 //   <images>/.tmp-<pid>-<start time of the pid>-<random>/   one import, removed when it ends
 //     image/                                                renamed to <images>/<name> when it is complete

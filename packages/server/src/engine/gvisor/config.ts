@@ -8,7 +8,7 @@ interface GvisorSpec {
   /** The first host uid and gid of its range. */
   uidBase: number
   uidCount: number
-  /** Where the warden mounts the root while it starts the cell. */
+  /** The warden mounts the root here while it starts the cell. */
   rootDir: string
   /** Mounted read-only at /.islet. */
   linkDir: string

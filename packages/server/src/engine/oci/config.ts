@@ -17,7 +17,7 @@ interface CellSpec {
   cgroupsPath: string
 }
 
-/** Where the link directory is mounted, in every root. */
+/** The mount point of the link directory in every root. */
 export const INSIDE_DIR = '/.islet'
 
 /** The mount points in a cell's first root; all cells share that directory. */

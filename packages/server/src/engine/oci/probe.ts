@@ -12,7 +12,7 @@ export interface Finding {
   ok: boolean
   /** A sentence that says what was found. */
   detail: string
-  /** What to do if it is not ok. */
+  /** Advice if it is not ok. */
   mend?: string
   /** The engine works without it. */
   optional?: true

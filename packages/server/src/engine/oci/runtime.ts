@@ -77,7 +77,7 @@ export function findProgram(name: string): string | undefined {
   return PROGRAM_DIRECTORIES.map((directory) => join(directory, name)).find(existsSync)
 }
 
-/** Where a runtime keeps its state; crun and runc share a directory. See also RUNTIME_ROOTS. */
+/** The state directory of a runtime; crun and runc share one. See also RUNTIME_ROOTS. */
 export function runtimeRoot(name: RuntimeName | 'runsc', runDir: string): string {
   return join(runDir, name === 'runsc' ? 'runsc' : 'runc')
 }

@@ -1,4 +1,4 @@
-// What the isolations of engine `oci` share: cells on disk, uid ranges, cgroups, the network, and their cleanup.
+// The common base of the isolations of engine `oci`: cells on disk, uid ranges, cgroups, the network, and their cleanup.
 import { chmodSync, chownSync } from 'node:fs'
 import type { Instance } from '../../instance.ts'
 import { isRunning } from '../../lib/proc.ts'

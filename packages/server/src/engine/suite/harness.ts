@@ -30,7 +30,7 @@ export interface Box extends AsyncDisposable {
   link: TestLink
   root: Root
   run(command: string | readonly string[], options?: RunOptions): Promise<Result>
-  /** What it printed; a failure is an error. */
+  /** Runs a command and returns its output; a failed command throws. */
   print(command: string | readonly string[], options?: RunOptions): Promise<string>
 }
 

@@ -18,7 +18,7 @@ interface LeftoversOptions {
   /** The module that exports `open`, for a server in another process. */
   module: URL
   open: string
-  /** What an interrupted start leaves below the run directory. */
+  /** Files that an interrupted start leaves below the run directory. */
   record: string
   skip: string | undefined
 }

@@ -17,7 +17,7 @@ export interface Registry extends AsyncDisposable {
   address: string
   /** Every requested blob. */
   blobs: string[]
-  /** What the proxy does with the next requests for blobs. */
+  /** The proxy's reaction to the next requests for blobs. */
   door: 'open' | 'stall' | 'spoil' | 'refuse'
   /** The Authorization header that is accepted while the proxy refuses others. */
   guest: string | undefined
