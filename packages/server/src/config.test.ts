@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { configurationPage } from './config/page.ts'
+import { configurationPage } from '../test/support/configuration-page.ts'
 import { ConfigError, type LoadOptions, loadConfig } from './config.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'islet-config-'))

@@ -28,7 +28,7 @@ export interface AdminKey {
 const MIN_CONFIGURED_LENGTH = 16
 const RANDOM_BYTES = 32 // 43 characters of base64url
 
-export interface KeyOptions {
+interface KeyOptions {
   /** The key of ISLET_API_KEY: used instead of the file. */
   configured?: string | undefined
   /** Members of this group may read the file. */
@@ -55,7 +55,7 @@ export function createSecretOnce(
   return readFileSync(path, 'utf8')
 }
 
-export function newKey(): string {
+function newKey(): string {
   return `islet_${randomBytes(RANDOM_BYTES).toString('base64url')}`
 }
 

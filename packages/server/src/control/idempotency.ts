@@ -1,6 +1,6 @@
 // The same Idempotency-Key with the same request makes one sandbox, also across restarts of the server.
 import { hash } from 'node:crypto'
-import { IsletError, LIMITS, type Sandbox } from '@islet/contract'
+import { IsletError, type Sandbox } from '@islet/contract'
 import type { Db } from '../db/db.ts'
 import { IdempotencyTable } from '../db/idempotency.ts'
 
@@ -19,12 +19,6 @@ export class Idempotency {
     make: (commit: (sandboxId: string) => void) => Promise<Sandbox>,
     find: (id: string) => Sandbox,
   ): Promise<Sandbox> {
-    if (!/^[\x21-\x7e]+$/.test(key) || key.length > LIMITS.idempotencyKeyLength) {
-      throw new IsletError(
-        'invalid_header',
-        `Idempotency-Key has 1 to ${LIMITS.idempotencyKeyLength} visible ASCII characters.`,
-      )
-    }
     const fingerprint = hash('sha256', JSON.stringify(input))
     const running = this.#running.get(key)
     const known = running ?? this.#table.find(key)

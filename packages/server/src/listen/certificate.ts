@@ -8,7 +8,7 @@ import type { Log } from '../log.ts'
 
 const LOOK_MS = 5000
 
-export interface CertificateFiles {
+interface CertificateFiles {
   cert: string
   key: string
 }

@@ -17,6 +17,10 @@ export function targetOf(incoming: IncomingMessage): string {
   return path.startsWith('/') ? path : `/${path}`
 }
 
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+}
+
 function countOf({ rawHeaders }: IncomingMessage, wanted: string): number {
   let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -4,11 +4,11 @@ import { createServer as createTlsServer } from 'node:https'
 import { type Certificate, secure } from './certificate.ts'
 
 /** For the head of a request and for a TLS handshake. Bodies, answers and open sockets may take as long as they want. */
-export const HEAD_TIMEOUT_MS = 10_000
+const HEAD_TIMEOUT_MS = 10_000
 /** Longer than common clients and proxies keep an idle connection, so that it is they who close. */
 const KEEP_ALIVE_MS = 75_000
 
-export interface ListenerOptions extends Pick<ServerOptions, 'shouldUpgradeCallback' | 'highWaterMark'> {
+interface ListenerOptions extends Pick<ServerOptions, 'shouldUpgradeCallback' | 'highWaterMark'> {
   maxHeaderSize: number
   certificate: Certificate | undefined
   headTimeoutMs?: number | undefined

@@ -1,7 +1,7 @@
 // What of a message's head goes on to the other side. Names and values come from Node's strict parser, so none holds a line break.
 import type { IncomingMessage } from 'node:http'
 import { AUTO_RESUMED } from '@islet/contract'
-import { type Admission, isOurCookie, withoutToken } from './gate.ts'
+import { type Admission, isOurCookie, withoutToken } from './auth.ts'
 
 /** About one connection, not about the message: each side has its own. */
 const HOP_BY_HOP = new Set([

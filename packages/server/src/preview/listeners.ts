@@ -6,7 +6,7 @@ import type { PortRange } from '../config/preview.ts'
 import type { Certificate } from '../listen/certificate.ts'
 import type { Connections, Watched } from '../listen/connections.ts'
 import { createListener } from '../listen/server.ts'
-import type { Handler } from './handler.ts'
+import type { Handler } from './visitors.ts'
 
 export const MAX_HEADER_BYTES = 64 * 1024
 /** What waits for a visitor who does not read, in each of the streams on the way. */
@@ -14,7 +14,7 @@ const BUFFER_BYTES = 16 * 1024
 /** Open connections of one preview. */
 const MAX_CONNECTIONS = 512
 
-export interface ListenersOptions {
+interface ListenersOptions {
   host: string
   range: PortRange | undefined
   /** Which theirs are counted among. */

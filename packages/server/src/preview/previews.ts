@@ -12,13 +12,12 @@ import type { Connections } from '../listen/connections.ts'
 import type { Log } from '../log.ts'
 import type { Tokens } from '../tokens.ts'
 import { type AddressConfig, Addresses } from './address.ts'
-import { Exchanges } from './exchanges.ts'
-import { Gate } from './gate.ts'
-import type { Handler } from './handler.ts'
+import { PreviewAuth } from './auth.ts'
 import { Listeners } from './listeners.ts'
-import { Visitors } from './visitors.ts'
+import { type Handler, Visitors } from './visitors.ts'
+import { Visits } from './visits.ts'
 
-export interface PreviewsOptions {
+interface PreviewsOptions {
   db: Db
   sandboxes: Sandboxes
   tokens: Tokens
@@ -34,7 +33,7 @@ export class Previews {
   readonly #table: PreviewTable
   readonly #addresses: Addresses
   readonly #listeners: Listeners
-  readonly #exchanges = new Exchanges()
+  readonly #visits = new Visits()
   readonly #visitors: Visitors
   readonly #records = new Map<string, PreviewRecord>()
   readonly #domains = new Map<string, string>()
@@ -52,8 +51,8 @@ export class Previews {
     this.#listeners = new Listeners({ ...options, host: config.host, range: config.previewPorts })
     this.#visitors = new Visitors({
       ...options,
-      gate: new Gate({ ...options, isPreviewToken: (hash) => this.#isToken(hash) }),
-      exchanges: this.#exchanges,
+      auth: new PreviewAuth({ ...options, isPreviewToken: (hash) => this.#isToken(hash) }),
+      visits: this.#visits,
       addresses: this.#addresses,
       scheme: this.#addresses.scheme,
       ofPort: (sandboxId, port) => this.#records.get(keyOf(sandboxId, port)),
@@ -87,12 +86,12 @@ export class Previews {
     this.#addresses.mainPort = mainPort
   }
 
-  /** No more are made; running exchanges have `timeoutMs` to end. */
+  /** Makes no more previews; requests under way have `timeoutMs` to end. */
   async close(options: { timeoutMs: number }): Promise<void> {
     this.#closed = true
     await this.#changes
     this.#listeners.stop()
-    await this.#exchanges.drain(options.timeoutMs)
+    await this.#visits.drain(options.timeoutMs)
     await this.#listeners.closeAll()
   }
 
@@ -192,7 +191,7 @@ export class Previews {
     if (old?.domain) this.#domains.delete(old.domain)
     this.#keep(record)
     // Who was let in before must bring what is asked for now.
-    if (old && old.auth?.hash !== record.auth?.hash) this.#exchanges.endAll(old)
+    if (old && old.auth?.hash !== record.auth?.hash) this.#visits.endAll(old)
     return record
   }
 
@@ -236,7 +235,7 @@ export class Previews {
     this.#records.delete(key)
     this.#tokenHashes = undefined
     if (record.domain) this.#domains.delete(record.domain)
-    this.#exchanges.endAll(record)
+    this.#visits.endAll(record)
     await this.#listeners.close(key)
   }
 

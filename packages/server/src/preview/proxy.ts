@@ -14,18 +14,18 @@ import type { PreviewRecord } from '../db/previews.ts'
 import { boundHead } from '../guest/dial/answer-head.ts'
 import type { Log } from '../log.ts'
 import { free } from '../wire/chunks.ts'
-import type { Exchanges } from './exchanges.ts'
-import type { Admission, Gate } from './gate.ts'
+import type { Admission, PreviewAuth } from './auth.ts'
 import { type Added, requestHeaders, responseHeaders, trailers } from './headers.ts'
 import { MAX_HEADER_BYTES } from './listeners.ts'
 import { sendPage } from './pages.ts'
 import { reach } from './reach.ts'
 import { checkRequest, isPlainlyFramed } from './request.ts'
+import type { Visits } from './visits.ts'
 
 export interface ProxyParts {
   sandboxes: Sandboxes
-  gate: Gate
-  exchanges: Exchanges
+  auth: PreviewAuth
+  visits: Visits
   log: Log
   /** What visitors speak. */
   scheme: 'http' | 'https'
@@ -46,11 +46,11 @@ export async function serve(
   incoming.on('error', () => {})
   outgoing.on('error', () => {})
   try {
-    const leave = parts.exchanges.enter(record, () => incoming.socket.destroy(), { isTunnel: false })
+    const leave = parts.visits.enter(record, () => incoming.socket.destroy(), { isTunnel: false })
     outgoing.once('close', leave)
     incoming.url = checkRequest(incoming)
     const secure = parts.scheme === 'https'
-    const admission = await parts.gate.admit(record, incoming, { secure, mayRedirect: true })
+    const admission = await parts.auth.admit(record, incoming, { secure, mayRedirect: true })
     if (admission.redirect !== undefined) return sendOn(admission, incoming, outgoing)
     const { connection, autoResumed } = await reach(parts.sandboxes, record, left.signal)
     const upstream = ask(parts, record, incoming, { ...admission, upgrade: undefined }, connection)

@@ -6,7 +6,7 @@ import type { PreviewRecord } from '../db/previews.ts'
 
 const DIAL_TIMEOUT_MS = 10_000
 
-export interface Reached {
+interface Reached {
   connection: Duplex
   /** The sandbox stood still and was woken for it. */
   autoResumed: boolean

@@ -17,10 +17,6 @@ export function isPlainlyFramed({ headers }: IncomingMessage): boolean {
   return coding === undefined || coding.trim().toLowerCase() === 'chunked'
 }
 
-export function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
-}
-
 /** HTTP/2 in the clear would carry requests past us unread: who offers it gets HTTP/1.1. */
 export function isUpgrade({ headers }: IncomingMessage): boolean {
   return headers.upgrade !== undefined && !/\bh2c\b/i.test(headers.upgrade)

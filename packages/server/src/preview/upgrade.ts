@@ -4,11 +4,12 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { IsletError } from '@islet/contract'
 import type { PreviewRecord } from '../db/previews.ts'
+import { hasBody } from '../listen/request.ts'
 import { type Added, upgradeHead } from './headers.ts'
 import { endSoon, endWithPage } from './pages.ts'
 import { answerOf, ask, asVisible, type ProxyParts, relay } from './proxy.ts'
 import { reach } from './reach.ts'
-import { checkRequest, hasBody } from './request.ts'
+import { checkRequest } from './request.ts'
 
 const ANSWER_MS = 30_000
 
@@ -30,12 +31,12 @@ export async function upgrade(
   socket.once('close', () => left.abort())
   socket.on('error', () => {})
   try {
-    const leave = parts.exchanges.enter(record, () => socket.destroy(), { isTunnel: true })
+    const leave = parts.visits.enter(record, () => socket.destroy(), { isTunnel: true })
     socket.once('close', leave)
     incoming.url = checkRequest(incoming)
     if (hasBody(incoming)) throw new IsletError('bad_request', 'A request for another protocol has no body.')
     const secure = parts.scheme === 'https'
-    const admission = await parts.gate.admit(record, incoming, { secure, mayRedirect: false })
+    const admission = await parts.auth.admit(record, incoming, { secure, mayRedirect: false })
     const { connection, autoResumed } = await reach(parts.sandboxes, record, left.signal)
     const upstream = ask(
       parts,

@@ -1,17 +1,25 @@
 // Where requests for previews come in: the port of one preview, or the main port by the name they ask for.
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { IsletError } from '@islet/contract'
 import { hostName } from '../config/loopback.ts'
 import type { PreviewRecord } from '../db/previews.ts'
 import type { Addresses } from './address.ts'
-import type { Handler } from './handler.ts'
 import { endWithPage, sendPage } from './pages.ts'
 import { type ProxyParts, serve } from './proxy.ts'
 import { gone } from './reach.ts'
 import { isUpgrade } from './request.ts'
 import { upgrade } from './upgrade.ts'
 
-export interface VisitorsParts extends ProxyParts {
+/** Takes the requests of an http.Server. */
+export interface Handler {
+  serve(incoming: IncomingMessage, outgoing: ServerResponse): void
+  /** If false, a request that asks for another protocol is served as if it had not asked. */
+  isUpgrade(incoming: IncomingMessage): boolean
+  upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void
+}
+
+interface VisitorsParts extends ProxyParts {
   addresses: Addresses
   ofPort(sandboxId: string, port: number): PreviewRecord | undefined
   ofDomain(domain: string): PreviewRecord | undefined

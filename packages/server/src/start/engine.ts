@@ -27,7 +27,7 @@ interface Parts {
   log: Log
 }
 
-export interface OpenEngine {
+interface OpenEngine {
   engine: Engine
   storage: Storage
   /** Resolves with a sentence if something without which the server cannot go on has died. */

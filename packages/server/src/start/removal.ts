@@ -10,7 +10,7 @@ import { claimInstance } from '../instance.ts'
 const OURS =
   /^(islet\.db(-wal|-shm|-journal)?|\.?islet\.sock(\.new)?|key|token-key|config\.json|pool|pool\.img(\.tmp)?|ballast|images|output|memory|workspaces|run|server\.\d+\.json|\.(key|token-key|server)\..*)$/
 
-export interface Removal {
+interface Removal {
   /** Names in the data directory that are not ours: they stay, and so does the directory. */
   left: string[]
 }

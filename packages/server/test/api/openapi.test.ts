@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ERRORS, ROUTES, type Route } from '@islet/contract'
 import { type OpenApi, openApi } from '../../src/api/openapi/openapi.ts'
-import { apiPage, errorsPage } from '../../src/api/openapi/pages.ts'
+import { apiPage, errorsPage } from '../support/reference-pages.ts'
 import { startTestApi } from '../support/server.ts'
 
 describe('the OpenAPI document', () => {

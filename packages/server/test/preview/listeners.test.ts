@@ -3,8 +3,8 @@ import { connect, createServer } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Connections } from '../../src/listen/connections.ts'
-import type { Handler } from '../../src/preview/handler.ts'
 import { Listeners } from '../../src/preview/listeners.ts'
+import type { Handler } from '../../src/preview/visitors.ts'
 import { accepts, freePort, listenOn } from '../support/preview.ts'
 
 const connections = new Connections({ max: 64 })

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { clientGone } from './request.ts'
 
 const DONE = { done: true, value: undefined } as const
 
@@ -60,7 +61,7 @@ export class BodyStream implements AsyncIterableIterator<Buffer> {
   }
 
   readonly #onClose = (): void => {
-    if (!this.#isOver) this.#onError(new DOMException('The client went away.', 'AbortError'))
+    if (!this.#isOver) this.#onError(clientGone())
   }
 
   #finish(): void {

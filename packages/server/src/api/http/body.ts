@@ -3,9 +3,11 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { IsletError, LIMITS } from '@islet/contract'
 import type { Hold } from '../../control/held.ts'
+import { hasBody } from '../../listen/request.ts'
 import { type Chunks, free } from '../../wire/chunks.ts'
 import { BodyStream } from './body-stream.ts'
 import { checkShape } from './json-shape.ts'
+import { clientGone } from './request.ts'
 
 /** A JSON body is small: one that makes no progress for so long is not coming. */
 const IDLE_MS = 60_000
@@ -107,7 +109,7 @@ function readAll(
       }
     }
     const onEnd = (): void => finish()
-    const onClose = (): void => finish(new DOMException('The client went away.', 'AbortError'))
+    const onClose = (): void => finish(clientGone())
     incoming.on('data', onData).on('end', onEnd).on('error', finish).on('close', onClose)
   })
 }
@@ -122,11 +124,6 @@ function joined(chunks: Buffer[], size: number): Buffer {
 
 function sendContinue(incoming: IncomingMessage, outgoing: ServerResponse): void {
   if (waitsForContinue.delete(incoming)) outgoing.writeContinue()
-}
-
-function hasBody(incoming: IncomingMessage): boolean {
-  const { 'content-length': length, 'transfer-encoding': coding } = incoming.headers
-  return coding !== undefined || (length !== undefined && length !== '0')
 }
 
 function isJsonType(type: string | undefined): boolean {

@@ -9,7 +9,7 @@ import { clientSignal } from './request.ts'
 import { validate } from './validate.ts'
 
 /** What a call of any route looks like; route.ts has the exact type of each. */
-export interface AnyCall {
+interface AnyCall {
   params: Record<string, string>
   query: unknown
   body: unknown

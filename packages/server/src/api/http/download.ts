@@ -3,7 +3,12 @@ import { type FileEntry, IsletError } from '@islet/contract'
 import type { Files } from '../../data/files/files.ts'
 import { Bytes, type Call } from '../route.ts'
 import { begun } from './begun.ts'
-import { parseRange, type Range } from './range.ts'
+
+/** A suffix range has a negative start. */
+interface Range {
+  start: number
+  end?: number
+}
 
 type Download = (sandboxId: string, path: string, call: DownloadCall) => Promise<Bytes>
 type DownloadCall = Pick<Call<'readFile'>, 'headers' | 'isHead' | 'signal'>
@@ -85,3 +90,16 @@ function isKnown(ifNoneMatch: string | undefined, entry: FileEntry): boolean {
       .includes(bare(etagOf(entry)))
   )
 }
+
+/** One byte range. Anything else (other units, several ranges) is ignored, as RFC 9110 allows: the whole file is sent. */
+function parseRange(header: string | undefined): Range | undefined {
+  const match = header === undefined ? null : /^bytes=\s*(\d*)-(\d*)\s*$/.exec(header)
+  if (!match || (match[1] === '' && match[2] === '')) return undefined
+  if (match[1] === '') return { start: -bounded(match[2]!) }
+  const start = bounded(match[1]!)
+  if (match[2] === '') return { start }
+  const end = bounded(match[2]!)
+  return end < start ? undefined : { start, end }
+}
+
+const bounded = (digits: string): number => Math.min(Number(digits), Number.MAX_SAFE_INTEGER)

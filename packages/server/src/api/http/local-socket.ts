@@ -10,7 +10,7 @@ import { Connections } from '../../listen/connections.ts'
 import type { Api } from '../api.ts'
 import { type Served, serveApi } from './serve.ts'
 
-export interface LocalOptions {
+interface LocalOptions {
   dataDir: string
   /** Members of this group may connect. */
   gid: number | undefined
@@ -20,7 +20,7 @@ export interface LocalOptions {
   maxConnections: number
 }
 
-export interface LocalSocket {
+interface LocalSocket {
   path: string
   close: Served['close']
 }

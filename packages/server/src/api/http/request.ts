@@ -60,9 +60,13 @@ export function begin(incoming: IncomingMessage, outgoing: ServerResponse, log: 
 export function clientSignal(outgoing: ServerResponse): AbortSignal {
   const controller = new AbortController()
   const onClose = () => {
-    if (!outgoing.writableFinished) controller.abort(new DOMException('The client went away.', 'AbortError'))
+    if (!outgoing.writableFinished) controller.abort(clientGone())
   }
   if (outgoing.closed || outgoing.destroyed) onClose()
   else outgoing.once('close', onClose)
   return controller.signal
+}
+
+export function clientGone(): DOMException {
+  return new DOMException('The client went away.', 'AbortError')
 }

@@ -12,7 +12,7 @@ import { expectContinue } from './body.ts'
 /** Port 0: any free one. */
 type Where = { host: string; port: number } | { socketPath: string }
 
-export type ServeOptions = Where & {
+type ServeOptions = Where & {
   /** Which its own are counted among. */
   connections: Connections
   /** With one it speaks TLS and nothing else. */

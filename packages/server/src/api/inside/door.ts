@@ -26,7 +26,7 @@ const REQUEST_MS = 60_000
 const SMALL_BODY_BYTES = 64 * 1024
 const LARGE_BODIES = 2
 
-export interface DoorOptions {
+interface DoorOptions {
   path: string
   onConnection(socket: Socket): void
   log: Log

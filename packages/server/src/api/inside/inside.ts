@@ -24,7 +24,7 @@ const MAX_HEADER_BYTES = 8 * 1024
 /** For what is being answered when a sandbox is about to stand still. */
 const LEAVE_MS = 1000
 
-export interface InsideSocketsOptions {
+interface InsideSocketsOptions {
   api: Pick<Api, 'listener'>
   sandboxes: Sandboxes
   tokens: Tokens

@@ -52,7 +52,7 @@ function sendOpenApi(_: IncomingMessage, outgoing: ServerResponse): void {
   sendText(outgoing, 200, 'application/json', document)
 }
 
-export function docsPage(document: OpenApi): string {
+function docsPage(document: OpenApi): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   )

@@ -23,7 +23,7 @@ export type WebSocketRoute = (call: {
   query: unknown
 }) => Promise<WebSocketSession>
 
-export interface WebSocketSession {
+interface WebSocketSession {
   serve(socket: WebSocket): void
   /** Called when the handshake did not come about, and after the socket's end. */
   close(): void
@@ -34,7 +34,7 @@ export interface Upgrade {
   close(): void
 }
 
-export const MAX_MESSAGE_BYTES = 1024 * 1024
+const MAX_MESSAGE_BYTES = 1024 * 1024
 const GOING_AWAY = 1001
 /** How long a client has to answer our close. */
 const CLOSE_MS = 1000

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { IsletError, ROUTES, type Route } from '@islet/contract'
-import { bearerOf } from '../../../lib/bearer.ts'
+import { BEARER_PROTOCOL, bearerOf } from '../../../lib/bearer.ts'
 import { markKnown } from '../../../listen/connections.ts'
 import { insideGate } from '../../inside/gate.ts'
 import { PAGES } from '../../openapi/docs.ts'
@@ -9,9 +9,7 @@ import { type Caller, insideOf, setCaller } from '../caller.ts'
 import { pathOf } from '../request.ts'
 import type { Gate } from './host.ts'
 
-/** Browsers cannot set headers on a WebSocket: they send the key as a protocol, `islet.bearer.<key>`, beside `islet`. */
-export const PROTOCOL = 'islet'
-const BEARER_PROTOCOL = 'islet.bearer.'
+const PROTOCOL = 'islet'
 
 /** The pages are the same on every server, so anyone may read them. */
 const OPEN_PATHS = new Set([

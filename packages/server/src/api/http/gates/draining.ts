@@ -1,6 +1,6 @@
 import { IsletError } from '@islet/contract'
 
-export interface Drain {
+interface Drain {
   /** Aborted once begun: answers that have no end of their own end then. */
   readonly signal: AbortSignal
   begin(): void

@@ -1,7 +1,7 @@
 // docs/reference/errors.md and api.md, printed from the tables. openapi.test.ts keeps them equal.
 import { ERRORS, type ErrorSpec, ROUTES, type Route, type RouteName } from '@islet/contract'
-import { type Operation, openApi } from './openapi.ts'
-import { schemaText } from './schema-text.ts'
+import { type Operation, openApi } from '../../src/api/openapi/openapi.ts'
+import { schemaText } from '../../src/api/openapi/schema-text.ts'
 
 const HOW = 'UPDATE=1 node --test packages/server/test/api/openapi.test.ts'
 

@@ -4,14 +4,12 @@ import type { IncomingMessage } from 'node:http'
 import { IsletError } from '@islet/contract'
 import type { PreviewRecord } from '../db/previews.ts'
 import type { AdminKey } from '../key.ts'
+import { BEARER_PROTOCOL, bearerOf } from '../lib/bearer.ts'
 import { markKnown } from '../listen/connections.ts'
 import type { Tokens } from '../tokens.ts'
 
 const COOKIE_PREFIX = 'islet_preview'
 const QUERY_NAME = 'islet_token'
-
-/** As `api/http/gates/auth.ts` takes it: browsers cannot set headers on a WebSocket. */
-const BEARER_PROTOCOL = 'islet.bearer.'
 
 export interface Admission {
   /** The target of the request without our token. */
@@ -24,17 +22,17 @@ export interface Admission {
   redirect?: string
 }
 
-export interface GateOptions {
+interface PreviewAuthOptions {
   key: Pick<AdminKey, 'keyMatches'>
   tokens: Pick<Tokens, 'verify' | 'isOurs'>
   /** Whether a preview, whichever, has a token of this hash. */
   isPreviewToken(hash: string): boolean
 }
 
-export class Gate {
-  readonly #options: GateOptions
+export class PreviewAuth {
+  readonly #options: PreviewAuthOptions
 
-  constructor(options: GateOptions) {
+  constructor(options: PreviewAuthOptions) {
     this.#options = options
   }
 
@@ -71,7 +69,7 @@ export class Gate {
 
   /** Of this preview, of its sandbox, or the admin key. */
   async #isBearer(record: PreviewRecord, { headers }: IncomingMessage): Promise<boolean> {
-    const bearer = /^bearer +([\x21-\x7e]+) *$/i.exec(headers.authorization ?? '')?.[1]
+    const bearer = bearerOf(headers.authorization)
     if (bearer === undefined) return false
     if (matches(record, bearer) || this.#options.key.keyMatches(bearer)) return true
     const found = await this.#options.tokens.verify(bearer).catch(() => undefined)

@@ -1,4 +1,10 @@
-import { fileKey, OTHER_VARIABLES, SETTING_NAMES, type SettingName, settingOf } from './settings.ts'
+import {
+  fileKey,
+  OTHER_VARIABLES,
+  SETTING_NAMES,
+  type SettingName,
+  settingOf,
+} from '../../src/config/settings.ts'
 
 /** docs/reference/configuration.md, printed from the table. */
 export function configurationPage(): string {

@@ -1,4 +1,4 @@
-// The exchanges under way: bounded, and breakable when the preview they belong to goes away or changes.
+// Requests and tunnels of visitors that are under way. Their number is bounded; they end when their preview is removed or changes its token.
 import { IsletError } from '@islet/contract'
 import type { PreviewRecord } from '../db/previews.ts'
 
@@ -6,7 +6,7 @@ import type { PreviewRecord } from '../db/previews.ts'
 const MAX_OF_SANDBOX = 512
 const MAX = 4096
 
-interface Exchange {
+interface Visit {
   sandboxId: string
   port: number
   /** Goes on until one side leaves. */
@@ -14,8 +14,8 @@ interface Exchange {
   end(): void
 }
 
-export class Exchanges {
-  readonly #open = new Set<Exchange>()
+export class Visits {
+  readonly #open = new Set<Visit>()
   readonly #counts = new Map<string, number>()
   readonly #idle: (() => void)[] = []
 
@@ -25,31 +25,30 @@ export class Exchanges {
     const count = this.#counts.get(sandboxId) ?? 0
     if (count >= MAX_OF_SANDBOX || this.#open.size >= MAX)
       throw new IsletError('too_many_requests', 'This preview has too many visitors at once.')
-    const exchange = { sandboxId, port, end, ...options }
-    this.#open.add(exchange)
+    const visit = { sandboxId, port, end, ...options }
+    this.#open.add(visit)
     this.#counts.set(sandboxId, count + 1)
-    return () => this.#leave(exchange)
+    return () => this.#leave(visit)
   }
 
-  #leave(exchange: Exchange): void {
-    if (!this.#open.delete(exchange)) return
-    const left = this.#counts.get(exchange.sandboxId)! - 1
-    if (left === 0) this.#counts.delete(exchange.sandboxId)
-    else this.#counts.set(exchange.sandboxId, left)
+  #leave(visit: Visit): void {
+    if (!this.#open.delete(visit)) return
+    const left = this.#counts.get(visit.sandboxId)! - 1
+    if (left === 0) this.#counts.delete(visit.sandboxId)
+    else this.#counts.set(visit.sandboxId, left)
     if (this.#open.size === 0) for (const tell of this.#idle.splice(0)) tell()
   }
 
   endAll({ sandboxId, port }: PreviewRecord): void {
-    for (const exchange of [...this.#open])
-      if (exchange.sandboxId === sandboxId && exchange.port === port) exchange.end()
+    for (const visit of [...this.#open]) if (visit.sandboxId === sandboxId && visit.port === port) visit.end()
   }
 
   /** Breaks the tunnels, waits for the others up to `timeoutMs`, then breaks what is left. */
   async drain(timeoutMs: number): Promise<void> {
-    for (const exchange of [...this.#open]) if (exchange.isTunnel) exchange.end()
+    for (const visit of [...this.#open]) if (visit.isTunnel) visit.end()
     if (this.#open.size === 0) return
     const timer = setTimeout(() => {
-      for (const exchange of [...this.#open]) exchange.end()
+      for (const visit of [...this.#open]) visit.end()
     }, timeoutMs)
     await new Promise<void>((resolve) => this.#idle.push(resolve))
     clearTimeout(timer)
