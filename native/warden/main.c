@@ -16,14 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cell/overlay.h"
-#include "cell/private.h"
-#include "cell/release.h"
 #include "cell/runtime.h"
 #include "cgroup/cgroup.h"
 #include "layer/layer.h"
 #include "loop.h"
 #include "message.h"
+#include "mount/overlay.h"
+#include "mount/private.h"
+#include "mount/release.h"
 #include "paths.h"
 
 enum { LOCK_ATTEMPTS = 3000, LOCK_PAUSE_US = 10000 };

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "cell/cell.h"
-#include "cell/cred.h"
-#include "cell/etc.h"
-#include "cell/overlay.h"
 #include "cgroup/cgroup.h"
+#include "mount/cred.h"
+#include "mount/etc.h"
+#include "mount/overlay.h"
 #include "net/net.h"
 #include "paths.h"
 

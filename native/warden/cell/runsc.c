@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "cell/bind.h"
-#include "cell/cred.h"
-#include "cell/overlay.h"
 #include "cell/runtime.h"
 #include "cell/userns.h"
+#include "mount/cred.h"
+#include "mount/overlay.h"
 #include "net/net.h"
 #include "paths.h"
 

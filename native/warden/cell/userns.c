@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cell/cred.h"
 #include "cgroup/cgroup.h"
+#include "mount/cred.h"
 
 /* The effective ids own the namespace; the real ids stay root's, because the kernel applies process limits by the real uid. */
 static int become(uint32_t id) {

@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cell/release.h"
 #include "cgroup/cgroup.h"
+#include "mount/release.h"
 #include "paths.h"
 
 enum {

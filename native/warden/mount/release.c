@@ -1,4 +1,4 @@
-#include "cell/release.h"
+#include "mount/release.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "cell/etc.h"
+#include "mount/etc.h"
 
 #include <errno.h>
 #include <fcntl.h>

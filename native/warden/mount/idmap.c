@@ -1,4 +1,4 @@
-#include "cell/idmap.h"
+#include "mount/idmap.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "cell/overlay.h"
+#include "mount/overlay.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "cell/idmap.h"
-#include "cell/release.h"
-#include "cell/usr.h"
+#include "mount/idmap.h"
+#include "mount/release.h"
+#include "mount/usr.h"
 #include "paths.h"
 
 /*

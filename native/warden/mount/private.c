@@ -1,4 +1,4 @@
-#include "cell/private.h"
+#include "mount/private.h"
 
 #include <sched.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "cell/usr.h"
+#include "mount/usr.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cell/cred.h"
-#include "cell/overlay.h"
+#include "mount/cred.h"
+#include "mount/overlay.h"
 
 /* A host id; all ids in the clone are in a sandbox's range. */
 enum { NOBODY = 65534 };

@@ -1,4 +1,4 @@
-#include "cell/cred.h"
+#include "mount/cred.h"
 
 #include <linux/capability.h>
 #include <sys/fsuid.h>
