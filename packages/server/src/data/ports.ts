@@ -7,7 +7,7 @@ import type { Log } from '../log.ts'
 /** A change is seen within this time, at the cost of one short request to the guest. */
 const POLL_MS = 500
 
-export interface PortsOptions {
+interface PortsOptions {
   sandboxes: Sandboxes
   log: Log
 }

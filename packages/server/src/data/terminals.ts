@@ -26,7 +26,7 @@ import type { Processes } from './processes/processes.ts'
 /** Output in a list of commands, newest commands first; older ones are listed without output. */
 const LIST_OUTPUT_BYTES = 8 * 1024 * 1024
 
-export interface TerminalsOptions {
+interface TerminalsOptions {
   db: Db
   sandboxes: Sandboxes
   processes: Processes

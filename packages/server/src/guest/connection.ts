@@ -7,18 +7,10 @@
 import type { Socket } from 'node:net'
 import { IsletError } from '@islet/contract'
 import { share, useUp } from '../wire/chunks.ts'
-import { decodeFields } from '../wire/fields.ts'
 import { encodeFrame, type Frame, FrameDecoder, HEADER_BYTES, WireError } from '../wire/frames.ts'
+import { decode } from './decode.ts'
 import { clean, connectionLost, Violation } from './errors.ts'
-import {
-  FIELDS,
-  type FieldsOf,
-  GENERATION,
-  INITIAL_WINDOW,
-  MESSAGE,
-  type MessageName,
-  SENDER,
-} from './messages.gen.ts'
+import { GENERATION, INITIAL_WINDOW, MESSAGE, type MessageName, SENDER } from './messages.gen.ts'
 import { Writer } from './writer.ts'
 
 /** What a stream was opened for. A Violation thrown by onFrame closes the connection. */
@@ -32,7 +24,7 @@ export interface StreamOwner {
   onLost(error: IsletError): void
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   helloTimeoutMs: number
   maxRequests: number
   onHello(connection: Connection): void
@@ -190,7 +182,7 @@ export class Connection {
 
   #onHello(payload: Buffer): void {
     if (this.bootId !== '') throw new Violation('a second HELLO')
-    const { generation, bootId = '', privileged } = decodeFields(FIELDS.HELLO!, payload) as FieldsOf['HELLO']
+    const { generation, bootId = '', privileged } = decode('HELLO', payload)
     if (generation !== GENERATION)
       throw new Violation(`a guest of generation ${generation}; this server speaks ${GENERATION}`)
     if (!/^[0-9A-Za-z_-]{1,64}$/.test(bootId)) throw new Violation('a malformed boot id')

@@ -1,5 +1,6 @@
 // Failures on the link, as the errors that a caller sees. Text from the guest is untrusted: it is cut and cleaned.
 import { type ErrorCode, IsletError } from '@islet/contract'
+import { isWithin } from '../lib/is-within.ts'
 import { WireError } from '../wire/frames.ts'
 import { ERROR_KIND, type ErrorFields, type ErrorKind, MAX_PATH } from './messages.gen.ts'
 
@@ -109,10 +110,6 @@ function blamed({ path, kind }: ErrorFields, asked: About): Pick<About, 'path'> 
     return { path: clean(path, MAX_PATH) }
   // An older guest does not name it.
   return kind === ERROR_KIND.EXISTS && asked.to !== undefined ? { path: asked.to } : undefined
-}
-
-function isWithin(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(directory.endsWith('/') ? directory : `${directory}/`)
 }
 
 function spawnSentence(stage: string, code: ErrorCode, { command, cwd, user }: About): string {

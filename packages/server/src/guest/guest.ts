@@ -158,7 +158,7 @@ export interface WriteOptions {
   signal?: AbortSignal
 }
 
-export interface CopyOptions {
+interface CopyOptions {
   recursive?: boolean
   overwrite?: boolean
   /** Default: the owner of the source. */

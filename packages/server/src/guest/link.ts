@@ -8,7 +8,7 @@ import { Dials } from './dial/dials.ts'
 import type { Guest, SetupFile } from './guest.ts'
 import type { FileRecord } from './messages.gen.ts'
 import { Presence } from './presence.ts'
-import { checkNumber, checkOwner, checkPath, checkPort } from './requests/check.ts'
+import { checkMode, checkNumber, checkOwner, checkPath, checkPort } from './requests/check.ts'
 import { fileRequests } from './requests/files.ts'
 import { toExposed, toPort } from './requests/records.ts'
 import { call, nothing } from './requests/request.ts'
@@ -113,7 +113,7 @@ async function setup(presence: Presence, files: readonly SetupFile[]): Promise<v
   const send = () => call(presence, { name: 'SETUP', fields: { file: batch }, about: {} }, nothing)
   for (const { path, content, mode, owner } of files) {
     checkPath(path)
-    checkNumber('mode', mode, 0o7777)
+    checkMode(mode)
     checkOwner(owner)
     const record = { path, content: Buffer.from(content as Uint8Array), mode, owner }
     const size = SETUP_FILE_BYTES + record.content.length + path.length * 3

@@ -4,7 +4,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { IsletError } from '@islet/contract'
 import { Rate } from '../lib/rate.ts'
 
-export interface LinkListenerOptions {
+interface LinkListenerOptions {
   socketPath: string
   /** Whether a connection is alive, so that a second one must be refused. */
   occupied(): boolean

@@ -36,7 +36,7 @@ export interface WardenOptions {
   binary?: string
 }
 
-export type WardenRequest = Exclude<keyof FieldsOf, 'OK' | 'ERROR'>
+type WardenRequest = Exclude<keyof FieldsOf, 'OK' | 'ERROR'>
 
 /** The warden's ERROR. `kind` is EXITED when the warden died before it answered. */
 export class WardenError extends Error {

@@ -1,7 +1,7 @@
 // Fields in the payload of a frame, as the tables describe them that `npm run gen` prints from the .def files.
 import { allocateFrame, HEADER_BYTES, WireError } from './frames.ts'
 
-export type FieldKind = 'u32' | 'u64' | 'str' | 'bytes' | FieldTable
+type FieldKind = 'u32' | 'u64' | 'str' | 'bytes' | FieldTable
 
 export interface FieldSpec {
   tag: number
@@ -13,7 +13,7 @@ export interface FieldSpec {
 /** The fields of one message or record, by name. */
 export type FieldTable = readonly FieldSpec[]
 
-export type FieldValue = number | string | Uint8Array | Fields | undefined
+type FieldValue = number | string | Uint8Array | Fields | undefined
 export interface Fields {
   [name: string]: FieldValue | readonly (number | string | Uint8Array | Fields)[]
 }

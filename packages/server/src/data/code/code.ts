@@ -14,7 +14,7 @@ import { type Interpreter, interpretersOf } from './interpreters.ts'
 const GUEST_WAIT_MS = 10_000
 const FALLBACK_DIRECTORY = '/tmp'
 
-export interface CodeRunnerOptions {
+interface CodeRunnerOptions {
   sandboxes: Sandboxes
   processes: Processes
 }

@@ -11,7 +11,7 @@ const MAX_BYTES = 512 * 1024
 /** A new file may get secrets later. */
 const NEW_FILE_MODE = 0o600
 
-export interface EnvFilesOptions {
+interface EnvFilesOptions {
   files: Files
 }
 

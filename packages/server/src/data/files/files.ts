@@ -14,7 +14,7 @@ const LOOKUPS_AT_ONCE = 16
 /** Lists of one sandbox that are read from the guest at the same time; sending them to clients takes longer. */
 const LISTS_AT_ONCE = 2
 
-export interface FilesOptions {
+interface FilesOptions {
   /** For lists that wait to be sent. */
   dir: string
   /** False while the disk is too full to write. */

@@ -15,7 +15,7 @@ const RUN_BYTES = 64 * 1024
 /** Entries are counted in `add`. */
 const UNCOUNTED: Hold = { take: () => true, [Symbol.dispose]: () => {} }
 
-export interface ListedFilesOptions {
+interface ListedFilesOptions {
   /** Path of the file until it is unlinked. */
   path: string
   /** Counts the bytes in memory and in the file. */

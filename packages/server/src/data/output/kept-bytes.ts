@@ -19,7 +19,7 @@ export type Told<T> = T extends string
       ? { [Key in keyof T]: Told<T[Key]> }
       : T
 
-export interface KeptBytesOptions {
+interface KeptBytesOptions {
   /** Path of the file until it is unlinked. */
   path: string
   /** Counts the bytes in the file. */

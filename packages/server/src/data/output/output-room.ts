@@ -8,7 +8,7 @@ import type { OutputLog } from './output-log.ts'
 /** Files are counted again after output of 1/PART of a bound. */
 const PART = 16
 
-export interface OutputRoomOptions {
+interface OutputRoomOptions {
   dir: string
   boundBytes: number
   /** Of all sandboxes. */

@@ -25,7 +25,7 @@ export interface OutputOptions {
   hasRoom(): boolean
 }
 
-export interface OutputParts {
+interface OutputParts {
   /** The log of a followed process. */
   running(processId: string): OutputLog | undefined
   /** Ids of the processes of a sandbox that have not ended. */

@@ -4,6 +4,7 @@ import { IsletError } from '@islet/contract'
 import type { OverlayGround, OverlaySpec } from '../../db/overlays.ts'
 import type { Entry, Guest } from '../../guest/guest.ts'
 import { hasCode, ignoring } from '../../lib/has-code.ts'
+import { isWithin } from '../../lib/is-within.ts'
 import { rulesOf } from './copy.ts'
 
 /** Names that are recorded when the target directory exists, so that they can be removed again. */
@@ -78,10 +79,6 @@ async function realPlace(guest: Guest, path: string): Promise<string> {
     const real = await guest.realpath(at).catch(at === '/' ? () => '/' : unlessMissing)
     if (real !== undefined) return posix.join(real, posix.relative(at, path))
   }
-}
-
-function isWithin(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`)
 }
 
 function nested(message: string): IsletError {

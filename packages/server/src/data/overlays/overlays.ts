@@ -15,7 +15,7 @@ import { checkEnds, clearGround, surveyGround } from './ground.ts'
 /** How often a copy is tried when its connection breaks. */
 const ATTEMPTS = 3
 
-export interface OverlaysOptions {
+interface OverlaysOptions {
   db: Db
   sandboxes: Sandboxes
   log: Log

@@ -16,7 +16,7 @@ import { release } from '../output/kept-bytes.ts'
 import type { Processes } from '../processes/processes.ts'
 import { PATCH_TIMEOUT_MS, patchCommand, patchInput, whyFailed } from './patch-script.ts'
 
-export interface PatchesOptions {
+interface PatchesOptions {
   fleet: Fleet
   sandboxes: Pick<Sandboxes, 'keepAwake'>
   checkpoints: Checkpoints

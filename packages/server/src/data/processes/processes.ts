@@ -20,7 +20,7 @@ import { release, type Told } from '../output/kept-bytes.ts'
 import { type Attachment, attachTo } from './attachment.ts'
 import { type CollectedOutput, collectOutput } from './collect.ts'
 import { type ProcessResult, type TrackedProcess, toProcessInfo } from './tracked.ts'
-import { ProcessTracker, type TrackerOptions } from './tracker.ts'
+import { type ProcessOwner, ProcessTracker, type TrackerOptions } from './tracker.ts'
 
 /** How often to look for a process in a sandbox that was suspended before this server started. */
 const FOUND_AGAIN_MS = 200
@@ -29,13 +29,6 @@ const QUIET_MS = 5
 /** Kept output that is read in one turn of the event loop. Each piece counts as some more bytes. */
 const BYTES_AT_ONCE = 1024 * 1024
 const PIECE_WORK_BYTES = 512
-
-export interface ProcessOwner {
-  terminalId?: string
-  service?: string
-  /** The caller waits for its end. */
-  foreground?: boolean
-}
 
 export class Processes {
   readonly #tracker: ProcessTracker

@@ -40,19 +40,21 @@ export interface TrackerOptions {
   log: Log
 }
 
-export type StartInput = Pick<ExecParsed, 'command' | 'cwd' | 'env' | 'user' | 'timeout' | 'keepOutput'>
+type StartInput = Pick<ExecParsed, 'command' | 'cwd' | 'env' | 'user' | 'timeout' | 'keepOutput'>
 
-export interface PrepareOptions {
+/** What a process belongs to. */
+export interface ProcessOwner {
+  terminalId?: string
+  service?: string
+  /** The caller waits for its end. */
+  foreground?: boolean
+}
+
+interface PrepareOptions extends ProcessOwner {
   /** Default: a new one. */
   id?: string
   terminal: boolean
-  /** The terminal it belongs to. */
-  terminalId?: string
-  /** The service it belongs to. */
-  service?: string
   maxRunAfterDisconnectMs?: number
-  /** The caller waits for its end. */
-  foreground?: boolean
   keepAwake: boolean
 }
 

@@ -3,13 +3,13 @@ import { request } from 'node:http'
 import { boundHead } from '../../guest/dial/answer-head.ts'
 import type { Guest } from '../../guest/guest.ts'
 
-export interface Health {
+interface Health {
   healthy: boolean
   /** A short text for people. */
   status: string
 }
 
-export interface HealthTarget {
+interface HealthTarget {
   host: '127.0.0.1' | '::1'
   port: number
   path: string

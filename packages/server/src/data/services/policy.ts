@@ -6,10 +6,7 @@ import type { ServiceState } from '../../db/services.ts'
 const MIN_RESTART_DELAY_MS = 20
 const RESTART_DELAY_MS = 1000
 
-export type Verdict =
-  | { verb: 'stop' }
-  | { verb: 'fail'; reason: string }
-  | { verb: 'restart'; delayMs: number }
+type Verdict = { verb: 'stop' } | { verb: 'fail'; reason: string } | { verb: 'restart'; delayMs: number }
 
 /** `why` says how it failed; absent: it succeeded. */
 export function afterEnd(

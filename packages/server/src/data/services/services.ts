@@ -319,7 +319,7 @@ export class Services implements SandboxObserver {
 }
 
 /** Their size as they are stored. */
-export function bytesOfSpecs(specs: readonly object[]): number {
+function bytesOfSpecs(specs: readonly object[]): number {
   return specs.reduce((bytes, spec) => bytes + Buffer.byteLength(JSON.stringify(spec)), 0)
 }
 

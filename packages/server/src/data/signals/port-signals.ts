@@ -6,7 +6,7 @@ import type { Log } from '../../log.ts'
 /** How long to wait for a guest that is not connected. */
 const BEGIN_TIMEOUT_MS = 15_000
 
-export interface PortSignalsOptions {
+interface PortSignalsOptions {
   watch(onChange: (ports: ListeningPort[]) => void): () => void
   /** The preview URL of a port. */
   urlOf(port: number): Promise<string>

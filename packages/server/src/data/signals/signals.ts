@@ -12,7 +12,7 @@ const MAX_LISTENERS = 64
 /** Signals that programs inside may send. */
 const INSIDE_PER_SECOND = 100
 
-export interface SignalsOptions {
+interface SignalsOptions {
   sandboxes: Sandboxes
   ports: Ports
   log: Log

@@ -17,7 +17,7 @@ import type { Log } from '../../log.ts'
 import { Budget } from '../bounded-queue.ts'
 import { Watching } from './watching.ts'
 
-export interface WatchersOptions {
+interface WatchersOptions {
   db: Db
   sandboxes: Sandboxes
   log: Log

@@ -18,7 +18,7 @@ const MESSAGE_BYTES = 128
 const AWAY_MS = 100
 const REPLACED_MS = 20
 
-export interface WatchingOptions {
+interface WatchingOptions {
   guest: Guest
   /** Shared with the other watchers of the sandbox: what may wait for their clients. */
   waiting?: Budget

@@ -18,7 +18,7 @@ const SLOW_MS = 1
 const MIN_PIECE = 4 * 1024
 const MAX_PIECE = 64 * 1024
 
-export interface DialRequest {
+interface DialRequest {
   port: number
   host?: '127.0.0.1' | '::1' | undefined
   signal?: AbortSignal | undefined

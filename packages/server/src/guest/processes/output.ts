@@ -12,7 +12,7 @@ import type { OutputChannel, OutputSink } from '../guest.ts'
 import { MAX_DATA, OUTPUT_BUFFER } from '../messages.gen.ts'
 import { ByteQueue } from '../streams/queue.ts'
 
-export interface OutputEvents {
+interface OutputEvents {
   /** `taken` moved on. */
   onTaken(): void
   /** Nothing waits or is being written. */

@@ -4,9 +4,9 @@
 //       ^                              |
 //       '──── connection lost: ATTACH at the sink's offset on the next one; SPAWN again if it never arrived
 import { IsletError } from '@islet/contract'
-import { decodeFields } from '../../wire/fields.ts'
 import type { Frame } from '../../wire/frames.ts'
 import type { Connection, StreamOwner } from '../connection.ts'
+import { decode } from '../decode.ts'
 import { type About, guestError, Violation } from '../errors.ts'
 import type { GuestExit, GuestProcess } from '../guest.ts'
 import {
@@ -14,11 +14,8 @@ import {
   ERROR_KIND,
   type ErrorFields,
   type ExitedFields,
-  FIELDS,
   MESSAGE,
-  type SpawnedFields,
   type SpawnFields,
-  type StdinWindowFields,
 } from '../messages.gen.ts'
 import { toExit, toProcess } from '../requests/records.ts'
 import type { GuestProcesses, ProcessOptions } from './guest-processes.ts'
@@ -146,13 +143,12 @@ export class Process implements GuestProcess, StreamOwner {
 
   onFrame(frame: Frame): void {
     const { type, payload } = frame
-    if (type === MESSAGE.ERROR) this.#onError(decodeFields(FIELDS.ERROR!, payload) as ErrorFields)
+    if (type === MESSAGE.ERROR) this.#onError(decode('ERROR', payload))
     else if (!this.#running) this.#onAnswer(type, payload)
     else if (this.#exit) throw new Violation(`a message of type ${type} after EXITED`)
     else if (type === MESSAGE.OUTPUT) this.#output.receive(frame)
-    else if (type === MESSAGE.EXITED) this.#onExited(decodeFields(FIELDS.EXITED!, payload) as ExitedFields)
-    else if (type === MESSAGE.STDIN_WINDOW)
-      this.#stdin.onLimit((decodeFields(FIELDS.STDIN_WINDOW!, payload) as StdinWindowFields).limit ?? 0)
+    else if (type === MESSAGE.EXITED) this.#onExited(decode('EXITED', payload))
+    else if (type === MESSAGE.STDIN_WINDOW) this.#stdin.onLimit(decode('STDIN_WINDOW', payload).limit ?? 0)
     else throw new Violation(`a message of type ${type} on the stream of a process`)
   }
 
@@ -171,10 +167,10 @@ export class Process implements GuestProcess, StreamOwner {
 
   #onAnswer(type: number, payload: Buffer): void {
     if (type === MESSAGE.SPAWNED && this.#asked === 'SPAWN') {
-      this.pid = (decodeFields(FIELDS.SPAWNED!, payload) as SpawnedFields).pid ?? 0
+      this.pid = decode('SPAWNED', payload).pid ?? 0
       this.#stdin.open(this.#connection!, this.#stream)
     } else if (type === MESSAGE.ATTACHED && this.#asked === 'ATTACH')
-      this.#onAttached(decodeFields(FIELDS.ATTACHED!, payload) as AttachedFields)
+      this.#onAttached(decode('ATTACHED', payload))
     else throw new Violation(`a message of type ${type} in answer to ${this.#asked}`)
     this.#running = true
     if (this.#everRan) return

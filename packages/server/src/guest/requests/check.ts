@@ -3,6 +3,7 @@ import { IsletError } from '@islet/contract'
 import { MAX_PAYLOAD } from '../../wire/frames.ts'
 import type { SpawnSpec } from '../guest.ts'
 import { MAX_ID, MAX_PATH } from '../messages.gen.ts'
+import { MAX_MODE } from './records.ts'
 
 /** Bytes of a field beside its value. */
 const FIELD_BYTES = 5
@@ -36,6 +37,10 @@ export function checkId(id: string): void {
 export function checkNumber(name: string, value: number | undefined, max = MAX_U32): void {
   if (value === undefined || (Number.isSafeInteger(value) && value >= 0 && value <= max)) return
   throw new IsletError('bad_request', `${name} must be a whole number from 0 to ${max}.`)
+}
+
+export function checkMode(mode: number | undefined): void {
+  checkNumber('mode', mode, MAX_MODE)
 }
 
 export function checkPort(port: number): void {

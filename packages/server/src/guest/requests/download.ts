@@ -1,9 +1,9 @@
 // READ and TAR_OUT: OPENED, then DATA at the pace of the reader, then END.
 import { type Chunks, free } from '../../wire/chunks.ts'
-import { decodeFields } from '../../wire/fields.ts'
 import type { Frame } from '../../wire/frames.ts'
+import { decode } from '../decode.ts'
 import { Violation } from '../errors.ts'
-import { FIELDS, INITIAL_WINDOW, MESSAGE, type OpenedFields } from '../messages.gen.ts'
+import { INITIAL_WINDOW, MESSAGE, type OpenedFields } from '../messages.gen.ts'
 import type { Presence } from '../presence.ts'
 import { Inflow } from '../streams/inflow.ts'
 import { Windows } from '../streams/windows.ts'
@@ -66,7 +66,7 @@ class Download<T> extends Iteration<T, Buffer> implements Chunks<Buffer> {
       this.finish()
       this.end()
     } else if (frame.type === MESSAGE.OPENED && !this.settled)
-      this.resolve(this.#options.parse(decodeFields(FIELDS.OPENED!, frame.payload) as OpenedFields, this))
+      this.resolve(this.#options.parse(decode('OPENED', frame.payload), this))
     else this.unexpected(frame)
   }
 

@@ -4,7 +4,7 @@ import { Violation } from '../errors.ts'
 import type { Entry, Guest, WriteOptions } from '../guest.ts'
 import { MAX_PATH } from '../messages.gen.ts'
 import type { Presence } from '../presence.ts'
-import { checkNumber, checkOwner, checkPath, checkTarget } from './check.ts'
+import { checkMode, checkNumber, checkOwner, checkPath, checkTarget } from './check.ts'
 import { Downloads } from './download.ts'
 import { type Listing, list, MAX_ENTRIES } from './list.ts'
 import { toEntry } from './records.ts'
@@ -12,7 +12,6 @@ import { call, nothing } from './request.ts'
 import { upload } from './upload.ts'
 
 const MAX_U64 = Number.MAX_SAFE_INTEGER
-const MAX_MODE = 0o7777
 
 export function fileRequests(presence: Presence) {
   const downloads = new Downloads(presence)
@@ -47,7 +46,7 @@ export function fileRequests(presence: Presence) {
 
     async write(path, body, options: WriteOptions = {}): Promise<Entry> {
       checkPath(path)
-      checkNumber('mode', options.mode, MAX_MODE)
+      checkMode(options.mode)
       checkOwner(options.owner)
       checkOwner(options.newOwner)
       const { mode, owner, newOwner, signal } = options
@@ -65,7 +64,7 @@ export function fileRequests(presence: Presence) {
 
     async mkdir(path, { parents, mode, owner } = {}): Promise<void> {
       checkPath(path)
-      checkNumber('mode', mode, MAX_MODE)
+      checkMode(mode)
       checkOwner(owner)
       const fields = { path, parents: flag(parents), mode, owner }
       return call(presence, { name: 'MKDIR', fields, about: { path } }, nothing)
@@ -101,7 +100,7 @@ export function fileRequests(presence: Presence) {
 
     async chmod(path, mode): Promise<void> {
       checkPath(path)
-      checkNumber('mode', mode, MAX_MODE)
+      checkMode(mode)
       return call(presence, { name: 'CHMOD', fields: { path, mode }, about: { path } }, nothing)
     },
 

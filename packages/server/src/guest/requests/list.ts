@@ -1,11 +1,11 @@
 // LIST: ENTRIES frames under the window, then OK.
 
 import { free } from '../../wire/chunks.ts'
-import { decodeFields } from '../../wire/fields.ts'
 import type { Frame } from '../../wire/frames.ts'
+import { decode } from '../decode.ts'
 import { Violation } from '../errors.ts'
 import type { Entry } from '../guest.ts'
-import { type EntriesFields, FIELDS, MESSAGE, type OkFields } from '../messages.gen.ts'
+import { MESSAGE } from '../messages.gen.ts'
 import type { Presence } from '../presence.ts'
 import { Inflow } from '../streams/inflow.ts'
 import { toListedEntry } from './records.ts'
@@ -51,7 +51,7 @@ class List extends Exchange<Listing> {
   protected override onMessage(frame: Frame): void {
     if (frame.type === MESSAGE.ENTRIES) this.#onEntries(frame)
     else if (frame.type === MESSAGE.OK) {
-      const { truncated } = decodeFields(FIELDS.OK!, frame.payload) as OkFields
+      const { truncated } = decode('OK', frame.payload)
       this.finish()
       this.resolve({ entries: this.#entries, truncated: truncated === 1 })
     } else this.unexpected(frame)
@@ -66,7 +66,7 @@ class List extends Exchange<Listing> {
   #onEntries({ payload }: Frame): void {
     this.#inflow.countBytes(payload.length)
     const { limit = MAX_ENTRIES } = this.request.fields as { limit?: number }
-    const entries = ((decodeFields(FIELDS.ENTRIES!, payload) as EntriesFields).entry ?? []).map(toListedEntry)
+    const entries = (decode('ENTRIES', payload).entry ?? []).map(toListedEntry)
     const length = free(payload)
     this.#count += entries.length
     if (this.#count > limit) throw new Violation('more entries than asked for')

@@ -14,7 +14,7 @@ const ENTRY_TYPES: readonly (EntryType | undefined)[] = [undefined, 'file', 'dir
 /** The last millisecond of an ISO date with a four-digit year. */
 const MAX_TIME_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 const MAX_ADDRESS = 64
-const MAX_MODE = 0o7777
+export const MAX_MODE = 0o7777
 const MAX_PORT = 65_535
 /** The largest pid that Linux uses. */
 const MAX_PID = 2 ** 22

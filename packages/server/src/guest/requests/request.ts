@@ -2,18 +2,11 @@
 // abort and a lost connection, and retries a request that may safely be sent twice.
 
 import { IsletError } from '@islet/contract'
-import { decodeFields } from '../../wire/fields.ts'
 import { type Frame, WireError } from '../../wire/frames.ts'
 import type { Connection, StreamOwner } from '../connection.ts'
+import { decode } from '../decode.ts'
 import { type About, guestError, Violation } from '../errors.ts'
-import {
-  type ErrorFields,
-  FIELDS,
-  type FieldsOf,
-  MESSAGE,
-  type MessageName,
-  type OkFields,
-} from '../messages.gen.ts'
+import { type FieldsOf, MESSAGE, type MessageName, type OkFields } from '../messages.gen.ts'
 import type { Presence } from '../presence.ts'
 
 export interface Request<N extends MessageName = MessageName> {
@@ -60,7 +53,7 @@ export abstract class Exchange<T> implements StreamOwner {
       this.onMessage(frame)
       return
     }
-    const fields = decodeFields(FIELDS.ERROR!, frame.payload) as ErrorFields
+    const fields = decode('ERROR', frame.payload)
     this.finish()
     this.fail(guestError(fields, this.request.about))
   }
@@ -154,7 +147,7 @@ class Call<T> extends Exchange<T> {
 
   protected override onMessage(frame: Frame): void {
     if (frame.type !== MESSAGE.OK) this.unexpected(frame)
-    const answer = this.#parse(decodeFields(FIELDS.OK!, frame.payload) as OkFields)
+    const answer = this.#parse(decode('OK', frame.payload))
     this.finish()
     this.resolve(answer)
   }

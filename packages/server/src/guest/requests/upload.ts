@@ -1,10 +1,10 @@
 // WRITE and TAR_IN: OPENED, then the body's DATA at the guest's pace, END, then OK.
 
 import { type Chunks, releasing } from '../../wire/chunks.ts'
-import { decodeFields } from '../../wire/fields.ts'
 import type { Frame } from '../../wire/frames.ts'
+import { decode } from '../decode.ts'
 import { Violation } from '../errors.ts'
-import { FIELDS, MESSAGE, type OkFields } from '../messages.gen.ts'
+import { MESSAGE, type OkFields } from '../messages.gen.ts'
 import type { Presence } from '../presence.ts'
 import { Outflow } from '../streams/outflow.ts'
 import { Exchange, type Request } from './request.ts'
@@ -38,7 +38,7 @@ class Upload<T> extends Exchange<T> {
       void this.#pump(this.#outflow)
     } else if (frame.type === MESSAGE.WINDOW && this.#outflow) this.#outflow.onWindow(frame)
     else if (frame.type === MESSAGE.OK && this.#sentEnd) {
-      const answer = this.#parse(decodeFields(FIELDS.OK!, frame.payload) as OkFields)
+      const answer = this.#parse(decode('OK', frame.payload))
       this.finish()
       this.resolve(answer)
     } else if (frame.type === MESSAGE.OK) throw new Violation('OK before the end of the data')

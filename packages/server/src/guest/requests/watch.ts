@@ -1,9 +1,9 @@
 // WATCH: OPENED, then EVENT until the reader leaves.
-import { decodeFields } from '../../wire/fields.ts'
 import type { Frame } from '../../wire/frames.ts'
+import { decode } from '../decode.ts'
 import { Violation } from '../errors.ts'
 import type { WatchEvent } from '../guest.ts'
-import { type EventFields, FIELDS, MAX_PATH, MESSAGE } from '../messages.gen.ts'
+import { type EventFields, MAX_PATH, MESSAGE } from '../messages.gen.ts'
 import type { Presence } from '../presence.ts'
 import { Iteration } from './iteration.ts'
 import type { Request } from './request.ts'
@@ -22,7 +22,7 @@ class Watch extends Iteration<AsyncIterable<WatchEvent>, WatchEvent> {
   protected override onMessage(frame: Frame): void {
     if (frame.type === MESSAGE.OPENED && !this.settled) this.resolve(this)
     else if (frame.type === MESSAGE.EVENT && this.settled)
-      this.#onEvent(toEvent(decodeFields(FIELDS.EVENT!, frame.payload) as EventFields))
+      this.#onEvent(toEvent(decode('EVENT', frame.payload)))
     else this.unexpected(frame)
   }
 

@@ -1,10 +1,10 @@
 import { Wakeup } from '../../lib/wakeup.ts'
 import type { Written } from '../../wire/chunks.ts'
-import { decodeFields } from '../../wire/fields.ts'
 import type { Frame } from '../../wire/frames.ts'
 import type { Connection } from '../connection.ts'
+import { decode } from '../decode.ts'
 import { Violation } from '../errors.ts'
-import { FIELDS, INITIAL_WINDOW, MAX_DATA, type WindowFields } from '../messages.gen.ts'
+import { INITIAL_WINDOW, MAX_DATA } from '../messages.gen.ts'
 
 /** DATA that goes out on a stream, at the pace of the guest's window and of the socket. */
 export class Outflow {
@@ -56,7 +56,7 @@ export class Outflow {
   }
 
   onWindow(frame: Frame): void {
-    const { limit = 0 } = decodeFields(FIELDS.WINDOW!, frame.payload) as WindowFields
+    const { limit = 0 } = decode('WINDOW', frame.payload)
     if (limit < this.#limit) throw new Violation('a window that shrinks')
     this.#limit = limit
     if (this.#limit > this.#sent) this.#room.wake()

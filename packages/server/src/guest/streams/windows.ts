@@ -1,6 +1,6 @@
 // How far streams may be ahead of their readers: the more streams are open, the smaller the window of each.
 
-export interface WindowsOptions {
+interface WindowsOptions {
   /** For all of them together: about this, times the logarithm of their number. */
   sharedBytes: number
   minBytes: number
