@@ -1,4 +1,4 @@
-// Bytes that come in pieces, in one buffer that grows: a million pieces of a byte take a megabyte.
+// Collects bytes in one growing buffer: a million pieces of one byte take a megabyte.
 const FIRST_BYTES = 4096
 
 export class ByteBuffer {

@@ -1,6 +1,6 @@
 /**
- * The same work for many: who asks while it runs gets the next run, together with all others who do. Each run begins after
- * everybody who waits for it has asked, and there is never more than one.
+ * Runs the same work for many callers, one run at a time. Callers who ask during a run share the next one, so that every caller
+ * gets a run that began after the call.
  */
 export function coalesced(work: () => Promise<void>): () => Promise<void> {
   let running = Promise.resolve()

@@ -1,4 +1,4 @@
-/** Runs at most so many things at once; the others wait their turn. */
+/** Runs at most `count` works at once; the others wait in order. */
 export class Limiter {
   #free: number
   readonly #waiting: (() => void)[] = []
@@ -20,7 +20,7 @@ export class Limiter {
   }
 }
 
-/** As Limiter, with so many for each. */
+/** A Limiter for each name. */
 export class LimiterOf {
   readonly #count: number
   readonly #by = new Map<string, { limiter: Limiter; users: number }>()

@@ -1,13 +1,13 @@
-// One at a time per name: whoever holds several names has waited for each of them, always in the same order.
+// Locks by name. Work that needs several names waits for all of them.
 
 export class Locks {
   /** The end of the queue of each name. */
   readonly #last = new Map<string, Promise<void>>()
 
-  /** Runs the work alone on all of these names, after whoever asked for one of them before. */
+  /** Runs the work when all earlier work on any of these names is done. */
   async run<T>(names: Iterable<string>, work: () => Promise<T>): Promise<T> {
     const { promise: done, resolve } = Promise.withResolvers<void>()
-    // All queues are joined at once, so two callers stand in the same order in each of them: none waits in a circle.
+    // All queues are joined at once, so two callers have the same order in each of them: no deadlock.
     const mine = [...new Set(names)]
     const before = mine.map((name) => this.#last.get(name))
     for (const name of mine) this.#last.set(name, done)
@@ -20,7 +20,7 @@ export class Locks {
     }
   }
 
-  /** Until nobody has or wants any. */
+  /** Resolves when no lock is held or waited for. */
   async idle(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values())
   }

@@ -1,5 +1,5 @@
-// A file that only takes up room, beside the server's own records: on a full disk it gives way to them, a piece at a time, so that
-// a server can always start and always write down that something was deleted. One that goes on filling the disk gets none of it.
+// A file that only reserves room for the server's own records. On a full disk it is shortened piece by piece, so that a server can
+// always start and record deletions. Only the database can use this room.
 import { statSync, truncateSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const MOST_BYTES = 64 * MIB
 const SHARE = 1 / 64
 /** Enough for thousands of rows. */
 const PIECE_BYTES = MIB
-/** With less than this a server may not be able to start. */
+/** A server may need this much to start. */
 const START_BYTES = MIB
 
 export class Ballast {
@@ -20,7 +20,7 @@ export class Ballast {
   readonly #wholeBytes: number
   #isFilling = false
 
-  /** `dataDir` exists. */
+  /** `dataDir` must exist. */
   constructor(dataDir: string) {
     this.#dataDir = dataDir
     this.#path = join(dataDir, 'ballast')
@@ -28,7 +28,7 @@ export class Ballast {
     if (freeBytes(dataDir) < START_BYTES) this.give()
   }
 
-  /** Somebody needs room now. False: there is nothing left to give. */
+  /** Makes room. False: there is nothing left to give. */
   give(): boolean {
     const size = this.#size()
     if (size === 0) return false
@@ -36,7 +36,7 @@ export class Ballast {
     return true
   }
 
-  /** Takes back what was given, when there is room for it beyond what has to stay free. */
+  /** Grows to its full size again, if `leaveBytes` stay free. */
   async fill(leaveBytes: number): Promise<void> {
     const missing = this.#wholeBytes - this.#size()
     if (missing <= 0 || this.#isFilling || freeBytes(this.#dataDir) < leaveBytes + missing) return

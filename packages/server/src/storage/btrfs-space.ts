@@ -1,21 +1,21 @@
-// What a mounted btrfs says of itself in sysfs: live, with what is promised to writers and not on disk yet, which statfs leaves out.
+// The live figures of a mounted btrfs in sysfs. Unlike statfs they include room that is reserved for data not yet on disk.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 
 const SYSFS = '/sys/fs/btrfs'
-/** Before the first chunk of a device. */
+/** At the start of a device, before the first chunk. */
 const UNUSED_BYTES = 1024 ** 2
 
 export interface BtrfsSpace {
-  /** All that is taken by chunks; the rest of the device is anybody's. */
+  /** The sum of all chunks; the rest of the device is not allocated. */
   chunkBytes: number
-  /** In chunks that are there. */
+  /** Free in existing data chunks. */
   freeDataBytes: number
   freeMetadataBytes: number
   metadataBytes: number
 }
 
-/** The directory of the filesystem on a device. */
+/** The sysfs directory of the filesystem on a device. */
 export function btrfsDirectory(device: string): string | undefined {
   const directories = readdirSync(SYSFS).map((name) => join(SYSFS, name))
   return directories.find((directory) => existsSync(join(directory, 'devices', basename(device))))
@@ -23,7 +23,7 @@ export function btrfsDirectory(device: string): string | undefined {
 
 export function btrfsSpace(directory: string): BtrfsSpace {
   const of = (kind: string, file: string) => number(join(directory, 'allocation', kind, file))
-  // What is pinned is free once the kernel commits, which it does when somebody needs it.
+  // Pinned bytes count as free: the kernel commits, and so frees them, when they are needed.
   const free = (kind: string) =>
     of(kind, 'total_bytes') -
     of(kind, 'bytes_used') -
@@ -39,7 +39,7 @@ export function btrfsSpace(directory: string): BtrfsSpace {
   }
 }
 
-/** What a subvolume holds, with what is about to be written to it; undefined where nothing counts that. */
+/** The size of a subvolume with pending writes; undefined without quota groups. */
 export function subvolumeBytes(directory: string, id: number): number | undefined {
   const group = join(directory, 'qgroups', `0_${id}`)
   try {

@@ -3,12 +3,12 @@ import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** All that was written to the filesystem of this directory survives a power cut. Node has no syncfs(2). */
+/** All earlier writes to the filesystem of this directory survive a power cut. Node has no syncfs(2). */
 export async function syncFilesystem(directory: string): Promise<void> {
   await promisify(execFile)('sync', ['--file-system', directory])
 }
 
-/** The disk space of all below a directory, without following symlinks; what vanishes meanwhile counts nothing. */
+/** The disk space below a directory, without following symlinks. Files that vanish meanwhile are not counted. */
 export async function directoryBytes(directory: string): Promise<number> {
   let bytes = 0
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => [])

@@ -1,8 +1,8 @@
-// A pool that is as large as it has to be. It grows in steps before what is in it needs the room, and no further than its limit or
-// than the machine's disk can spare; every block of it is reserved, so the filesystem in it can never run out of room below.
+// A pool that grows in steps before its content needs the room, up to its limit or what the machine's disk can spare. All its blocks
+// are reserved, so that the filesystem in it never meets a full disk below.
 //
-// A step is: reserve a longer file, lengthen the loop device, resize the filesystem. Each may have been the last one before a
-// kill -9; `settle` goes on from any of them.
+// A step is: reserve a longer file, lengthen the loop device, resize the filesystem. After a kill -9 between any of these, `settle`
+// goes on.
 import { accessSync, constants, statfsSync, statSync } from 'node:fs'
 import { truncate } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -11,34 +11,34 @@ import { followFile, holeBytes, loopBytes, MIB, reserve, run } from './pool-imag
 import { freeBytes } from './room.ts'
 import type { Room } from './storage.ts'
 
-/** It is looked at this often; a fast disk fills less than HEADROOM in this time and that of a step together. */
+/** How often free room is checked. A fast disk fills less than HEADROOM in this time plus one step. */
 const LOOK_MS = 100
-/** What is free in it before it grows. */
+/** It grows when less than this is free. */
 const HEADROOM = 1024 * MIB
-/** For names and attributes of files. */
+/** The same for metadata: names and attributes of files. */
 const METADATA_HEADROOM = 64 * MIB
 /**
- * After so many chunks for data the filesystem takes one for metadata: else data can take all, and then no file can be written or
- * removed. The first one is taken at once.
+ * After this many data chunks the filesystem allocates a metadata chunk. Otherwise data could take all chunks, and then no file
+ * could be written or removed. The first metadata chunk is allocated at once.
  */
 const DATA_CHUNKS = { first: 1, later: 8 }
-/** Of the pool, there is for metadata once the first chunk was taken. */
+/** The share of the pool that metadata has after its first chunk. */
 const METADATA_SHARE = 1 / 16
 const STEP = 1024 * MIB
-/** Less than this is not worth a step. */
+/** The smallest step. */
 const LEAST_STEP = 16 * MIB
 const READ_ONLY =
   'The pool has become read-only, because the disk below it failed. A new start mounts it again, and sandboxes start over their files.'
-/** Before a step that failed is tried again. */
+/** Delay before a failed step is retried. */
 const RETRY_MS = 5000
 
 interface ElasticOptions {
   image: string
-  /** Where it is mounted. */
+  /** The mount point. */
   dir: string
   loop: string
   limitBytes: number
-  /** What stays free on the machine's disk. */
+  /** Bytes that stay free on the machine's disk. */
   reserveBytes: number
   log?: (line: string) => void
 }
@@ -60,10 +60,10 @@ export class Elastic {
     this.#sysfs = sysfs
   }
 
-  /** Of a pool that is mounted. */
+  /** The pool must be mounted. */
   static async open(options: ElasticOptions): Promise<Elastic> {
     const sysfs = btrfsDirectory(options.loop)
-    if (sysfs === undefined) throw new Error(`${options.loop} holds no btrfs that is mounted`)
+    if (sysfs === undefined) throw new Error(`${options.loop} has no mounted btrfs`)
     const elastic = new Elastic(options, sysfs)
     await elastic.#settle()
     await elastic.#setRatio()
@@ -71,7 +71,7 @@ export class Elastic {
     return elastic
   }
 
-  /** Resolves with a sentence when the filesystem takes no more writes: then only mounting it again helps. */
+  /** Resolves with the reason when the filesystem has become read-only and has to be mounted again. */
   get broken(): Promise<string> {
     return this.#broken.promise
   }
@@ -79,12 +79,12 @@ export class Elastic {
   room(): Room {
     const { chunkBytes, freeDataBytes, freeMetadataBytes } = btrfsSpace(this.#sysfs)
     const rest = Math.max(this.#sizeBytes - chunkBytes, 0)
-    // Without room for names, files cannot be written either.
+    // Without room for metadata no file can be written.
     const free = Math.min(rest + freeDataBytes, (rest + freeMetadataBytes) * (HEADROOM / METADATA_HEADROOM))
     return { freeBytes: free, moreBytes: this.#moreBytes() }
   }
 
-  /** What each of these layers holds, live; nothing of those for which the filesystem does not count. */
+  /** The live size of each layer. Layers that the filesystem does not count are left out. */
   async layerBytes(layers: readonly string[]): Promise<Map<string, number>> {
     if (layers.some((layer) => !this.#ids.has(layer))) await this.#readIds()
     const found = layers.map((layer) => {
@@ -94,7 +94,7 @@ export class Elastic {
     return new Map(found.filter((entry): entry is [string, number] => entry[1] !== undefined))
   }
 
-  /** Gives back to the machine what is free in it but for some headroom. */
+  /** Gives free room back to the machine, except for some headroom. */
   shrink(): Promise<void> {
     return this.#alone(async () => {
       const target = this.#neededBytes()
@@ -118,7 +118,7 @@ export class Elastic {
     if (!this.#isShort()) return
     this.#alone(() => this.#grow(Math.max(STEP, this.#sizeBytes / 8))).catch((error) => {
       this.#retryAt = performance.now() + RETRY_MS
-      this.#options.log?.(`the pool did not grow (${lastLine(error)}); tried again in ${RETRY_MS / 1000} s`)
+      this.#options.log?.(`the pool did not grow (${lastLine(error)}); it is retried in ${RETRY_MS / 1000} s`)
     })
   }
 
@@ -153,7 +153,7 @@ export class Elastic {
     await this.#follow()
   }
 
-  /** Device and filesystem are as long as the file. */
+  /** Makes device and filesystem as long as the file. */
   async #follow(): Promise<void> {
     const { image, loop, dir } = this.#options
     const { size } = statSync(image)
@@ -171,7 +171,7 @@ export class Elastic {
     this.#sizeBytes = bytes
   }
 
-  /** What a server before left unfinished, or never did: a file with holes, of before all blocks were reserved. */
+  /** Finishes what an earlier server left: a cut-off step, or a file whose blocks are not all reserved. */
   async #settle(): Promise<void> {
     const { image, reserveBytes, log } = this.#options
     await this.#follow()
@@ -180,11 +180,11 @@ export class Elastic {
     const target = this.#neededBytes()
     try {
       if (target < this.#sizeBytes) {
-        // Before it is moved together: that writes.
+        // Reserved first, because the resize writes.
         await reserve(image, target)
         await this.#shrinkTo(target)
       } else if (holes > freeBytes(dirname(image)) - reserveBytes) {
-        throw new Error(`the disk has no room for the ${Math.ceil(holes / MIB)} MiB that it may still take`)
+        throw new Error(`the disk has no room for ${Math.ceil(holes / MIB)} MiB more`)
       } else await reserve(image, this.#sizeBytes)
     } catch (error) {
       log?.(
@@ -193,7 +193,7 @@ export class Elastic {
     }
   }
 
-  /** What is in it and some headroom. */
+  /** The size of its content and some headroom. */
   #neededBytes(): number {
     const { chunkBytes }: BtrfsSpace = btrfsSpace(this.#sysfs)
     return Math.min(wholeMib(chunkBytes + HEADROOM), this.#sizeBytes)

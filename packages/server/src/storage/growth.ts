@@ -1,12 +1,12 @@
-// What layers hold, as of a moment ago, where the filesystem does not count it: their files are walked through again and again, and
-// whoever asks gets what the last walk found.
+// Recent sizes of layers on a filesystem that does not count them. Their files are walked again and again; callers get the result
+// of the last walk.
 
-/** A walk takes as long as there are files. A layer is left alone for so many times as long, and for so long at least. */
+/** The pause between two walks of a layer: this multiple of the duration of the last one, at least `ms`. */
 const REST = { times: 4, ms: 100 }
 
 interface Found {
   bytes: number | undefined
-  /** When it may be walked through again. */
+  /** When it may be walked again. */
   nextAt: number
 }
 
@@ -18,7 +18,7 @@ export class Growth {
     this.#walk = walk
   }
 
-  /** Nothing of those that were not walked through yet. Those that nobody asks for any more are forgotten. */
+  /** Without layers that were not walked yet. Forgets layers that are not asked for any more. */
   of(layers: readonly string[]): Map<string, number> {
     const wanted = new Set(layers)
     for (const layer of this.#found.keys()) if (!wanted.has(layer)) this.#found.delete(layer)

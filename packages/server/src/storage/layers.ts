@@ -1,4 +1,4 @@
-// Storage over the warden. How a layer is cloned is the warden's business; here are names, numbers and promises.
+// Storage over the warden, which makes and clones the layers.
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { coalesced } from '../lib/coalesced.ts'
@@ -9,13 +9,13 @@ import type { Pool } from './pool.ts'
 import { freeBytes, totalBytes } from './room.ts'
 import type { CloneMethod, LayerOptions, Storage, StorageCapabilities } from './storage.ts'
 
-/** Half of the warden's workers for trees. */
+/** Half of the warden's workers that walk over trees. */
 const MAX_WALKS = 2
 
 /** The warden must have been started on the pool's data directory with the pool's method. */
 export function createStorage(warden: Warden, pool: Pool): Storage {
   const capabilities: StorageCapabilities = { clone: warden.method, diskLimit: warden.quota, stacks: true }
-  // It takes as long as the disk does; the workers of the warden are for others too, to kill and freeze.
+  // A sync may take long, and the workers of the warden also have to kill and freeze, so concurrent callers share one.
   const sync = coalesced(async () => {
     await warden.request('LAYER_SYNC', {})
   })
@@ -34,7 +34,7 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
       const { limitBytes = 0, readOnly = false } = options
       const done = await warden.request('LAYER_CLONE', { from, to, limitBytes, readOnly: readOnly ? 1 : 0 })
       const method = done.method as CloneMethod
-      // A snapshot is on disk when the kernel answers, but a limit and a name that it gets afterwards are not.
+      // A read-only btrfs snapshot is durable when the kernel answers, but a limit that is set afterwards is not.
       const durable = method === 'btrfs' && readOnly && limitBytes === 0
       return { method, durationMs: (done.durationUs ?? 0) / 1000, durable }
     },
@@ -72,7 +72,7 @@ export function createStorage(warden: Warden, pool: Pool): Storage {
       return ((await warden.request('LAYER_LIST', {})).name ?? []).sort()
     },
 
-    // In place: it is asked on the way of every create from a saved state, and another thread would take a hundred times as long.
+    // Synchronous: every create from a saved state asks, and another thread would take a hundred times as long.
     has: async (layer) => existsSync(join(pool.dir, 'layers', layer)),
 
     sync,

@@ -1,5 +1,5 @@
-// The pool's file and its loop device. All of its blocks are reserved on the machine's disk: where they are not, a write that
-// finds no room is an I/O error to the filesystem in it, which then is read-only for everybody.
+// The pool's file and its loop device. All blocks of the file are reserved: otherwise a write on a full disk is an I/O error for the
+// filesystem in it, which then becomes read-only.
 import { execFile } from 'node:child_process'
 import { open as openFile, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -10,7 +10,7 @@ export const run = promisify(execFile)
 
 export const MIB = 1024 ** 2
 
-/** A whole filesystem, or nothing; one that is there stays. */
+/** Makes a complete filesystem or nothing; an existing one stays. */
 export async function makeImage(image: string, wantedBytes: () => number): Promise<void> {
   const temporary = `${image}.tmp`
   await rm(temporary, { force: true })
@@ -19,7 +19,7 @@ export async function makeImage(image: string, wantedBytes: () => number): Promi
   const file = await openFile(temporary, 'wx', 0o600)
   try {
     await file.truncate(sizeBytes)
-    // Metadata once: the file lies on a filesystem that looks after its own blocks.
+    // One copy of metadata: the disk below has its own protection.
     const options = ['--quiet', '--nodiscard', '--metadata', 'single', '--label', 'islet']
     await run('mkfs.btrfs', [...options, temporary])
     await reserve(temporary, sizeBytes)
@@ -33,7 +33,7 @@ export async function makeImage(image: string, wantedBytes: () => number): Promi
   }
 }
 
-/** Blocks for the first `bytes` of a file, which is as long as that then. What cannot be had is not kept. */
+/** Reserves blocks and makes the file `bytes` long. On an error it keeps its old length. */
 export async function reserve(path: string, bytes: number): Promise<void> {
   const { size } = await stat(path)
   try {
@@ -44,7 +44,7 @@ export async function reserve(path: string, bytes: number): Promise<void> {
   }
 }
 
-/** Bytes of the file that have no block yet. */
+/** Bytes of the file without reserved blocks. */
 export async function holeBytes(path: string): Promise<number> {
   const { size, blocks } = await stat(path)
   return Math.max(size - blocks * 512, 0)
@@ -53,17 +53,17 @@ export async function holeBytes(path: string): Promise<number> {
 export async function attach(image: string): Promise<string> {
   const { stdout } = await run('losetup', ['--find', '--show', '--nooverlap', image])
   const loop = stdout.trim()
-  // Where the disk can: else what sandboxes write is in memory twice, and is copied once more.
+  // If the disk supports it: otherwise written pages are in memory twice and are copied once more.
   await run('losetup', ['--direct-io=on', loop]).catch(() => {})
   return loop
 }
 
-/** Neither the filesystem nor a trim of the whole machine makes holes in the file. */
+/** Keeps discards of the filesystem, or a trim of the machine, from making holes in the file. */
 export async function keepBlocks(loop: string): Promise<void> {
   await writeFile(`/sys/block/${basename(loop)}/queue/discard_max_bytes`, '0').catch(() => {})
 }
 
-/** The device is as long as its file. */
+/** Makes the device as long as its file. */
 export async function followFile(loop: string): Promise<void> {
   await run('losetup', ['--set-capacity', loop])
 }

@@ -1,13 +1,13 @@
-// Where layers live: <data>/pool. When the data directory is not on btrfs, that is a btrfs in the file <data>/pool.img, mounted
-// there, which grows with what is in it (elastic.ts); when it cannot be made, a plain directory, and layers are copied instead of
-// snapshotted.
+// The pool holds all layers: <data>/pool. If the data directory is not on btrfs, the pool is a btrfs in the file <data>/pool.img,
+// which is mounted there and grows with its content (elastic.ts). If that cannot be made, the pool is a plain directory, and layers
+// are copied instead of snapshotted.
 //
-// Every step may have been the last one before a kill -9, so open() looks at what is there and goes on from it:
+// A kill -9 may come after every step, so openPool() goes on from what it finds:
 //   pool.img.tmp             mkfs was cut short             removed
 //   pool.img, no loop        closed properly                attached and mounted
 //   pool.img on a loop       cut before the mount           that loop device is mounted
 //   pool mounted             the last server was killed     taken over as it is
-//   pool mounted read-only   the disk below it failed       all that uses it is ended, and it is mounted again
+//   pool mounted read-only   the disk below failed          all its users are ended, and it is mounted again
 import { chmod, mkdir, realpath, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { IsletError } from '@islet/contract'
@@ -23,11 +23,11 @@ interface PoolOptions {
   dataDir: string
   /** The most the pool file can grow to; it starts small. */
   sizeBytes?: number
-  /** What stays free on the disk of the data directory. */
+  /** Bytes that stay free on the disk of the data directory. */
   reserveBytes?: number
   /** `auto`: a btrfs pool when possible. `btrfs`: that or an error. `reflink`, `copy`: a plain directory. */
   method?: PoolMethod
-  /** Ends all that may use the pool: it can only be mounted again when nobody does. */
+  /** Ends all processes that may use the pool: only then can it be mounted again. */
   endUsers?: () => Promise<void>
   log?: (line: string) => void
 }
@@ -35,24 +35,24 @@ interface PoolOptions {
 export interface Pool {
   /** The directory that holds layers/. */
   dir: string
-  /** What to start the warden with. */
+  /** The method to start the warden with. */
   method: PoolMethod
-  /** Whether `dir` is a filesystem of its own, kept in a file. */
+  /** Whether `dir` is the mounted filesystem of the pool file. */
   mounted: boolean
-  /** Of a filesystem of its own: how much it can hold, and what is free of that. */
+  /** Only if `mounted`. */
   elastic: Elastic | undefined
   limitBytes: number
-  /** Unmounts and detaches what open() mounted or took over; the warden must be closed before. Twice is fine. */
+  /** Unmounts and detaches the pool; close the warden before. Calling it twice is fine. */
   close(): Promise<void>
 }
 
 const DEFAULT_SIZE = 64 * 1024 * MIB
-/** What mkfs.btrfs makes a filesystem of without complaints. It grows as soon as it is mounted: a start takes no longer for it. */
+/** The first size. mkfs.btrfs accepts it, and the pool grows as soon as it is mounted, so the start stays short. */
 const MIN_SIZE = 256 * MIB
 const BTRFS_MAGIC = 0x9123683e
 /**
- * Snapshots are many and small; atime updates would rewrite their metadata for nothing. Freed blocks stay reserved. Roots of
- * sandboxes are other mounts: set-user-id works there and not here.
+ * `noatime`: atime updates would rewrite the metadata of many small snapshots. `nodiscard`: freed blocks stay reserved. `nosuid`:
+ * the roots of sandboxes are other mounts, in which set-user-id works.
  */
 const MOUNT_OPTIONS = 'noatime,nodev,nosuid,nodiscard'
 
@@ -68,7 +68,7 @@ export async function openPool(options: PoolOptions): Promise<Pool> {
   try {
     const device = (await usableMount(dir, options)) ?? (await mountImage(image, dir, options))
     await keepBlocks(device)
-    // The root of the mounted filesystem has a mode of its own. Layers hold setuid files with real ids: only root may get in.
+    // The root of the mounted filesystem has its own mode. Only root may enter it: layers hold setuid files with real ids.
     await closeToOthers(dir)
     const reserved = options.reserveBytes ?? reserveBytes(dataDir)
     const elastic = await Elastic.open({
@@ -96,7 +96,7 @@ async function plainPool(dir: string, method: PoolMethod): Promise<Pool> {
   return { dir, method, mounted: false, elastic: undefined, limitBytes, close: async () => {} }
 }
 
-/** Only when it has to be: a full filesystem has no room for another mode. */
+/** Only if needed: on a full filesystem chmod fails. */
 async function closeToOthers(dir: string): Promise<void> {
   if (((await stat(dir)).mode & 0o777) !== 0o700) await chmod(dir, 0o700)
 }
@@ -113,7 +113,7 @@ async function unmount(dir: string): Promise<void> {
   const mount = await mountOf(dir)
   if (mount === undefined) return
   await retry(() => run('umount', [dir]))
-  // umount frees a loop device by itself, but only once nobody holds the filesystem any more.
+  // umount frees the loop device, but only when nothing holds the filesystem any more.
   if (await isAttached(mount.device)) await run('losetup', ['--detach', mount.device])
 }
 
@@ -125,7 +125,7 @@ async function usableMount(dir: string, { log, endUsers }: PoolOptions): Promise
     await run('mount', ['-o', `remount,${MOUNT_OPTIONS}`, dir])
     return mount.device
   }
-  log?.(`${dir} has become read-only: its sandboxes are ended and start over their files`)
+  log?.(`${dir} has become read-only: its sandboxes are ended and start again from their files`)
   await endUsers?.()
   await unmount(dir)
   return undefined
@@ -148,7 +148,7 @@ function firstBytes({ dataDir }: PoolOptions): number {
   if (free >= MIN_SIZE) return MIN_SIZE
   throw new IsletError(
     'server_disk_full',
-    `The disk of ${dataDir} has ${Math.floor(free / MIB)} MiB left; a pool takes ${MIN_SIZE / MIB} at least.`,
+    `The disk of ${dataDir} has ${Math.floor(free / MIB)} MiB left; a pool needs at least ${MIN_SIZE / MIB} MiB.`,
     { hint: 'Make room there, or set ISLET_DATA_DIR to a directory on another disk.' },
   )
 }
@@ -162,7 +162,7 @@ async function isBtrfs(dir: string): Promise<boolean> {
   return (await statfs(dir)).type === BTRFS_MAGIC
 }
 
-/** A filesystem stays busy for a moment after the last process that used it has ended. */
+/** A filesystem stays busy for a moment after its last user has ended. */
 async function retry<Result>(action: () => Promise<Result>): Promise<Result> {
   for (let attempt = 0; ; attempt++) {
     try {

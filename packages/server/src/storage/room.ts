@@ -1,11 +1,11 @@
-// How much there is of a disk, and how much of it may be written by one thing.
+// Sizes of disks, and how much of a disk each part of the server may use.
 import { statfsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 
 const MIB = 1024 ** 2
-/** What stays free on a disk for all else that the machine does, unless ISLET_DISK_RESERVE says otherwise. */
+/** Default of ISLET_DISK_RESERVE, which stays free for the rest of the machine: the smaller of these. */
 const RESERVE = { bytes: 2048 * MIB, share: 0.05 }
-/** Of things that have a share of the disk. */
+/** The least that a share of the disk gives. */
 const LEAST_SHARE_BYTES = 1024 * MIB
 const SPARE = { bytes: 256 * MIB, share: 0.05 }
 
@@ -25,12 +25,12 @@ export function reserveBytes(directory: string, setting: number | 'auto' = 'auto
   return Math.floor(Math.min(RESERVE.bytes, totalBytes(directory) * RESERVE.share))
 }
 
-/** What all of one kind may take, unless its setting says otherwise. */
+/** The limit for all data of one kind: its setting, or a share of the disk. */
 export function shareBytes(directory: string, setting: number | 'auto', share: number): number {
   return setting === 'auto' ? Math.max(totalBytes(directory) * share, LEAST_SHARE_BYTES) : setting
 }
 
-/** What one thing may still write, of the fullest of these disks: some is left for the sandboxes that run meanwhile. */
+/** How much one import or save may write to the fullest of these disks; some room is left for running sandboxes. */
 export async function spareBytes(directories: readonly string[]): Promise<number> {
   const stats = await Promise.all(directories.map((directory) => statfs(directory)))
   const spare = stats.map(({ bavail, blocks, bsize }) => {

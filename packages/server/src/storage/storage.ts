@@ -8,7 +8,7 @@ export interface StorageCapabilities {
   clone: CloneMethod
   /** Whether `limitBytes` is enforced; if not, limits are accepted and reported as not enforced. */
   diskLimit: boolean
-  /** Whether a layer can lie on others; if not, each holds everything. */
+  /** Whether layers can be stacked; if not, each holds all files. */
   stacks: boolean
 }
 
@@ -20,14 +20,14 @@ export interface LayerOptions {
 interface Clone {
   method: CloneMethod
   durationMs: number
-  /** It survives a power cut; if not, `sync`. */
+  /** It survives a power cut; if false, call `sync`. */
   durable: boolean
 }
 
 export interface Room {
-  /** For files of sandboxes, now. */
+  /** Free now, for files of sandboxes. */
   freeBytes: number
-  /** What there can be more of, without anything being deleted. */
+  /** How much the pool can still grow. */
   moreBytes: number
 }
 
@@ -37,26 +37,26 @@ export interface Storage {
   create(layer: string, options?: LayerOptions): Promise<void>
   /** A copy of `from` as it is now, under a new name. The source must not be written to meanwhile (freeze it). */
   clone(from: string, to: string, options?: LayerOptions & { readOnly?: boolean }): Promise<Clone>
-  /** Merges layers, top first, into one new layer that means the same over whatever is below them. It is `durable`. */
+  /** Merges layers, top first, into one new layer with the same effect on what is below. The result is `durable`. */
   flatten(from: readonly string[], to: string): Promise<void>
-  /** Removes a layer and all it holds; of one that does not exist, nothing. */
+  /** Removes a layer and its files; does nothing if it does not exist. */
   delete(layer: string): Promise<void>
   setLimit(layer: string, limitBytes: number | undefined): Promise<void>
-  /** How much the filesystem that holds the layers can hold. */
+  /** The largest size of the filesystem that holds the layers. */
   sizeBytes(): number
-  /** What is free of it. */
+  /** How much of it is free. */
   room(): Room
-  /** What these layers hold: live where the filesystem counts, else as of a moment ago; nothing of those that are not known yet. */
+  /** The size of each layer: live if the filesystem counts it, else of a recent walk. Layers without a known size are left out. */
   growing(layers: readonly string[]): Promise<Map<string, number>>
-  /** Room that layers do not need goes back to the machine, where they have a filesystem of their own. */
+  /** Shrinks a pool that is its own filesystem: unused room goes back to the machine. */
   giveBack(): Promise<void>
   usageBytes(layer: string): Promise<number>
-  /** Where the files of one tree lie, for who reads a layer that nobody writes to, or fills a new one. */
+  /** The path of one tree, to read a layer that nothing writes to, or to fill a new one. */
   treePath(layer: string, tree: string): string
   list(): Promise<string[]>
   has(layer: string): Promise<boolean>
-  /** From now on all layers as they are survive a power cut. */
+  /** All layers as they are now survive a power cut. */
   sync(): Promise<void>
-  /** Lets go of the pool (unmounts what start mounted). Layers stay. */
+  /** Unmounts the pool. Layers stay. */
   close(): Promise<void>
 }

@@ -9,7 +9,7 @@ import type { Storage } from './storage.ts'
 
 export async function openWorkspaces(directory: string): Promise<Storage> {
   await mkdir(directory, { recursive: true, mode: 0o711 })
-  // What a copy left that was cut off.
+  // Left by a copy that was cut off.
   for (const name of await readdir(directory)) {
     if (name.startsWith('.')) await rm(join(directory, name), { recursive: true, force: true })
   }
@@ -31,7 +31,7 @@ export async function openWorkspaces(directory: string): Promise<Storage> {
       return { method: 'copy', durationMs: performance.now() - started, durable: false }
     },
     async flatten() {
-      throw new IsletError('not_supported', 'Workspaces of engine process are not stacked.')
+      throw new IsletError('not_supported', 'The layers of engine process are not stacked.')
     },
     async delete(layer) {
       await rm(at(layer), { recursive: true, force: true })
