@@ -33,14 +33,14 @@ afterEach(() => {
   rmSync(directory, { recursive: true })
 })
 
-test('one that nobody uses is idle after its time, those before it first', async () => {
+test('an unused sandbox becomes idle after its timeout, the shortest timeout first', async () => {
   const [late, early] = [sandbox({ idleMs: SHORT * 6 }), sandbox({ idleMs: SHORT })]
   for (const id of [late, early]) activity.begin(id)
   await hears(`idle ${late}`)
   assert.deepEqual(rung, [`idle ${early}`, `idle ${late}`])
 })
 
-test('a use keeps it from being idle, several until the last is over', async () => {
+test('a sandbox is not idle until its last use is over', async () => {
   const [used, other] = [sandbox({ idleMs: SHORT }), sandbox({ idleMs: SHORT * 4 })]
   activity.begin(used)
   const leave = [activity.use(used), activity.use(used)]
@@ -55,7 +55,7 @@ test('a use keeps it from being idle, several until the last is over', async () 
   await hears(`idle ${used}`)
 })
 
-test('one that rang is not idle any more once it is used, or its clock has begun anew', async () => {
+test('after its timer fired, a use or a restart of the timer makes a sandbox not idle', async () => {
   const id = sandbox({ idleMs: SHORT })
   const isIdle = () => activity.isIdle(table.get(id)!)
   activity.begin(id)
@@ -70,7 +70,7 @@ test('one that rang is not idle any more once it is used, or its clock has begun
   assert.ok(!isIdle())
 })
 
-test('it says why it is awake, each reason once and calls only alone, or when it will sleep', () => {
+test('awake names each reason once, calls only without other reasons, or the time when it becomes idle', () => {
   const id = sandbox({ idleMs: LONG })
   activity.begin(id)
   const awake = () => activity.awake(table.get(id)!)
@@ -87,7 +87,7 @@ test('it says why it is awake, each reason once and calls only alone, or when it
     reasons,
   )
   call()
-  // Jobs wait for nothing: what asks of it while it stands still is told so.
+  // Jobs wait for nothing: a call during the suspension gets an error.
   assert.ok(!activity.isUsed(id))
   for (let n = 0; n < 100; n++) activity.use(id, { kind: 'session', id: String(n) })
   assert.equal(awake()!.reasons.length, LIMITS.awakeReasons)
@@ -95,7 +95,7 @@ test('it says why it is awake, each reason once and calls only alone, or when it
   assert.equal(activity.awake(table.get(still)!), null)
 })
 
-test('one that is kept awake does not ring, and says so', async () => {
+test('keepAwake stops the timer and is named as a reason', async () => {
   const [kept, other] = [sandbox({ idleMs: SHORT }, { keepAwake: true }), sandbox({ idleMs: SHORT * 4 })]
   for (const id of [kept, other]) activity.begin(id)
   await hears(`idle ${other}`)
@@ -106,7 +106,7 @@ test('one that is kept awake does not ring, and says so', async () => {
   await hears(`idle ${kept}`)
 })
 
-test('one that is held is not idle, but its time goes on', async () => {
+test('a held sandbox does not become idle, but its idle time goes on', async () => {
   const [held, other] = [sandbox({ idleMs: SHORT }), sandbox({ idleMs: SHORT * 4 })]
   activity.begin(held)
   const release = activity.hold(held)
@@ -119,14 +119,14 @@ test('one that is held is not idle, but its time goes on', async () => {
   await hears(`idle ${held}`)
 })
 
-test('no timeout and the longest one do not ring', async () => {
+test('the timer does not fire with no timeout, or with the longest one', async () => {
   const [never, longest, other] = [0, LIMITS.lastingMs, SHORT * 4].map((idleMs) => sandbox({ idleMs }))
   for (const id of [never!, longest!, other!]) activity.begin(id)
   await hears(`idle ${other}`)
   assert.deepEqual(rung, [`idle ${other}`])
 })
 
-test('a timeout that is changed while it is idle counts from then, and 0 ends it', async () => {
+test('a changed timeout counts from the change, and 0 turns it off', async () => {
   const [sooner, never, other] = [
     sandbox({ idleMs: LONG }),
     sandbox({ idleMs: SHORT }),
@@ -140,7 +140,7 @@ test('a timeout that is changed while it is idle counts from then, and 0 ends it
   assert.deepEqual(rung, [`idle ${sooner}`, `idle ${other}`])
 })
 
-test('what stands still is not idle; one that is paused has an end of its own', async () => {
+test('a suspended sandbox is not idle; a paused one has its own timeout', async () => {
   const paused = sandbox(
     { idleMs: SHORT, pausedMs: SHORT * 4 },
     { status: 'paused', suspendedAt: Date.now() },
@@ -155,13 +155,13 @@ test('what stands still is not idle; one that is paused has an end of its own', 
   assert.deepEqual(rung, [`paused ${paused}`])
 })
 
-test('a pause whose end came while no server was there ends with the next one', async () => {
+test('a paused timeout that passed without a server is handled by the next server', async () => {
   const id = sandbox({ pausedMs: LONG }, { status: 'paused', suspendedAt: Date.now() - 2 * LONG })
   activity.goOn(table.get(id)!)
   await hears(`paused ${id}`)
 })
 
-test('the clock of one that was there before this server goes on, but leaves clients time to come back', async () => {
+test('after a restart of the server the idle time goes on, but leaves clients time to reconnect', async () => {
   const [before, never] = [sandbox({ idleMs: LONG }), sandbox({ idleMs: 0 })]
   for (const id of [before, never]) activity.begin(id)
   activity.close()
@@ -173,7 +173,7 @@ test('the clock of one that was there before this server goes on, but leaves cli
   assert.deepEqual(rung, [`idle ${before}`])
 })
 
-test('a time of day that lies in the future is as good as now', async () => {
+test('a last use in the future counts as now', async () => {
   const id = sandbox({ idleMs: SHORT })
   activity.begin(id)
   activity.close()
@@ -183,7 +183,7 @@ test('a time of day that lies in the future is as good as now', async () => {
   await hears(`idle ${id}`)
 })
 
-test('what was not to be done after all, and what failed, comes again', async () => {
+test('the timer is set again after an action that was not needed or failed', async () => {
   const id = sandbox({ idleMs: SHORT })
   activity.begin(id)
   await hears(`idle ${id}`)
@@ -194,7 +194,7 @@ test('what was not to be done after all, and what failed, comes again', async ()
   await hears(`idle ${id}`, 3)
 })
 
-test('nothing rings for what is gone, nor once it is closed, and leaving late is fine', async () => {
+test('no timer fires for a forgotten sandbox or after close, and ending a use late is fine', async () => {
   const [gone, other] = [sandbox({ idleMs: SHORT }), sandbox({ idleMs: SHORT * 4 })]
   const leave = activity.use(gone)
   for (const id of [gone, other]) activity.begin(id)
@@ -209,7 +209,7 @@ test('nothing rings for what is gone, nor once it is closed, and leaving late is
   assert.deepEqual(rung, [`idle ${other}`])
 })
 
-test('a use goes on, and the clock rings, though nothing can be written down', async () => {
+test('uses and timers work although nothing can be saved', async () => {
   const id = sandbox({ idleMs: SHORT })
   db.run('PRAGMA query_only = ON')
   const leave = activity.use(id)

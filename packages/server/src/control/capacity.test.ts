@@ -5,7 +5,7 @@ import { Capacity } from './capacity.ts'
 const GIB = 1024 ** 3
 const storage = { sizeBytes: () => 100 * GIB }
 
-test('what the operator allows holds for what is asked for, and for what comes with a saved state', () => {
+test('the limits of the operator hold for requests and for saved states', () => {
   const capacity = new Capacity(storage, { memoryBytes: GIB / 4, cpuMillis: 500, pids: 64, diskBytes: GIB })
   for (const asked of [{ memory: GIB }, { cpu: 1000 }, { pids: 65 }, { disk: 2 * GIB }])
     assert.throws(() => capacity.assertFits(asked), { code: 'limit_too_high' })

@@ -9,7 +9,7 @@ import { MOVES } from './lifecycle.ts'
 const SOURCE = join(import.meta.dirname, '..')
 const PAGE = join(import.meta.dirname, '../../../../docs/guide/events.md')
 
-test('every type of event is told somewhere, in code that writes events', () => {
+test('every event type is written somewhere in the code', () => {
   const told = new Set<string>(Object.values(MOVES).map(({ event }) => event))
   for (const path of globSync('{control,data}/**/*.ts', { cwd: SOURCE, exclude: ['**/*.test.ts'] })) {
     const text = readFileSync(join(SOURCE, path), 'utf8')

@@ -30,7 +30,7 @@ const count = (id: string) =>
 const follow = (id: string, signal: AbortSignal, query = {}) =>
   events.follow(id, query, { signal, isOver: async () => false, beatMs: 3_600_000 })
 
-test('the newest are kept, as many as the limit says, also across servers that die young', () => {
+test('the newest events are kept up to the limit, also across short-lived servers', () => {
   db.transaction(() => {
     for (let index = 0; index < LIMITS.events + 1000; index++) events.add(SANDBOX, 'resumed', { index })
     events.add(OTHER, 'created')
@@ -43,7 +43,7 @@ test('the newest are kept, as many as the limit says, also across servers that d
   assert.equal(count(OTHER), 1, 'those of others stay')
 })
 
-test('a follower that lags behind reads on where it was, without anything being held for it', async () => {
+test('a slow follower reads on where it was, and nothing is held in memory for it', async () => {
   const controller = new AbortController()
   const id = 'sbx-cccccccccccccccccccc'
   const slow = follow(id, controller.signal)
@@ -62,7 +62,7 @@ test('a follower that lags behind reads on where it was, without anything being 
   assert.equal((await slow.next()).done, true)
 })
 
-test('what is undone with its transaction is told to nobody', async () => {
+test('an event that is rolled back reaches no follower', async () => {
   const controller = new AbortController()
   const id = 'sbx-dddddddddddddddddddd'
   const told = follow(id, controller.signal)
@@ -78,7 +78,7 @@ test('what is undone with its transaction is told to nobody', async () => {
   controller.abort()
 })
 
-test('one who waits is told after a while that nothing has happened, and leaves when told to', async () => {
+test('a waiting follower gets a heartbeat, and ends when it is aborted', async () => {
   const controller = new AbortController()
   const quiet = events.follow(
     OTHER,
@@ -97,7 +97,7 @@ test('one who waits is told after a while that nothing has happened, and leaves 
   assert.equal((await waiting).done, true)
 })
 
-test('listeners are bounded, and one that never began to read is let go with its client', () => {
+test('followers are bounded, and one that never read ends with its client', () => {
   const controllers = Array.from({ length: LIMITS.eventListeners }, () => new AbortController())
   for (const { signal } of controllers) follow(OTHER, signal)
   const { signal } = new AbortController()

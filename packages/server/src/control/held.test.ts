@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Held } from './held.ts'
 
-test('what is held is bounded for each holder and in all, and is free again afterwards', () => {
+test('held bytes are bounded per holder and in total, and are free again afterwards', () => {
   const held = new Held({ eachBytes: 100, allBytes: 250 })
   const first = held.open('a')
   const second = held.open('a')
@@ -24,7 +24,7 @@ test('what is held is bounded for each holder and in all, and is free again afte
   assert.equal(second.take(60), true)
 })
 
-test('of two that grow side by side one goes on', () => {
+test('of two calls that grow at the same time one succeeds', () => {
   const held = new Held({ eachBytes: 100, allBytes: 250 })
   using first = held.open('a')
   using second = held.open('a')
@@ -32,7 +32,7 @@ test('of two that grow side by side one goes on', () => {
   assert.deepEqual([second.take(10), first.take(10), second.take(10)], [false, true, false])
 })
 
-test('one that is alone may hold more than its part, and then nobody else holds anything', () => {
+test('a call that is alone may hold more than its part, and then others are refused', () => {
   const held = new Held({ eachBytes: 100, allBytes: 250 })
   using alone = held.open('a')
   assert.deepEqual([alone.take(90), alone.take(900)], [true, true])

@@ -37,7 +37,7 @@ test('every pair of state and verb moves or is refused as the table says', () =>
   }
 })
 
-test('who asks for a move that cannot be made is told what to do instead', () => {
+test('a refused move has a hint that says what to do instead', () => {
   const hintOf = (status: string, verb: Verb, reason: string | null = null): string | undefined => {
     try {
       move({ id: 'sbx-1', status, reason } as SandboxRecord, verb)

@@ -90,7 +90,7 @@ test('the store of an older version keeps its keys, values and sizes', () => {
   assert.deepEqual({ ...store.totals(id) }, { keys: 2, bytes: 8 })
 })
 
-test('of the sandboxes of an older version that share a name the newest keeps it, and from then on it is one alone', () => {
+test('of sandboxes of an older version with the same name the newest keeps it, and names are unique from then on', () => {
   const directory = temporary()
   const rows = [
     ['a', 'running', 1],
@@ -123,7 +123,7 @@ test('of the sandboxes of an older version that share a name the newest keeps it
   assert.equal(table.idOf('a'), undefined)
 })
 
-test('a second server on the same data directory is told so', () => {
+test('a second server on the same data directory is refused', () => {
   const directory = temporary()
   using _first = openDb(directory)
   assert.throws(() => openDb(directory), { code: 'conflict' })
@@ -185,7 +185,7 @@ test('a list filters by status, name, project and metadata, and pages through ev
   assert.throws(() => table.list({ metadata: 'nonsense' }), { code: 'bad_request' })
 })
 
-test('the keys of a saved state go in parts, and their values with them unless the sandbox has them too', () => {
+test('keys of a saved state are removed in parts, with values that no sandbox has', () => {
   using db = openDb(temporary())
   const { id, root } = record()
   new SandboxTable(db).save({ ...record(), id })
@@ -207,7 +207,7 @@ test('the keys of a saved state go in parts, and their values with them unless t
   assert.equal(store.get(id, 'c')?.value, '"c"')
 })
 
-test('old stopped sandboxes are forgotten, others never', () => {
+test('old stopped sandboxes are removed, others never', () => {
   using db = openDb(temporary())
   const table = new SandboxTable(db)
   for (let stoppedAt = 1; stoppedAt <= 10; stoppedAt++) table.save(record({ status: 'stopped', stoppedAt }))
@@ -288,7 +288,7 @@ test('an idempotency key is found with its fingerprint until its sandbox is remo
   assert.equal(table.find('k'), undefined)
 })
 
-test('what is written later comes before all that is read or written after it', async () => {
+test('a queued write comes before all later reads and writes', async () => {
   using db = openDb(temporary())
   const table = new SandboxTable(db)
   const [a, b, c] = [record(), record(), record()]
@@ -305,7 +305,7 @@ test('what is written later comes before all that is read or written after it', 
   assert.equal(table.live().length, 3)
 })
 
-test('what cannot be written takes nothing else with it', async () => {
+test('a queued write that fails does not fail others', async () => {
   using db = openDb(temporary())
   const table = new SandboxTable(db)
   const [a, b] = [record(), record()]
@@ -330,7 +330,7 @@ test('what cannot be written takes nothing else with it', async () => {
   assert.deepEqual(table.get(late.id), late)
 })
 
-test('what waits to be written is written when the database is closed', () => {
+test('closing the database flushes queued writes', () => {
   const directory = temporary()
   const saved = record()
   {
@@ -341,7 +341,7 @@ test('what waits to be written is written when the database is closed', () => {
   assert.deepEqual(new SandboxTable(db).get(saved.id), saved)
 })
 
-test('what is removed before it was written is not remembered either', async () => {
+test('a record that is removed before it was written is not cached', async () => {
   const db = openDb(temporary())
   const table = new SandboxTable(db)
   const [a, b] = [record(), record()]
@@ -358,7 +358,7 @@ test('what is removed before it was written is not remembered either', async () 
   )
 })
 
-test('what was undone is not remembered as if it had been kept', () => {
+test('a record that was rolled back is not cached', () => {
   using db = openDb(temporary())
   const table = new SandboxTable(db)
   const saved = record()

@@ -1,4 +1,4 @@
-// What a request asks of the database must not take longer because there are many sandboxes, or were.
+// The queries of a request must not take longer because there are many sandboxes, or were.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ import { type SandboxRecord, SandboxTable } from './sandboxes.ts'
 const PRESENT = 'USING (COVERING )?INDEX sandboxes_present'
 const SCAN = new RegExp(`^SCAN (?!CONSTANT|.*VIRTUAL TABLE|\\w+ ${PRESENT})`)
 
-test('what a create, a command, a list and a delete ask of the database reads no table as a whole', (t) => {
+test('no query of a create, a command, a list or a delete scans a whole table', (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'islet-plans-'))
   t.after(() => rmSync(directory, { recursive: true }))
   using db = openDb(directory)
@@ -46,7 +46,7 @@ function askAll(db: Db): Set<string> {
     value: told('value'),
     column: told('column'),
     transaction: (work: () => unknown) => db.transaction(work),
-    // What was saved is asked for all the same.
+    // No cache, so that records are read too.
     afterCommit() {},
   } as unknown as Db
   const sandbox = { id: 'sbx-1', status: 'running', createdAt: 1, updatedAt: 1 } as SandboxRecord

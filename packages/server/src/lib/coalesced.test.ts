@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { coalesced } from './coalesced.ts'
 
-test('many who ask at once share a run, none runs beside another, and a failure is of its own run', async () => {
+test('concurrent callers share a run, runs never overlap, and a failure concerns its own run only', async () => {
   const runs: PromiseWithResolvers<void>[] = []
   const run = coalesced(() => {
     runs.push(Promise.withResolvers())
@@ -14,7 +14,7 @@ test('many who ask at once share a run, none runs beside another, and a failure 
   assert.equal(runs.length, 1)
   const others = Array.from({ length: 100 }, run)
   await setImmediate()
-  assert.equal(runs.length, 1, 'what began before they asked is not for them')
+  assert.equal(runs.length, 1, 'a run that began before the calls is not shared')
   runs[0]!.reject(new Error('no'))
   await assert.rejects(first, /no/)
   await setImmediate()

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { Limiter } from './limiter.ts'
 
-test('no more than so many run at once, all run, and a failure frees its place', async () => {
+test('only the given number runs at once, all run, and a failure frees its place', async () => {
   const limiter = new Limiter(3)
   let running = 0
   let most = 0

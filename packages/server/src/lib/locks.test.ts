@@ -3,23 +3,23 @@ import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Locks } from './locks.ts'
 
-test('work on a common name is done one after the other, in the order it came; other work is not held up', async () => {
+test('work on a common name runs one after the other, in order; other work does not wait', async () => {
   const locks = new Locks()
   const seen: string[] = []
-  const gate = Promise.withResolvers<void>()
+  const opened = Promise.withResolvers<void>()
   const first = locks.run(['a', 'b'], async () => {
-    await gate.promise
+    await opened.promise
     seen.push('a b')
   })
   const second = locks.run(['b', 'c'], async () => void seen.push('b c'))
   const third = locks.run(['c', 'a'], async () => void seen.push('c a'))
   await locks.run(['d'], async () => void seen.push('d'))
-  gate.resolve()
+  opened.resolve()
   await Promise.all([first, second, third])
   assert.deepEqual(seen, ['d', 'a b', 'b c', 'c a'])
 })
 
-test('many holders of many names never meet and never wait in a circle, also when some fail', async () => {
+test('many holders of many names never overlap and never deadlock, also when some fail', async () => {
   const locks = new Locks()
   const held = new Set<string>()
   const names = ['a', 'b', 'c', 'd', 'e']

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Rate } from './rate.ts'
 
-test('a burst goes through at once, what comes after it waits, and everybody gets on in the end', async () => {
+test('a burst passes at once, later callers wait, and all pass in the end', async () => {
   const rate = new Rate(16_000, 8000)
   rate.take(7000)
   assert.equal(rate.wait(), undefined)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { Walks } from './walks.ts'
 
-test('a layer is walked through once for all who ask meanwhile, and few are at once', async () => {
+test('concurrent callers share the walk of a layer, and only a few walks run at once', async () => {
   const walks = new Walks(2)
   const begun: PromiseWithResolvers<number>[] = []
   const walk = () => {

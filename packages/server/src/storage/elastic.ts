@@ -135,7 +135,7 @@ export class Elastic {
       const { freeBytes, moreBytes } = this.room()
       return freeBytes < HEADROOM && moreBytes > 0
     } catch {
-      return false // it was unmounted by somebody else
+      return false // It was unmounted from outside.
     }
   }
 

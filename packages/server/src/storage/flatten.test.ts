@@ -29,7 +29,7 @@ const SEEDS = FLATTEN_SEED ? [Number(FLATTEN_SEED)] : Array.from({ length: ROUND
 const OPTIONS = 'redirect_dir=on,index=off,xino=off,metacopy=off'
 const skip = process.getuid?.() === 0 ? undefined : 'layers need root'
 
-test('any stack of layers is the same when some of the upper ones are one', { skip }, async (t) => {
+test('a stack of layers looks the same when some upper layers are merged', { skip }, async (t) => {
   const { warden, layers, image, show } = await open(t)
   for (const seed of SEEDS) {
     const random = randomOf(seed)

@@ -39,7 +39,7 @@ describe('the pool', { skip: reason }, () => {
     rmSync(dataDir, { recursive: true, force: true })
   })
 
-  it('is a btrfs file, mounted, all of whose blocks are reserved, and gone from the machine when closed', async () => {
+  it('is a mounted btrfs file with all blocks reserved, and is unmounted by close', async () => {
     const pool = await openPool({ dataDir, sizeBytes: SIZE })
     assert.equal(pool.method, 'btrfs')
     assert.match(readFileSync('/proc/self/mountinfo', 'utf8'), new RegExp(`${dataDir}/pool .* btrfs `))
@@ -48,7 +48,7 @@ describe('the pool', { skip: reason }, () => {
     await pool.close()
   })
 
-  it('grows to its limit before what is in it needs the room', async () => {
+  it('grows to its limit before its content needs the room', async () => {
     const pool = await openPool({ dataDir, sizeBytes: SIZE })
     await until(() => image().size === SIZE && pool.elastic!.room().moreBytes === 0)
     sh('dd if=/dev/zero of="$0" bs=1M count=300 status=none; sync -f "$0"', join(pool.dir, 'file'))
@@ -60,7 +60,7 @@ describe('the pool', { skip: reason }, () => {
     await pool.close()
   })
 
-  it('gives room that nothing needs back to the machine', async () => {
+  it('gives unused room back to the machine', async () => {
     const pool = await openPool({ dataDir, sizeBytes: 4096 * MIB })
     await pool.elastic!.close()
     sh('fallocate -l 4G "$0"', join(dataDir, 'pool.img'))
@@ -73,7 +73,7 @@ describe('the pool', { skip: reason }, () => {
     await again.close()
   })
 
-  it('takes nothing of what the machine keeps for itself', async () => {
+  it('leaves the reserve of the machine free', async () => {
     const pool = await openPool({ dataDir, sizeBytes: SIZE, reserveBytes: 2 ** 50 })
     assert.equal(pool.elastic!.room().moreBytes, 0)
     await sleep(300)
@@ -81,7 +81,7 @@ describe('the pool', { skip: reason }, () => {
     await pool.close()
   })
 
-  it('goes on where a kill cut a step of growth: a longer file, a longer device', async () => {
+  it('finishes a step of growth that a kill cut off: a longer file, a longer device', async () => {
     const cuts = [
       (path: string) => sh('fallocate -l 300M "$0"', path),
       (path: string) => sh('fallocate -l 400M "$0"; losetup -c $(losetup -j "$0" -n -O NAME)', path),
@@ -99,7 +99,7 @@ describe('the pool', { skip: reason }, () => {
     await pool.close()
   })
 
-  it('makes a sparse file of an older version safe, and keeps what is in it', async () => {
+  it('reserves the blocks of a sparse file of an older version, and keeps its content', async () => {
     const path = join(dataDir, 'pool.img')
     mkdirSync(join(dataDir, 'pool'))
     sh('truncate -s 20G "$0"; mkfs.btrfs -q -m single "$0"; mount "$0" "$1"', path, join(dataDir, 'pool'))
@@ -124,7 +124,7 @@ describe('the pool', { skip: reason }, () => {
     assert.ok(blocks * 512 >= size, `${blocks * 512} bytes of ${size}`)
   }
 
-  it('keeps what is in it', async () => {
+  it('keeps its content', async () => {
     const first = await openPool({ dataDir, sizeBytes: SIZE })
     writeFileSync(join(first.dir, 'file'), 'kept')
     await first.close()
@@ -133,14 +133,14 @@ describe('the pool', { skip: reason }, () => {
     await second.close()
   })
 
-  it('is taken over when a server before was killed', async () => {
+  it('is taken over when an earlier server was killed', async () => {
     await openPool({ dataDir, sizeBytes: SIZE })
     const pool = await openPool({ dataDir, sizeBytes: SIZE })
     assert.equal(pool.mounted, true)
     await pool.close()
   })
 
-  it('says that it has become read-only, and is mounted again by the next server, when nobody uses it', async () => {
+  it('tells when it becomes read-only, and the next server mounts it again', async () => {
     const first = await openPool({ dataDir, sizeBytes: SIZE })
     writeFileSync(join(first.dir, 'file'), 'kept')
     sh('mount -o remount,ro "$0"', first.dir)
@@ -157,7 +157,7 @@ describe('the pool', { skip: reason }, () => {
     await pool.close()
   })
 
-  it('goes on where a kill cut it: a half-made file, then a loop device without a mount', async () => {
+  it('goes on after a kill: a half-made file, then a loop device without a mount', async () => {
     writeFileSync(join(dataDir, 'pool.img.tmp'), 'half')
     await (await openPool({ dataDir, sizeBytes: SIZE })).close()
     assert.ok(!existsSync(join(dataDir, 'pool.img.tmp')))
@@ -172,7 +172,7 @@ describe('the pool', { skip: reason }, () => {
     await pool.close()
   })
 
-  it('is a plain directory, with a line in the log, when it cannot be a file', async () => {
+  it('is a plain directory, with a log line, if it cannot be a file', async () => {
     mkdirSync(join(dataDir, 'pool.img.tmp'))
     writeFileSync(join(dataDir, 'pool.img.tmp/in-the-way'), '')
     const lines: string[] = []
@@ -183,7 +183,7 @@ describe('the pool', { skip: reason }, () => {
     await pool.close()
   })
 
-  it('is a plain directory without a word when asked to', async () => {
+  it('is a plain directory without a log line on request', async () => {
     const pool = await openPool({ dataDir, method: 'copy', log: assert.fail })
     assert.deepEqual(
       [pool.method, pool.mounted, existsSync(join(dataDir, 'pool.img'))],

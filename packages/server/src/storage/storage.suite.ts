@@ -107,13 +107,13 @@ export function storageSuite(storageCase: StorageCase): void {
       assert.deepEqual(readdirSync(join(pool.dir, 'layers')), [])
     })
 
-    it('refuses names that are not names', async () => {
+    it('refuses invalid names', async () => {
       for (const name of ['', '.', '..', 'a/b', '../x', '.tmp-1-1', 'A', '-a', 'a'.repeat(64), 'a\nb']) {
         await assert.rejects(storage.create(name), { kind: 'BAD_REQUEST' }, JSON.stringify(name))
       }
     })
 
-    it('clones a nasty tree so that nothing can tell the two apart', async () => {
+    it('clones a difficult tree exactly', async () => {
       await storage.create('nasty')
       await growNastyTree(layerDir('nasty'))
       const { method } = await storage.clone('nasty', 'copy')
@@ -219,7 +219,7 @@ export function storageSuite(storageCase: StorageCase): void {
       })
     }
 
-    it('flattens a directory of very many with little memory', async () => {
+    it('flattens a directory with very many entries in little memory', async () => {
       for (const layer of ['wide', 'under']) {
         await storage.create(layer)
         mkdirSync(root(layer))

@@ -18,7 +18,7 @@ const engine = {} as Fleet['engine']
 const memoryOf = (limitBytes: number) =>
   new Memory({ engine, log: createLog({ level: 'silent' }) }, { dir: join(directory, 'memory'), limitBytes })
 
-test('memory is not written where it would take the last of the disk, and leaves nothing', async () => {
+test('memory that would fill the disk is not saved, and leaves nothing', async () => {
   const memory = memoryOf(Number.POSITIVE_INFINITY)
   const path = memory.path('sav-1')
   const spare = await spareBytes([directory])
@@ -30,7 +30,7 @@ test('memory is not written where it would take the last of the disk, and leaves
   await memory.remove('sav-1')
 })
 
-test('all memory together is within its limit, that of servers before too; what is removed makes room', async () => {
+test('all saved memory together has a limit, also that of earlier servers, and removing makes room', async () => {
   const before = memoryOf(10 * MIB)
   for (const name of ['sav-kept', 'sav-left']) {
     assert.ok(await before.takeRoom(name, MIB))

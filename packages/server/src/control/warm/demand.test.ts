@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Demand } from './demand.ts'
 
-test('demand is the most that was wanted in a short time, known at once and forgotten slowly', () => {
+test('demand is the peak within a short time: it rises at once and decays slowly', () => {
   let now = 0
   const demand = new Demand(() => now)
   assert.equal(demand.recent(), 0)
@@ -20,7 +20,7 @@ test('demand is the most that was wanted in a short time, known at once and forg
   assert.equal(seen.at(-1), 0)
 })
 
-test('demand that goes on is not added up', () => {
+test('steady demand does not add up', () => {
   let now = 0
   const demand = new Demand(() => now)
   for (let i = 0; i < 1000; i++) {
