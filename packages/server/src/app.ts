@@ -59,11 +59,11 @@ export interface Server {
   dataDir: string
   /** Where clients of this machine reach it; undefined where the data directory can hold no socket. */
   socketPath: string | undefined
-  /** Resolves with a sentence if the server cannot go on: then end the process and start another; sandboxes go on. */
+  /** Resolves with a sentence if the server cannot continue: end the process and start another one; sandboxes keep running. */
   failed: Promise<string>
   /**
-   * Lets running requests end, then lets go. Sandboxes go on and the next server on this data directory adopts them;
-   * with `all` they are stopped, and nothing of this server stays on the machine but its data directory.
+   * Waits for running requests, then shuts down. Sandboxes keep running and the next server on this data directory adopts them;
+   * with `all` they are stopped, and only the data directory stays on the machine.
    */
   close(options?: { all?: boolean }): Promise<void>
 }
@@ -80,15 +80,15 @@ export async function startServer(config: Config, options: StartOptions = {}): P
   try {
     return await wire(config, { ...options, log }, cleanup)
   } catch (error) {
-    // Without a sandbox that goes on there is nothing to keep on the machine.
+    // If no sandbox keeps running, nothing needs to stay on the machine.
     await cleanup.run({ all: options.ephemeral || cleanup.isIdle() })
     throw error
   }
 }
 
 /**
- * A server of its own in a new temporary data directory; closing it removes every trace. It takes images from the ordinary data
- * directory where there is one, so that what was built or pulled is there.
+ * A separate server in a new temporary data directory; closing it removes everything. It uses the images of the ordinary data
+ * directory if there is one.
  */
 export async function startEphemeral(overrides: { logLevel?: string } = {}): Promise<Server> {
   const env = { ...process.env, ISLET_API_KEY: undefined, ISLET_URL: undefined }
@@ -99,12 +99,12 @@ export async function startEphemeral(overrides: { logLevel?: string } = {}): Pro
     port: 0,
     host: '127.0.0.1',
     storage: 'copy',
-    // It is there for one sandbox, which would not find one waiting yet.
+    // The server runs one sandbox, which would start before a cell is warm.
     warmMax: 0,
     ...(existsSync(imageDir) && { imageDir }),
   }
   const config = loadConfig({ env, overrides: { logLevel: 'silent', ...overrides, ...fixed } })
-  // A name that a certificate is for leads elsewhere.
+  // It listens on loopback, which no certificate covers.
   config.tlsCert = config.tlsKey = undefined
   try {
     const server = await startServer(config, { ephemeral: true })
@@ -122,7 +122,7 @@ export async function startEphemeral(overrides: { logLevel?: string } = {}): Pro
 }
 
 /**
- * On a disk: /tmp may be in memory, where sandboxes would fill it, and where kernels before 6.3 cannot mount layers with shifted ids.
+ * On a disk: /tmp may be a tmpfs, which sandboxes would fill, and on which kernels before 6.3 cannot mount layers with shifted ids.
  */
 function temporaryDirectory(): string {
   return process.env.TMPDIR || !existsSync('/var/tmp') ? tmpdir() : '/var/tmp'
@@ -232,7 +232,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   cleanup.isIdle = () => sandboxes.info().sandboxes === 0
   cleanup.add(async (closing) => {
     await inside.overlays.close()
-    // Deleting sandboxes ends their processes; leaving them alone must not look like that.
+    // Sandboxes that keep running must not look as if their processes had ended.
     if (!closing.all) {
       services.close()
       processes.close()
@@ -290,14 +290,14 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     dataDir: instance.dataDir,
     socketPath,
     failed,
-    // With no sandbox left there is nothing to go on, so nothing of this server needs to stay on the machine.
+    // If no sandbox is left, nothing needs to stay on the machine.
     close: async (closing = {}) => cleanup.run({ all: closing.all || cleanup.isIdle() }),
   }
 }
 
 /**
- * Makes the host image, so that the first sandbox does not wait for it, and removes what nothing needs: only where no other
- * server's sandboxes can stand on an image that this one does not know to be in use.
+ * Builds the host image, so that the first sandbox does not wait for it. Removes unused images only if no other server shares the
+ * image directory.
  */
 async function prepareImages(
   images: Images,

@@ -35,10 +35,10 @@ export interface LoadOptions {
   env: Env
   /** The config file. Default: ISLET_CONFIG, else <data>/config.json if it exists. */
   file?: string | undefined
-  /** What the command line says, as text. */
+  /** Options of the command line, as text. */
   overrides?: Partial<Record<SettingName, string | number | undefined>>
   isRoot?: boolean
-  /** Whether the log goes to one. */
+  /** Whether the log goes to a terminal. */
   isTerminal?: boolean
 }
 
@@ -82,7 +82,7 @@ export function loadConfig({
   return config as Config
 }
 
-/** Settings that are fine by themselves, but not together. */
+/** Settings that are valid alone but not together. */
 function contradictions({ tlsCert, tlsKey, previewDomain }: Config): string[] {
   if ((tlsCert === undefined) !== (tlsKey === undefined))
     return ['ISLET_TLS_CERT and ISLET_TLS_KEY go together: one of them is not set.']

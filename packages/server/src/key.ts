@@ -19,9 +19,9 @@ import type { Log } from './log.ts'
 export interface AdminKey {
   /** Where clients of this machine find it; undefined when it was configured. */
   path: string | undefined
-  /** Takes as long for a key that is almost right as for one that is all wrong. */
+  /** Compares in constant time. */
   keyMatches(candidate: string): boolean
-  /** For whoever must print or use it; never for the log. */
+  /** Never log it. */
   reveal(): string
 }
 
@@ -44,7 +44,7 @@ export function loadOrCreateKey(dataDir: string, { configured, ...options }: Key
   return describe(checkText(key.trim(), path), path)
 }
 
-/** What is in a file of mode 0600 (0640 with a `gid`), made with `make` if it is missing. */
+/** Reads a file of mode 0600 (0640 with a `gid`); creates it with `make` if it is missing. */
 export function createSecretOnce(
   path: string,
   make: () => string,
@@ -64,7 +64,7 @@ function describe(key: string, path: string | undefined): AdminKey {
   return {
     path,
     keyMatches: (candidate) => {
-      // As many bytes are compared whatever the candidate is; a hash of it would do the same at ten times the cost.
+      // Always compares the same number of bytes; hashing first would cost ten times as much.
       const given = Buffer.alloc(expected.length)
       given.write(candidate)
       return timingSafeEqual(given, expected) && candidate.length === key.length
@@ -73,7 +73,7 @@ function describe(key: string, path: string | undefined): AdminKey {
   }
 }
 
-/** Whole or not at all, and never over a key that is there: the file is written aside, synced, then linked. */
+/** Atomic, and never replaces an existing key: writes a temporary file, syncs it, then links it. */
 function createOnce(path: string, make: () => string): void {
   if (statSync(path, { throwIfNoEntry: false })) return
   const dataDir = dirname(path)

@@ -1,5 +1,5 @@
-// Structured lines on stderr or stdout. What may hold a secret never gets there: fields of these names are hidden
-// wherever they stand in the first two levels, and anything that looks like a key is cut out of the printed line.
+// Structured log lines. Secrets are removed: fields with the names below are hidden in the first two levels, and text that looks like
+// a key is cut from the printed line.
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 
 export type Log = Logger
@@ -38,7 +38,7 @@ const HIDDEN_FIELDS = new Set([
 const SECRET_TEXT = /\bislet_[A-Za-z0-9_-]{20,}|\b(?:Bearer|islet\.bearer\.)\s*[^\s"\\,]{8,}/g
 
 export function createLog({ level = 'info', format = 'json', destination }: LogOptions = {}): Log {
-  // Lines that wait for a slow reader are written together, off the main thread; pino writes the rest at exit.
+  // Asynchronous: lines are written in batches; pino writes the rest at exit.
   const target = destination ?? pino.destination({ dest: 1, sync: false })
   return pino(
     {
@@ -77,7 +77,7 @@ function describeError(value: unknown): unknown {
   for (const name of Object.keys(described)) {
     if (HIDDEN_FIELDS.has(name)) described[name] = HIDDEN
   }
-  // What a validation found wrong may quote what the caller sent.
+  // Details of a validation error may quote the request.
   delete described.details
   return described
 }

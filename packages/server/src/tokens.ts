@@ -19,15 +19,15 @@ export interface FileGrant {
   method: 'GET' | 'PUT'
 }
 
-/** What a token is for: one kind never passes for another. */
+/** A token of one audience is never accepted for another. */
 type Audience = 'sandbox' | 'inside' | 'file'
 
 const ALGORITHM = 'EdDSA'
 const ISSUER = 'islet'
 const HEADER = toBase64Url({ alg: ALGORITHM, typ: 'JWT' })
-/** A JWT of ours; anything longer is not looked at. */
+/** Longer tokens are refused without parsing. */
 const MAX_LENGTH = 16 * 1024
-/** Tokens found valid, so that the same one is not checked again with every request. */
+/** The number of valid tokens to remember, so that a token is not verified with every request. */
 const REMEMBERED = 10_000
 
 export class Tokens {
@@ -52,12 +52,12 @@ export class Tokens {
     return { token, expiresAt: toIso(expiresAt) }
   }
 
-  /** For programs inside the sandbox: lasts as long as it does, and is of use only through its own socket. */
+  /** For programs inside the sandbox: lasts as long as the sandbox, and works only on its own socket. */
   issueInside(sandboxId: string): string {
     return this.#sign('inside', { sub: sandboxId })
   }
 
-  /** `unauthorized`, or `token_expired`. */
+  /** Throws `unauthorized` or `token_expired`. */
   async verify(token: string): Promise<{ sandboxId: string }> {
     const known = this.#valid.get(token)
     if (known && known.expiresAt > Date.now()) return { sandboxId: known.sandboxId }
@@ -70,7 +70,7 @@ export class Tokens {
     return { sandboxId: (await this.#check(token, 'inside')).sub }
   }
 
-  /** Whether this server signed it, for whatever and however long ago. */
+  /** Whether this server signed the token, for any audience, expired or not. */
   isOurs(token: string): boolean {
     const [header, payload, signature] = token.length > MAX_LENGTH ? [] : token.split('.')
     if (header !== HEADER || signature === undefined) return false
@@ -94,7 +94,7 @@ export class Tokens {
     return { sandboxId: sub, path, method }
   }
 
-  /** Here and now: a tenth of the time that handing it to another thread takes. */
+  /** Synchronous: takes a tenth of the time of signing in another thread. */
   #sign(audience: Audience, claims: JWTPayload, expiresAt?: number): string {
     const times = {
       iat: toSeconds(Date.now()),
@@ -146,14 +146,14 @@ function readPrivateKey(pem: string, path: string): KeyObject {
     const key = createPrivateKey(pem)
     if (key.asymmetricKeyType === 'ed25519') return key
   } catch {
-    // Said below, without quoting what is in the file.
+    // The error below does not quote the file.
   }
   throw new Error(
     `The key in ${path} is not usable. Remove it for a new one: tokens of the old one then end.`,
   )
 }
 
-/** The second that the token itself says. */
+/** Whole seconds, as in the token. */
 function toIso(expiresAt: number): string {
   return new Date(Math.floor(expiresAt / 1000) * 1000).toISOString()
 }

@@ -42,9 +42,9 @@ export interface Api {
   /** For http.createServer. */
   listener(incoming: IncomingMessage, outgoing: ServerResponse): void
   attachWebSockets(server: Server): void
-  /** Whether a request that asks for another protocol gets it; else it is served as if it had not. */
+  /** If false, a request that asks for another protocol is served as if it had not asked. */
   isUpgrade(incoming: IncomingMessage): boolean
-  /** New requests are turned away with `draining` from now on; running ones go on. */
+  /** Refuses new requests with `draining`; running requests continue. */
   drain(): void
   /** Ends the WebSockets. */
   close(): void

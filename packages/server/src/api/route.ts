@@ -1,5 +1,5 @@
-// A route's handler sees one call, already checked against the contract, and answers with a value. How calls are read
-// and answers sent is the same for all: call.ts and send.ts.
+// A route's handler gets one call, already checked against the contract, and returns a value. call.ts reads all calls,
+// send.ts sends all answers.
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Route, RouteName, RouteOf } from '@islet/contract'
 import type { z } from 'zod'
@@ -65,11 +65,11 @@ export interface Call<Name extends RouteName> {
   idempotencyKey: string | undefined
   /** Undefined on open routes. */
   caller: Caller | undefined
-  /** The sandbox stood still and was woken for this call. */
+  /** The sandbox was suspended and was woken for this call. */
   autoResumed: boolean
-  /** Uses a sandbox that the path does not name, until the answer is out: it is woken if need be. */
+  /** Wakes a sandbox that the path does not name, and keeps it awake until the answer is sent. */
   use(sandboxId: string): Promise<void>
-  /** As `use`, for those who only wait: one that runs is not idle meanwhile, one that stands still is left alone. */
+  /** For calls that only wait: keeps a running sandbox from being idle; does not wake a suspended one. */
   hold(sandboxId: string): void
   /** HEAD: the headers of the answer to GET, no body. */
   isHead: boolean
@@ -104,7 +104,7 @@ export class Answer<T> {
   }
 }
 
-/** A JSON answer whose text is there already, as the route's schema has it. */
+/** A JSON answer that is already text, in the shape of the route's schema. */
 export class JsonText {
   readonly text: string
 
@@ -113,7 +113,7 @@ export class JsonText {
   }
 }
 
-/** Raw bytes. With a Content-Length, a body of another length breaks the connection instead of lying. */
+/** Raw bytes. If the body is not as long as its Content-Length, the connection is broken. */
 export class Bytes {
   readonly body: Chunks | undefined
   readonly headers: Record<string, string | number>
@@ -126,7 +126,7 @@ export class Bytes {
   }
 }
 
-/** One JSON value per line, as the work goes on. A failure before the first line is an ordinary error. */
+/** One JSON value per line while the work runs. A failure before the first line is an ordinary error. */
 export class Lines<T> {
   readonly work: (emit: (line: T) => void) => Promise<void>
 

@@ -1,4 +1,4 @@
-// Names and addresses that only this machine has.
+// Names and addresses of the loopback interface.
 import { isIP } from 'node:net'
 
 export function isLoopback(name: string): boolean {
@@ -6,7 +6,7 @@ export function isLoopback(name: string): boolean {
   return isIP(name) === 4 && name.startsWith('127.')
 }
 
-/** Of a Host header: without the port and the brackets of IPv6. */
+/** The name in a Host header, without the port and the brackets of IPv6. */
 export function hostName(host: string): string {
   return host
     .replace(/:\d*$/, '')

@@ -1,4 +1,4 @@
-// The values of settings, from text. Each answers with the value or throws an Error that says what one looks like.
+// Parsers of settings. Each returns the value or throws an Error that says what is expected.
 import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { parseDurationMs, parseSizeBytes } from '@islet/contract'
@@ -34,7 +34,7 @@ export function url(value: string): string {
   return parsed.href.replace(/\/+$/, '')
 }
 
-/** As browsers name it: no path, and no port that goes without saying. */
+/** As browsers write it: no path and no default port. */
 export function origin(value: string): string {
   if (URL.canParse(value) && /^https?:/.test(value) && new URL(value).origin === value) return value
   throw new Error(`${JSON.stringify(value)} is not an origin like https://app.example.com`)
@@ -48,7 +48,7 @@ export function integer(min: number, max: number): Parse<number> {
   }
 }
 
-/** What is `auto` is worked out from the machine. */
+/** `auto`: the value is derived from the machine. */
 export function autoOr<T>(parse: Parse<T>): Parse<T | 'auto'> {
   return (value) => {
     if (value === 'auto') return 'auto'

@@ -11,11 +11,11 @@ export function portRange(value: string): PortRange {
   throw new Error('it must be a range of ports like 20000-20999')
 }
 
-/** What the URLs of previews have in common: `{port}-{sandbox}.` goes before the name. */
+/** The common part of preview URLs: `{port}-{sandbox}.` goes before the name. */
 export interface PreviewOrigin {
   scheme: 'http' | 'https'
   name: string
-  /** Undefined: the usual one of the scheme. */
+  /** Undefined: the scheme's default port. */
   port: number | undefined
 }
 

@@ -25,14 +25,14 @@ import { type PortRange, type PreviewOrigin, portRange, previewOrigin } from './
 export interface Setting<T> {
   env: string
   parse: Parse<T>
-  /** How the default is written, as the environment would say it; undefined: there is none. */
+  /** The default as it would be written in the environment; undefined: none. */
   default?: string | ((known: Known) => string)
   /** How docs show a default that depends on the machine. */
   defaultText?: string
   help: string
   /** Only the environment may set it. */
   envOnly?: true
-  /** A variable that is set to nothing is a value, not an absent one. */
+  /** An empty variable is a value, not an absent one. */
   mayBeEmpty?: true
 }
 
@@ -329,7 +329,7 @@ export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[]
 /** A setting whatever its type. */
 export const settingOf = (name: SettingName): Setting<unknown> => SETTINGS[name]
 
-/** The name of a setting in the config file: how it is typed in, so without the unit its value has in `Config`. */
+/** The name of a setting in the config file: without the unit that its name has in `Config`. */
 export function fileKey(name: SettingName): string {
   return name.replace(/(Ms|Bytes)$/, '')
 }

@@ -1,5 +1,5 @@
-// The certificate and key of ISLET_TLS_CERT and ISLET_TLS_KEY, read again when a file changes: whoever renews certificates
-// need not tell us. A new pair that does not work (half written, or of two certificates) leaves the old one in use.
+// The certificate and key of ISLET_TLS_CERT and ISLET_TLS_KEY, read again when a file changes, so that a renewal needs no restart.
+// If the new pair does not work (half written, or key and certificate do not match), the old pair stays in use.
 import { readFileSync, statSync } from 'node:fs'
 import type { Server } from 'node:https'
 import { createSecureContext } from 'node:tls'
@@ -67,7 +67,7 @@ export class Certificate {
       for (const server of this.#servers) server.setSecureContext(secure(this.#pair))
       this.#log.info({ cert, key }, 'the TLS certificate is a new one')
     } catch (error) {
-      // Files that are missing now are looked for again; a pair that is broken is read again when it changes.
+      // Missing files are looked for again; a broken pair is read again when it changes.
       if (this.#stamp === '') return
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') this.#stamp = ''
       this.#log.warn(
@@ -78,7 +78,7 @@ export class Certificate {
   }
 }
 
-/** What a server of this pair is made with. */
+/** TLS options for this pair. */
 export function secure({ cert, key }: Pair) {
   return { cert, key, minVersion: 'TLSv1.2' as const }
 }
@@ -89,7 +89,7 @@ function read(files: CertificateFiles): Pair {
   return pair
 }
 
-/** Where a link leads counts: renewed certificates often are another file behind the same link. */
+/** Follows links: a renewed certificate is often a new file behind the same link. */
 function stampOf({ cert, key }: CertificateFiles): string {
   return [cert, key]
     .map((path) => statSync(path))

@@ -1,10 +1,10 @@
-// The open connections of all listeners, the API's and the previews'. A connection costs memory and a file descriptor before
-// it has said anything, so there is a bound, and whoever connects when it is reached takes the place of another:
+// The open connections of all listeners (API and previews). A connection costs memory and a file descriptor before it sends
+// anything, so their number is bounded. At the bound, a new connection evicts another one:
 //
-//   - Strangers have not shown a valid key or token on that connection. They have three quarters of all places, so that
-//     clients with a key find one. The stranger that has been idle longest leaves first.
-//   - One address has half of the strangers' places. Not loopback: every user of this machine, and a proxy on it, is there.
-//   - A connection on which a request is being answered never leaves for another.
+//   - Strangers are connections without a valid key or token so far. They may use three quarters of all places, so that
+//     clients with a key find a place. The stranger that has been idle longest is evicted first.
+//   - One address may use half of the strangers' places. Loopback is exempt: all users of this machine and its proxies share it.
+//   - A connection with a running request is never evicted.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { isLoopback } from '../config/loopback.ts'
@@ -14,17 +14,17 @@ const ONE_ADDRESS = 1 / 2
 
 /** The connections of one listener. */
 export interface Watched {
-  /** Ends those on which nothing was asked yet: Node counts a connection as idle only after its first request. */
+  /** Closes connections without a request so far: Node counts a connection as idle only after its first request. */
   closeUnused(): void
-  /** Ends all, also those that have changed their protocol. */
+  /** Closes all connections, upgraded ones too. */
   closeAll(): void
 }
 
 interface Entry {
   socket: Socket
-  /** Those that it is counted in. */
+  /** The groups that count this connection. */
   groups: Group[]
-  /** Being answered on it. */
+  /** Running requests. */
   requests: number
   isKnown: boolean
   isUsed: boolean
@@ -34,7 +34,7 @@ interface Entry {
 
 const entries = new WeakMap<object, Entry>()
 
-/** Whoever is at the other end has shown a valid key or token. */
+/** The client has sent a valid key or token on this connection. */
 export function markKnown(socket: object): void {
   const entry = entries.get(socket)
   if (entry && !entry.isKnown) entry.know()
@@ -44,7 +44,7 @@ export class Connections {
   readonly #all: Group
   readonly #strangers: Group
   readonly #addresses = new Map<string, Group>()
-  /** By both ends, to find the one that a TLS connection runs on. */
+  /** By both addresses, to find the TCP connection below a TLS socket. */
   readonly #peers = new Map<string, Entry>()
 
   constructor({ max }: { max: number }) {
@@ -52,7 +52,7 @@ export class Connections {
     this.#strangers = new Group(Math.ceil(max * STRANGERS))
   }
 
-  /** Counts the connections of a server from now on; `max`: of this one alone. */
+  /** Counts the connections of a server from now on; `max` bounds this server alone. */
   watch(server: Server, { max = Number.POSITIVE_INFINITY } = {}): Watched {
     const own = new Group(max)
     const onRequest = ({ socket }: IncomingMessage, outgoing: ServerResponse): void => {
@@ -125,7 +125,7 @@ export class Connections {
 class Group {
   readonly max: number
   readonly #members = new Set<Entry>()
-  /** The one that has been so longest first. */
+  /** Longest idle first. */
   readonly #idle = new Set<Entry>()
 
   constructor(max: number) {
@@ -144,7 +144,7 @@ class Group {
     return this.hasRoom || this.evict()
   }
 
-  /** False: nobody is idle. */
+  /** False if no connection is idle. */
   evict(): boolean {
     const [oldest] = this.#idle
     if (!oldest) return false
@@ -190,7 +190,7 @@ function peerOf({ remoteAddress, remotePort, localAddress, localPort }: Socket):
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 }
 
-/** Of IPv6 the network: whoever has one address there has all. */
+/** For IPv6 the /64 network: one client usually has all its addresses. */
 function addressOf({ remoteAddress = '::1' }: Socket): string {
   const address = remoteAddress.replace(/^::ffff:(?=\d+\.)/, '')
   if (!address.includes(':') || address === '::1') return address

@@ -1,8 +1,8 @@
-// What a request must be like, be it for the API or for a preview: one that could mean two things to two readers is refused.
+// Checks for requests to the API and to previews: a request that two programs could read differently is refused.
 import type { IncomingMessage } from 'node:http'
 import { IsletError } from '@islet/contract'
 
-/** The target as a path, the form that servers take. */
+/** The request target as a path, also if it was sent as an absolute URL. */
 export function targetOf(incoming: IncomingMessage): string {
   const { url = '/', headers } = incoming
   const hosts = countOf(incoming, 'host')

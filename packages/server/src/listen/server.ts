@@ -3,9 +3,9 @@ import { createServer, type Server, type ServerOptions } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type Certificate, secure } from './certificate.ts'
 
-/** For the head of a request and for a TLS handshake. Bodies, answers and open sockets may take as long as they want. */
+/** For the head of a request and for a TLS handshake. Bodies, answers and WebSockets have no such limit. */
 const HEAD_TIMEOUT_MS = 10_000
-/** Longer than common clients and proxies keep an idle connection, so that it is they who close. */
+/** Longer than common clients and proxies keep idle connections, so that they close first. */
 const KEEP_ALIVE_MS = 75_000
 
 interface ListenerOptions extends Pick<ServerOptions, 'shouldUpgradeCallback' | 'highWaterMark'> {
@@ -26,13 +26,13 @@ export function createListener({
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: Math.max(50, Math.floor(headTimeoutMs / 3)),
     noDelay: true,
-    // Ours is an error with a body.
+    // The API answers with an error body instead.
     requireHostHeader: false,
   }
   if (!certificate) return createServer(all)
   const server = createTlsServer({ ...all, ...secure(certificate.pair), handshakeTimeout: headTimeoutMs })
   certificate.renew(server)
-  // Node would take it for a request that cannot be read, but there is nothing yet to answer on.
+  // Node would report a client error, but before the handshake there is nothing to answer on.
   server.removeAllListeners('tlsClientError')
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   return server

@@ -1,4 +1,4 @@
-// Where previews are: the URL of each, and which of them a request on the main port is for.
+// The URL of each preview, and which preview a request on the main port is for.
 import { idPattern } from '@islet/contract'
 import { hostName, isLoopback } from '../config/loopback.ts'
 import type { Config } from '../config.ts'
@@ -6,31 +6,31 @@ import type { PreviewRecord } from '../db/previews.ts'
 
 /** `3000-sbx-…`, the label before the configured domain. */
 const LABEL = new RegExp(`^([1-9]\\d{0,4})-(${idPattern('sandbox').source.slice(1, -1)})$`)
-/** Bound to all addresses: a name by which at least this machine reaches it. */
+/** For a server that listens on all addresses: an address that works on this machine. */
 const EVERYWHERE: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 export type AddressConfig = Pick<Config, 'host' | 'previewDomain' | 'tlsCert'>
 
 export class Addresses {
   readonly #config: AddressConfig
-  /** Of the API, where domains lead to. */
+  /** The API's port, which preview domains lead to. */
   mainPort = 0
 
   constructor(config: AddressConfig) {
     this.#config = config
   }
 
-  /** Whether each preview has a port of this machine to itself. */
+  /** Whether each preview has a port of its own. */
   get byPort(): boolean {
     return this.#config.previewDomain === undefined
   }
 
-  /** What browsers speak: TLS ends here, or in front of this server. */
+  /** The scheme that browsers use: TLS ends here, or at a proxy in front of this server. */
   get scheme(): 'http' | 'https' {
     return this.#config.previewDomain?.scheme ?? (this.#config.tlsCert === undefined ? 'http' : 'https')
   }
 
-  /** `via` is the name by which the caller reached this server, for one that listens on all addresses. */
+  /** `via`: the Host name that the caller used; needed if the server listens on all addresses. */
   urlOf(record: PreviewRecord, via?: string): string {
     const origin = this.#config.previewDomain
     if (origin) {
@@ -43,7 +43,7 @@ export class Addresses {
     return `${this.scheme}://${name.includes(':') ? `[${name}]` : name}:${record.listenPort}`
   }
 
-  /** What a name below the configured domain stands for; `unknown` for one that stands for nothing. */
+  /** The preview of a name below the configured domain; `unknown` if the name has another form. */
   match(name: string): { sandboxId: string; port: number } | 'unknown' | undefined {
     const origin = this.#config.previewDomain
     if (!origin || !name.endsWith(`.${origin.name}`)) return undefined
@@ -51,7 +51,7 @@ export class Addresses {
     return sandboxId === undefined ? 'unknown' : { sandboxId, port: Number(port) }
   }
 
-  /** A domain that one preview may have: neither an address nor a name that means something else here. */
+  /** Whether a preview may have this domain: not an IP address, and not a name that the server uses itself. */
   isFree(domain: string): boolean {
     const origin = this.#config.previewDomain
     const isOurs = origin !== undefined && (domain === origin.name || domain.endsWith(`.${origin.name}`))
@@ -59,8 +59,8 @@ export class Addresses {
   }
 
   /**
-   * Whether a preview's own port answers to that Host. A page elsewhere can point its name at a loopback address and read
-   * from there as if it were its own; it cannot choose the Host header.
+   * Whether a preview's own port accepts that Host. Against DNS rebinding: a page elsewhere can point its name at a loopback address,
+   * but cannot choose the Host header.
    */
   answersTo(host: string | undefined, record: PreviewRecord): boolean {
     const { host: boundTo } = this.#config

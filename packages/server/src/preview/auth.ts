@@ -1,4 +1,5 @@
-// Who may use a preview, and what of a request is for us alone. The program inside never sees our cookies, tokens or key.
+// Decides whether a visitor may use a preview, and removes our cookies, tokens and keys from the request: the program inside never
+// sees them.
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { IsletError } from '@islet/contract'
@@ -12,20 +13,20 @@ const COOKIE_PREFIX = 'islet_preview'
 const QUERY_NAME = 'islet_token'
 
 export interface Admission {
-  /** The target of the request without our token. */
+  /** The request target without our token. */
   path: string
-  /** Headers, by their lower-case names, that are passed on otherwise than they came; undefined: not at all. */
+  /** Headers to replace, by lower-case name; undefined removes the header. */
   replaced: Record<string, string | undefined>
-  /** To send with the answer, so that the token need not be in the next URL. */
+  /** Sent with the answer, so that the next URL needs no token. */
   setCookie?: string
-  /** Where a browser goes on with the cookie instead of the token in its address bar. */
+  /** Where the browser is redirected, so that the token leaves its address bar. */
   redirect?: string
 }
 
 interface PreviewAuthOptions {
   key: Pick<AdminKey, 'keyMatches'>
   tokens: Pick<Tokens, 'verify' | 'isOurs'>
-  /** Whether a preview, whichever, has a token of this hash. */
+  /** Whether any preview has a token with this hash. */
   isPreviewToken(hash: string): boolean
 }
 
@@ -36,7 +37,7 @@ export class PreviewAuth {
     this.#options = options
   }
 
-  /** `unauthorized` unless this preview is open or the request brings what it asks for. */
+  /** Throws `unauthorized` unless the preview is open or the request has a valid token. */
   async admit(
     record: PreviewRecord,
     incoming: IncomingMessage,
@@ -67,7 +68,7 @@ export class PreviewAuth {
     }
   }
 
-  /** Of this preview, of its sandbox, or the admin key. */
+  /** The bearer may be the preview's token, its sandbox's token, or the admin key. */
   async #isBearer(record: PreviewRecord, { headers }: IncomingMessage): Promise<boolean> {
     const bearer = bearerOf(headers.authorization)
     if (bearer === undefined) return false
@@ -76,7 +77,7 @@ export class PreviewAuth {
     return found?.sandboxId === record.sandboxId
   }
 
-  /** A key or token that the program must not see may be another preview's, another sandbox's, or of no use here at all. */
+  /** Removes every key or token of this server, also those of other previews and sandboxes. */
   #withoutOurs({ headers }: IncomingMessage): Admission['replaced'] {
     const { authorization, 'sec-websocket-protocol': protocols } = headers
     const replaced: Admission['replaced'] = {}
@@ -96,7 +97,7 @@ export class PreviewAuth {
   }
 }
 
-/** Whatever the scheme: all that could be a key in it. */
+/** Every part of the header that could be a key, whatever the scheme. */
 function credentialsIn(authorization: string): string[] {
   const parts = authorization.split(/[\s,]+/)
   const isBasic = parts[0]!.toLowerCase() === 'basic'
@@ -108,7 +109,7 @@ function credentialsIn(authorization: string): string[] {
   return [...parts, ...pairs].filter((text) => text !== '')
 }
 
-/** A program inside must not replace what its visitors hold for this or another preview: a host's ports share cookies. */
+/** A program inside must not set our cookies: all ports of one host share them. */
 export function isOurCookie(setCookie: string): boolean {
   return setCookie.trimStart().startsWith(COOKIE_PREFIX)
 }
@@ -122,12 +123,12 @@ function matches({ auth }: PreviewRecord, token: string): boolean {
   return timingSafeEqual(hash('sha256', token, 'buffer'), Buffer.from(auth.hash, 'hex'))
 }
 
-/** Of an address, as of the page that a request came from. */
+/** For the Referer header. */
 export function withoutToken(url: string): string {
   return takeTokens(url).path
 }
 
-/** The rest of the query stays as it was written. */
+/** Leaves the rest of the query unchanged. */
 function takeTokens(url: string): { path: string; tokens: string[] } {
   const at = url.indexOf('?')
   if (at === -1) return { path: url, tokens: [] }
@@ -160,9 +161,9 @@ function takeCookies(
 }
 
 /**
- * Previews are neighbours: ports of one host, or names below one domain, where browsers send a cookie along with what the page of
- * one asks of another. Such a page may be a stranger's, so a cookie counts only for the preview's own pages. Scripts and images
- * are asked for without an Origin, and say by Sec-Fetch-Site that they are for another's page; whoever opens a page may come from anywhere.
+ * Previews share a host or a parent domain, so browsers send the cookie of one preview with requests from the page of another. That page
+ * may be hostile, so the cookie counts only for the preview's own pages. Scripts and images have no Origin, but Sec-Fetch-Site shows that
+ * another page loads them. Opening a page (navigation) is allowed from anywhere.
  */
 function isOfSameOrigin({ headers }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site']
@@ -173,7 +174,7 @@ function isOfSameOrigin({ headers }: IncomingMessage): boolean {
   return origin !== null && origin.host === URL.parse(`${origin.protocol}//${headers.host}`)?.host
 }
 
-/** Programs that fetch have nowhere to keep a cookie: only a page that is opened is sent on. */
+/** Only a page that is opened is redirected: other clients may not keep cookies. */
 function isNavigation({ method, headers }: IncomingMessage): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   const mode = headers['sec-fetch-mode']

@@ -1,9 +1,9 @@
-// What of a message's head goes on to the other side. Names and values come from Node's strict parser, so none holds a line break.
+// Selects the headers that are passed on. Names and values come from Node's strict parser, so none contains a line break.
 import type { IncomingMessage } from 'node:http'
 import { AUTO_RESUMED } from '@islet/contract'
 import { type Admission, isOurCookie, withoutToken } from './auth.ts'
 
-/** About one connection, not about the message: each side has its own. */
+/** Headers about one connection, not about the message. */
 const HOP_BY_HOP = new Set([
   'connection',
   'keep-alive',
@@ -16,18 +16,18 @@ const HOP_BY_HOP = new Set([
   'upgrade',
   'http2-settings',
 ])
-/** What a program may believe about its visitor is what we say, not what the visitor says. */
+/** The proxy sets these itself: a visitor must not be able to fake them. */
 const FORWARDED = /^(forwarded|x-real-ip|x-forwarded-.*)$/
-/** Not for trailers: they would change what was said before the body. */
+/** Not allowed as trailers: they would change the meaning of the head. */
 const NOT_TRAILERS = /^(content-.*|host|authorization|cookie|set-cookie|cache-control|expect|range|location)$/
 
 export interface Forwarded {
   scheme: 'http' | 'https'
-  /** Of a request without one: HTTP/1.0. */
+  /** For a request without a Host: HTTP/1.0. */
   defaultHost: string
 }
 
-/** What we say ourselves beside what the program answers. */
+/** Headers that the proxy adds to the program's answer. */
 export interface Added {
   setCookie: string | undefined
   autoResumed: boolean
@@ -51,7 +51,7 @@ export function requestHeaders(
   if (upgrade !== undefined) headers.push('Connection', 'Upgrade', 'Upgrade', upgrade)
   else if (/\btrailers\b/i.test(String(incoming.headers.te ?? '')))
     headers.push('Connection', 'keep-alive, TE', 'TE', 'trailers')
-  // It is us who close: a program that did, before it has read all of a body, would take its answer back.
+  // The proxy closes the connection: a program that closes before it has read the body would reset its own answer.
   else headers.push('Connection', 'keep-alive')
   return headers
 }
@@ -68,7 +68,7 @@ export function responseHeaders(answer: IncomingMessage, { setCookie, autoResume
   return headers
 }
 
-/** Also what Connection and Upgrade say: the other side has agreed to it. */
+/** Includes Connection and Upgrade: the program has agreed to the protocol. */
 export function upgradeHead(answer: IncomingMessage, added: Added): string {
   const headers = responseHeaders(answer, added)
   headers.push('Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade ?? '')
@@ -87,13 +87,13 @@ export function trailers({ rawTrailers }: IncomingMessage): [string, string][] {
   return found
 }
 
-/** Name, value and lower-case name of each header that is about the message. */
+/** Name, value and lower-case name of each end-to-end header. */
 function* endToEnd(message: IncomingMessage): Generator<[string, string, string]> {
   const { rawHeaders } = message
   const dropped = new Set(
     (message.headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()),
   )
-  // The length is the frame of the body, whatever anybody says about it.
+  // Content-Length frames the body, even if Connection names it.
   dropped.delete('content-length')
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const lower = rawHeaders[i]!.toLowerCase()

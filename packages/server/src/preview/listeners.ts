@@ -9,7 +9,7 @@ import { createListener } from '../listen/server.ts'
 import type { Handler } from './visitors.ts'
 
 export const MAX_HEADER_BYTES = 64 * 1024
-/** What waits for a visitor who does not read, in each of the streams on the way. */
+/** Buffer of each stream on the way to a visitor who does not read. */
 const BUFFER_BYTES = 16 * 1024
 /** Open connections of one preview. */
 const MAX_CONNECTIONS = 512
@@ -17,7 +17,7 @@ const MAX_CONNECTIONS = 512
 interface ListenersOptions {
   host: string
   range: PortRange | undefined
-  /** Which theirs are counted among. */
+  /** Counts the connections of previews too. */
   connections: Connections
   certificate?: Certificate | undefined
   headTimeoutMs?: number
@@ -40,7 +40,7 @@ export class Listeners {
     return this.#listeners.has(key)
   }
 
-  /** Answers with the port: the wanted one if it is free. */
+  /** Returns the port: the wanted one if it is free. */
   async open(key: string, wanted: number | null, handler: Handler): Promise<number> {
     const listener = this.#create(handler)
     const port = await this.#listen(listener.server, wanted)
@@ -48,7 +48,7 @@ export class Listeners {
     return port
   }
 
-  /** Breaks the connections that are open. */
+  /** Breaks open connections. */
   async close(key: string): Promise<void> {
     const listener = this.#listeners.get(key)
     if (!listener) return
@@ -58,7 +58,7 @@ export class Listeners {
     await closed
   }
 
-  /** Takes no more connections; those that are open go on until `closeAll`. */
+  /** Accepts no more connections; open ones continue until `closeAll`. */
   stop(): void {
     for (const { server } of this.#listeners.values()) server.close()
   }
@@ -98,7 +98,7 @@ export class Listeners {
     else for (let port = range.from; port <= range.to; port++) yield port
   }
 
-  /** False: taken, or not for us to have. */
+  /** False if the port is taken or not permitted. */
   #tryListen(server: Server, port: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const onError = (error: NodeJS.ErrnoException): void => {

@@ -1,17 +1,17 @@
-// What a visitor gets when a preview has nothing to show: a page for browsers, the usual error for programs.
+// Error answers of previews: a page for browsers, the usual error body for programs.
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ErrorCode, IsletError } from '@islet/contract'
 import { escapeHtml } from '../lib/html.ts'
 
-/** Where the table's status is the API's and a proxy has another. */
+/** Codes whose status differs for a proxy from the API's table. */
 const STATUS: Partial<Record<ErrorCode, number>> = {
   port_not_listening: 502,
   invalid_state: 503,
   limit_exceeded: 503,
   too_many_requests: 503,
 }
-/** How often the page of something that may come tries again. */
+/** How often the page of a temporary error reloads. */
 const RETRY_SECONDS = 2
 const END_MS = 2000
 
@@ -27,7 +27,7 @@ export function sendPage(error: IsletError, incoming: IncomingMessage, outgoing:
   outgoing.end(body)
 }
 
-/** Where there is no response object: a request that asked for another protocol. */
+/** For a request that asked for another protocol: it has no response object. */
 export function endWithPage(error: IsletError, incoming: IncomingMessage, socket: Duplex): void {
   const { status, headers, body } = pageOf(error, incoming)
   const lines = Object.entries({ ...headers, Connection: 'close' }).map(
@@ -37,7 +37,7 @@ export function endWithPage(error: IsletError, incoming: IncomingMessage, socket
   endSoon(socket)
 }
 
-/** Ends our side, and drops what still comes for a moment, so that what was written arrives; then the connection is gone. */
+/** Ends our side and drops input for a moment, so that the written bytes arrive; then destroys the connection. */
 export function endSoon(socket: Duplex): void {
   socket.end()
   socket.resume()

@@ -1,4 +1,4 @@
-// The URLs by which ports of sandboxes are reached from outside: which there are, and who answers there.
+// Previews: the URLs by which ports of sandboxes are reached from outside.
 import { hash, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type CreatePreviewParsed, IsletError, LIMITS, type Preview } from '@islet/contract'
@@ -37,9 +37,9 @@ export class Previews {
   readonly #visitors: Visitors
   readonly #records = new Map<string, PreviewRecord>()
   readonly #domains = new Map<string, string>()
-  /** Of all records; undefined: not gathered since they changed. */
+  /** Hashes of all tokens; undefined after a change, until they are needed. */
   #tokenHashes: Set<string> | undefined
-  /** Changes come one after the other: a port that is being opened is not yet to be seen anywhere. */
+  /** Changes run one after the other: a port that is being opened is not recorded yet. */
   #changes: Promise<unknown> = Promise.resolve()
   #closed = false
 
@@ -61,7 +61,7 @@ export class Previews {
     })
     for (const record of this.#table.all()) {
       const { status } = sandboxes.record(record.sandboxId)
-      // What a crash left: a sandbox half made or half removed.
+      // A crash left the preview of a sandbox that was half made or half removed.
       if (status === 'creating' || status === 'stopped') this.#table.remove(record.sandboxId, record.port)
       else this.#keep(record)
     }
@@ -73,7 +73,7 @@ export class Previews {
     })
   }
 
-  /** Listens for the previews there are, on the ports they had if those are free. */
+  /** Opens the recorded previews, on their previous ports if those are free. */
   start(): Promise<void> {
     return this.#change(async () => {
       if (!this.#addresses.byPort) return
@@ -81,7 +81,7 @@ export class Previews {
     })
   }
 
-  /** The port of the API, which domains lead to. */
+  /** Sets the API's port, which preview domains lead to. */
   servedAt(mainPort: number): void {
     this.#addresses.mainPort = mainPort
   }
@@ -95,12 +95,12 @@ export class Previews {
     await this.#listeners.closeAll()
   }
 
-  /** What takes a request on the main port that is for a preview; undefined for all others. */
+  /** The handler of a request on the main port that is for a preview; undefined for other requests. */
   handlerOf(incoming: IncomingMessage): Handler | undefined {
     return this.#visitors.atMainPort(incoming)
   }
 
-  /** Makes the preview of a port, or changes it. */
+  /** Creates the preview of a port, or changes it. */
   async create(
     sandboxId: string,
     input: CreatePreviewParsed,
@@ -110,7 +110,7 @@ export class Previews {
       if (this.#closed) throw new IsletError('draining')
       this.#assertUsable(sandboxId)
       const old = this.#records.get(keyOf(sandboxId, input.port))
-      // Saved as it is, one that could not be opened at the start has another chance.
+      // Saving again also retries a preview that could not be opened at start.
       if (old && input.keep) return this.#view(await this.#save(old, old), options.via)
       if (!old && this.#of(sandboxId).length >= LIMITS.previews)
         throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.previews} previews.`)
@@ -144,7 +144,7 @@ export class Previews {
     })
   }
 
-  /** Makes the preview of a port if there is none. */
+  /** Creates the preview of a port if there is none. */
   async urlOf(sandboxId: string, port: number): Promise<string> {
     return (await this.create(sandboxId, { port, keep: true })).url
   }
@@ -190,7 +190,7 @@ export class Previews {
     }
     if (old?.domain) this.#domains.delete(old.domain)
     this.#keep(record)
-    // Who was let in before must bring what is asked for now.
+    // The token changed: visitors must authenticate again.
     if (old && old.auth?.hash !== record.auth?.hash) this.#visits.endAll(old)
     return record
   }
@@ -216,7 +216,7 @@ export class Previews {
       this.#table.save({ ...record, listenPort })
       this.#keep({ ...record, listenPort })
     } catch (error) {
-      // Its URL is dead until it is asked for again; the others and the server are not.
+      // Its URL does not work until the preview is created again; the server continues.
       this.#options.log.warn({ error, sandbox: record.sandboxId, port: record.port }, 'preview not opened')
     }
   }

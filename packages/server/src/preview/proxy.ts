@@ -1,5 +1,5 @@
-// A visitor's request, passed to the program on a port of a sandbox and answered as it answers: HTTP/1.1 on both sides,
-// each byte as it comes and at the pace of whoever is slower. Each request has its own connection to the sandbox.
+// Passes a visitor's request to the program on a port of a sandbox, and its answer back: HTTP/1.1 on both sides, streamed, at the pace
+// of the slower side. Each request has its own connection to the sandbox.
 import {
   type ClientRequest,
   type IncomingMessage,
@@ -27,14 +27,14 @@ export interface ProxyParts {
   auth: PreviewAuth
   visits: Visits
   log: Log
-  /** What visitors speak. */
+  /** The scheme that visitors use. */
   scheme: 'http' | 'https'
 }
 
-/** A body that nobody reads any more is dropped for so long, so that the answer arrives and the connection can be kept. */
+/** A body that is no longer read is dropped for this long, so that the answer arrives and the connection can be kept. */
 const DROP_MS = 10_000
 
-/** Always answers, or breaks the connection when half an answer is out. */
+/** Always answers, or breaks the connection if part of an answer is sent. */
 export async function serve(
   parts: ProxyParts,
   record: PreviewRecord,
@@ -82,12 +82,12 @@ export function ask(
     createConnection: () => connection,
   })
   boundHead(upstream, { maxBytes: MAX_HEADER_BYTES })
-  // Before the answer `answerOf` hears of it too; after it, the answer breaks off.
+  // Before the answer, `answerOf` rejects; after it, the answer breaks off.
   upstream.on('error', () => {})
   return upstream
 }
 
-/** Rejects when none comes. */
+/** Rejects if no answer comes. */
 export function answerOf(upstream: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     upstream.once('response', resolve)
@@ -99,17 +99,17 @@ export function answerOf(upstream: ClientRequest): Promise<IncomingMessage> {
 export function relay(answer: IncomingMessage, outgoing: ServerResponse, added: Added): void {
   answer.on('error', () => {})
   try {
-    // It may have broken off already, in the same packet as its head.
+    // The answer may have broken off already, in the same packet as its head.
     if (!isPlainlyFramed(answer) || answer.destroyed) throw noAnswer()
     outgoing.writeHead(answer.statusCode!, answer.statusMessage, responseHeaders(answer, added))
   } catch (cause) {
     answer.destroy()
-    // Node keeps one that it has refused, and would refuse every answer in place of this one.
+    // Node keeps a status message that it refused, and would refuse the error page too.
     outgoing.statusMessage = ''
     throw noAnswer(cause)
   }
   answer.once('close', () => !answer.complete && outgoing.destroy())
-  // After Node's own listener, which has copied what it needs.
+  // Runs after Node's own listener, which has copied the bytes.
   answer.socket.on('data', free)
   pour(answer, outgoing)
   answer.once('end', () => {
@@ -120,7 +120,7 @@ export function relay(answer: IncomingMessage, outgoing: ServerResponse, added: 
   flushSoon(outgoing, answer)
 }
 
-/** An answer in place of the program's. */
+/** The error to show in place of the program's answer. */
 export function asVisible(
   error: unknown,
   { log }: ProxyParts,
@@ -131,7 +131,7 @@ export function asVisible(
   return new IsletError('internal')
 }
 
-/** A program may answer before it has read all of the body, or ask for it first. */
+/** A program may answer before it has read the whole body. */
 function passBody(incoming: IncomingMessage, upstream: ClientRequest): void {
   incoming.once('end', () => {
     const last = trailers(incoming)
@@ -151,14 +151,14 @@ function passInformation(incoming: IncomingMessage, upstream: ClientRequest, out
     try {
       outgoing.writeEarlyHints({ link: headers.link })
     } catch {
-      // Not a list of links; it is a hint and no more.
+      // Not a list of links: an early hint may be dropped.
     }
   })
 }
 
 /**
- * Copies a body at the pace of its reader. Pieces that arrive in one turn of the event loop are written as one: one-byte chunks written one
- * by one would take a thousand times their size in memory until the reader takes them.
+ * Copies a body at the reader's pace. Pieces that arrive in one turn of the event loop are written as one: one-byte chunks written
+ * separately would take a thousand times their size in memory.
  */
 function pour(from: IncomingMessage, to: OutgoingMessage): void {
   let pieces: Buffer[] = []
@@ -167,7 +167,7 @@ function pour(from: IncomingMessage, to: OutgoingMessage): void {
     const whole = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
     if (pieces.length > 1) for (const piece of pieces) free(piece)
     pieces = []
-    // Node would let tens of megabytes of sent bytes lie around before it looks for them.
+    // Without this, tens of megabytes of sent bytes wait for garbage collection.
     if (to.write(whole, () => free(whole))) return
     from.pause()
     to.once('drain', () => from.resume())
@@ -178,7 +178,7 @@ function pour(from: IncomingMessage, to: OutgoingMessage): void {
   from.once('end', flush)
 }
 
-/** A head goes out together with what comes right after it, and alone when nothing does. */
+/** Sends the head with the first piece of the body, or alone if none follows at once. */
 function flushSoon(message: OutgoingMessage, body: IncomingMessage): void {
   let hasBegun = false
   const begin = (): void => {
@@ -215,7 +215,7 @@ function fail(
     outgoing.destroy()
     return
   }
-  // A client that waits to be asked for its body may send it or not: what comes next could not be told from it.
+  // A client with Expect may or may not send its body, so the next request could not be told from it.
   if (incoming.headers.expect !== undefined) outgoing.shouldKeepAlive = false
   sendPage(asVisible(error, parts, record), incoming, outgoing)
   dropRest(incoming)

@@ -1,4 +1,4 @@
-// A connection to a port of a sandbox, within a bounded time, or an error that a visitor may read.
+// Connects to a port of a sandbox within a bounded time; errors are for visitors.
 import type { Duplex } from 'node:stream'
 import { IsletError } from '@islet/contract'
 import type { Sandboxes } from '../control/sandboxes.ts'
@@ -8,11 +8,11 @@ const DIAL_TIMEOUT_MS = 10_000
 
 interface Reached {
   connection: Duplex
-  /** The sandbox stood still and was woken for it. */
+  /** The sandbox was suspended and was woken for this connection. */
   autoResumed: boolean
 }
 
-/** Aborting the signal ends the connection, also later. */
+/** Aborting the signal ends the connection, also after it is open. */
 export async function reach(
   sandboxes: Sandboxes,
   record: PreviewRecord,
@@ -37,7 +37,7 @@ export async function reach(
   }
 }
 
-/** Wakes the sandbox; it is not idle until the connection has ended. */
+/** Wakes the sandbox and keeps it from being idle until the connection ends. */
 async function dial(
   sandboxes: Sandboxes,
   { sandboxId, port }: PreviewRecord,
@@ -56,7 +56,7 @@ async function dial(
   }
 }
 
-/** Says what is wrong in words for whoever opens the page, and nothing of how the server works. */
+/** Rewrites the error for the visitor of the page; reveals nothing about the server. */
 function forVisitors(error: unknown, { port }: PreviewRecord): unknown {
   if (!(error instanceof IsletError)) return error
   const status = error.details?.status

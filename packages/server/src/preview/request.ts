@@ -1,9 +1,9 @@
-// What a request must be like to be passed on.
+// Checks a request before it is passed on.
 import type { IncomingMessage } from 'node:http'
 import { IsletError } from '@islet/contract'
 import { targetOf } from '../listen/request.ts'
 
-/** The target as a path, the form that servers take. */
+/** Returns the request target as a path. */
 export function checkRequest(incoming: IncomingMessage): string {
   if (!isPlainlyFramed(incoming)) throw new IsletError('bad_request', 'A body has a length or is chunked.')
   if (/[^\x21-\xff]/.test(incoming.url ?? ''))
@@ -11,13 +11,13 @@ export function checkRequest(incoming: IncomingMessage): string {
   return targetOf(incoming)
 }
 
-/** No coding that we would have to take off. That there is not also a length is the parser's to see. */
+/** No coding but `chunked`. Node's parser refuses a request that also has a length. */
 export function isPlainlyFramed({ headers }: IncomingMessage): boolean {
   const coding = headers['transfer-encoding']
   return coding === undefined || coding.trim().toLowerCase() === 'chunked'
 }
 
-/** HTTP/2 in the clear would carry requests past us unread: who offers it gets HTTP/1.1. */
+/** h2c would carry requests past the proxy's checks: a client that offers it gets HTTP/1.1. */
 export function isUpgrade({ headers }: IncomingMessage): boolean {
   return headers.upgrade !== undefined && !/\bh2c\b/i.test(headers.upgrade)
 }

@@ -1,4 +1,4 @@
-// A visitor who asks for another protocol, WebSocket or any other: once the program has agreed, bytes both ways.
+// Requests for another protocol (WebSocket or any other): after the program agrees, bytes are copied both ways.
 import { type ClientRequest, type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -16,7 +16,7 @@ const ANSWER_MS = 30_000
 interface Agreed {
   answer: IncomingMessage
   connection: Duplex
-  /** What came right behind the head. */
+  /** Bytes that came with the head. */
   first: Buffer
 }
 
@@ -57,7 +57,7 @@ export async function upgrade(
   }
 }
 
-/** Whoever asks is not heard until it is answered, not even its leaving: so that must not take for ever. */
+/** The visitor's socket is not read until the answer, so a visitor who leaves is not noticed: hence the timeout. */
 async function outcome(upstream: ClientRequest): Promise<Agreed | IncomingMessage> {
   const timer = setTimeout(() => upstream.destroy(), ANSWER_MS)
   try {
@@ -75,7 +75,7 @@ function agreed(upstream: ClientRequest): Promise<Agreed> {
   })
 }
 
-/** Each direction ends by itself; when one side is gone, so is the other. */
+/** Each direction ends by itself; when the program's connection closes, the visitor's is closed too. */
 function join(socket: Duplex, head: Buffer, { connection, first }: Agreed): void {
   connection.once('close', () => (socket as Socket).destroySoon())
   if (head.length > 0) connection.write(head)
@@ -84,7 +84,7 @@ function join(socket: Duplex, head: Buffer, { connection, first }: Agreed): void
   connection.pipe(socket)
 }
 
-/** An ordinary answer ends the connection: what the visitor has sent behind its request is for the other protocol. */
+/** Passes on an ordinary answer and ends the connection: later input of the visitor is for the other protocol. */
 function decline(answer: IncomingMessage, incoming: IncomingMessage, socket: Duplex, added: Added): void {
   const outgoing = new ServerResponse(incoming)
   outgoing.shouldKeepAlive = false

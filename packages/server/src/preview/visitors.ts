@@ -1,4 +1,4 @@
-// Where requests for previews come in: the port of one preview, or the main port by the name they ask for.
+// Takes requests for previews: on the port of one preview, or on the main port by the Host header.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { IsletError } from '@islet/contract'
@@ -23,7 +23,7 @@ interface VisitorsParts extends ProxyParts {
   addresses: Addresses
   ofPort(sandboxId: string, port: number): PreviewRecord | undefined
   ofDomain(domain: string): PreviewRecord | undefined
-  /** The server goes down: nobody is let in. */
+  /** During shutdown every request is refused. */
   isClosing(): boolean
 }
 
@@ -34,7 +34,7 @@ export class Visitors {
     this.#parts = parts
   }
 
-  /** For the port that one preview has to itself. */
+  /** For a preview's own port. */
   atPort(sandboxId: string, port: number): Handler {
     return this.#handler(({ headers }) => {
       const record = this.#parts.ofPort(sandboxId, port)
@@ -46,7 +46,7 @@ export class Visitors {
     })
   }
 
-  /** Undefined: not for a preview. */
+  /** Undefined if the request is not for a preview. */
   atMainPort({ headers }: IncomingMessage): Handler | undefined {
     const name = hostName(headers.host ?? '').replace(/\.$/, '')
     const record = this.#parts.ofDomain(name)
@@ -64,7 +64,7 @@ export class Visitors {
     try {
       return this.#parts.sandboxes.record(sandboxId).status === 'stopped'
     } catch {
-      return false // never was, or long forgotten
+      return false // unknown, or removed from the records
     }
   }
 
@@ -73,7 +73,7 @@ export class Visitors {
       if (this.#parts.isClosing()) throw new IsletError('draining')
       return find(incoming)
     }
-    // Both answer whatever happens; what a program inside says must not end the server even if they do not.
+    // `serve` and `upgrade` should never reject; if one does, the server must not crash.
     const breaks = (connection: Destroyable) => (error: unknown) => {
       this.#parts.log.error({ err: error }, 'a preview was not answered')
       connection.destroy()

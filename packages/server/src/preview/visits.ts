@@ -2,14 +2,14 @@
 import { IsletError } from '@islet/contract'
 import type { PreviewRecord } from '../db/previews.ts'
 
-/** A sandbox takes 1024 requests at once; these leave room for commands and files. */
+/** A sandbox takes 1024 requests at once; this leaves room for commands and files. */
 const MAX_OF_SANDBOX = 512
 const MAX = 4096
 
 interface Visit {
   sandboxId: string
   port: number
-  /** Goes on until one side leaves. */
+  /** An upgraded connection: lasts until one side leaves. */
   isTunnel: boolean
   end(): void
 }
@@ -19,7 +19,7 @@ export class Visits {
   readonly #counts = new Map<string, number>()
   readonly #idle: (() => void)[] = []
 
-  /** `end` breaks it. The returned function says that it is over; twice is fine. */
+  /** `end` breaks the connection. Call the returned function when the visit is over; calling it twice is fine. */
   enter(record: PreviewRecord, end: () => void, options: { isTunnel: boolean }): () => void {
     const { sandboxId, port } = record
     const count = this.#counts.get(sandboxId) ?? 0
@@ -43,7 +43,7 @@ export class Visits {
     for (const visit of [...this.#open]) if (visit.sandboxId === sandboxId && visit.port === port) visit.end()
   }
 
-  /** Breaks the tunnels, waits for the others up to `timeoutMs`, then breaks what is left. */
+  /** Breaks the tunnels, waits for the requests up to `timeoutMs`, then breaks the rest. */
   async drain(timeoutMs: number): Promise<void> {
     for (const visit of [...this.#open]) if (visit.isTunnel) visit.end()
     if (this.#open.size === 0) return

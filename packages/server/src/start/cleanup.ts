@@ -1,6 +1,6 @@
-/** What has to be let go of, last taken first. Running it twice is fine; one failure does not stop the rest. */
+/** Cleanup steps, run in reverse order. Running twice is fine; a failing step does not stop the rest. */
 export class Cleanup {
-  /** Whether nothing would go on without this server. */
+  /** Whether no sandbox would continue without this server. */
   isIdle: () => boolean = () => true
   #steps: ((options: { all: boolean }) => unknown)[] = []
   #running: Promise<void> | undefined

@@ -1,4 +1,4 @@
-// The engine and storage that the settings ask for, or a clear sentence why this machine cannot have them.
+// Opens the engine and storage that the settings ask for, or throws an error that says why this machine cannot run them.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
@@ -30,7 +30,7 @@ interface Parts {
 interface OpenEngine {
   engine: Engine
   storage: Storage
-  /** Resolves with a sentence if something without which the server cannot go on has died. */
+  /** Resolves with a sentence if a part that the server needs has died. */
   failed: Promise<string>
 }
 

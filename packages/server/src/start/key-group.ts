@@ -1,4 +1,4 @@
-// Users of this machine other than root: the members of one group may read the admin key of a server that runs as root.
+// Lets the members of one group read the admin key of a server that runs as root.
 //
 //   <data>             0710 root:islet    members can pass, not list
 //   <data>/key         0640 root:islet
@@ -31,7 +31,7 @@ export function letThrough(dataDir: string, gid: number | undefined): void {
     if ((mode & 0o777) === THROUGH) chmodSync(dataDir, 0o700)
     return
   }
-  // A directory that its administrator opened to all is not ours to close; the server closes what it makes in it.
+  // An administrator opened the directory to all users: leave it. The server still closes its own files in it.
   if ((mode & 0o007) !== 0) return
   for (const name of readdirSync(dataDir)) if (name !== 'key') closeEntry(join(dataDir, name))
   if (owningGroup !== gid) {
@@ -47,7 +47,7 @@ function closeEntry(path: string): void {
   if (!isLink && (mode & 0o077) !== 0) chmodSync(path, mode & 0o700)
 }
 
-/** From wherever this machine knows its groups (files, LDAP). */
+/** Asks getent, which knows all group sources (files, LDAP). */
 function groupId(name: string): number | undefined {
   try {
     const line = execFileSync('getent', ['group', name], {

@@ -1,4 +1,4 @@
-// What the settings and this machine allow those who connect.
+// The certificate and the connection limit, from the settings and this machine.
 import { readFileSync } from 'node:fs'
 import type { Config } from '../config.ts'
 import { Certificate } from '../listen/certificate.ts'

@@ -1,4 +1,4 @@
-/** The same, once its first part is there: what fails before that is an ordinary error. */
+/** Waits for the first chunk, so that a failure before it is an ordinary error. */
 export async function begun(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
   const rest = source[Symbol.asyncIterator]()
   const first = await rest.next()

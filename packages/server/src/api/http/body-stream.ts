@@ -3,7 +3,7 @@ import { clientGone } from './request.ts'
 
 const DONE = { done: true, value: undefined } as const
 
-/** The bytes of a request at the pace of who reads them. Leaving the iteration keeps the connection. */
+/** The bytes of a request, at the reader's pace. Leaving the iteration keeps the connection open. */
 export class BodyStream implements AsyncIterableIterator<Buffer> {
   readonly #incoming: IncomingMessage
   readonly #chunks: Buffer[] = []

@@ -1,4 +1,4 @@
-// Bodies of requests: JSON within a limit that holds while the bytes arrive, raw bytes at the pace of who reads them.
+// Bodies of requests: JSON with a size limit that is checked while bytes arrive; raw bytes at the reader's pace.
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { IsletError, LIMITS } from '@islet/contract'
@@ -9,15 +9,15 @@ import { BodyStream } from './body-stream.ts'
 import { checkShape } from './json-shape.ts'
 import { clientGone } from './request.ts'
 
-/** A JSON body is small: one that makes no progress for so long is not coming. */
+/** A JSON body that makes no progress for this long is given up. */
 const IDLE_MS = 60_000
 
-/** Not counted: there are no more of these at once than connections. */
+/** Smaller bodies are not counted: the number of connections bounds them. */
 const SMALL_BODY_BYTES = 64 * 1024
 
 const waitsForContinue = new WeakSet<IncomingMessage>()
 
-/** `Expect: 100-continue`: the client sends its body only once somebody is going to read it. */
+/** `Expect: 100-continue`: the client waits with its body until the server reads it. */
 export function expectContinue(incoming: IncomingMessage): void {
   waitsForContinue.add(incoming)
 }
@@ -26,7 +26,7 @@ export function bodyIsOnItsWay(incoming: IncomingMessage): boolean {
   return !incoming.complete && !waitsForContinue.has(incoming) && hasBody(incoming)
 }
 
-/** The parsed body; nothing at all counts as {}. `hold` counts one that is not small. */
+/** The parsed body; an empty body is {}. `hold` counts bodies that are not small. */
 export async function readJson(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -56,7 +56,7 @@ export async function readJson(
   }
 }
 
-/** The body as it comes. Leaving the iteration keeps the connection, so that an error can still be answered. */
+/** The body as it arrives. Leaving the iteration keeps the connection, so that an error can still be sent. */
 export function byteStream(incoming: IncomingMessage, outgoing: ServerResponse): Chunks<Buffer> {
   return {
     [Symbol.asyncIterator]() {
@@ -114,7 +114,7 @@ function readAll(
   })
 }
 
-/** One chunk from many, whose memory goes back. */
+/** Joins the chunks and frees them. */
 function joined(chunks: Buffer[], size: number): Buffer {
   if (chunks.length === 1) return chunks[0]!
   const whole = Buffer.concat(chunks, size)
@@ -130,7 +130,7 @@ function isJsonType(type: string | undefined): boolean {
   return type !== undefined && /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type)
 }
 
-/** Where it went wrong, without quoting what was sent. */
+/** The position of the mistake, without quoting the body. */
 function parseProblem(error: unknown): string {
   const at = /at position (\d+)/.exec(String(error))
   return at ? `it goes wrong at character ${at[1]}` : 'it ends too early'

@@ -8,7 +8,7 @@ import { parseQuery, refuseNul } from './query.ts'
 import { clientSignal } from './request.ts'
 import { validate } from './validate.ts'
 
-/** What a call of any route looks like; route.ts has the exact type of each. */
+/** A call of any route; route.ts has the exact type of each. */
 interface AnyCall {
   params: Record<string, string>
   query: unknown
@@ -17,18 +17,18 @@ interface AnyCall {
   idempotencyKey: string | undefined
   caller: Caller | undefined
   isHead: boolean
-  /** What is in memory for it. */
+  /** Counts the memory that the call uses. */
   held: Hold
   readonly signal: AbortSignal
 }
 
-/** Of sandboxes. */
+/** Names of sandboxes. */
 export interface Names {
   idOf(name: string): string | undefined
 }
 
 const NO_QUERY = z.strictObject({})
-/** An id that cannot exist is answered like one that does not. */
+/** An id of the wrong form gets the same error as an unknown id. */
 const IDS: Record<string, { pattern: RegExp; code: ErrorCode }> = {
   id: { pattern: idPattern('sandbox'), code: 'sandbox_not_found' },
   pid: { pattern: idPattern('process'), code: 'process_not_found' },
@@ -38,7 +38,7 @@ const IDS: Record<string, { pattern: RegExp; code: ErrorCode }> = {
   oid: { pattern: idPattern('overlay'), code: 'overlay_not_found' },
 }
 
-/** Everything a handler may trust. Throws what is wrong with the request; the body is read last. */
+/** Reads and checks the call; the body is read last. */
 export async function readCall(
   route: Route,
   given: Record<string, string>,
@@ -60,7 +60,7 @@ export async function readCall(
     isHead: incoming.method === 'HEAD',
     body: await readBody(route, incoming, outgoing, held),
     get signal() {
-      // Made on demand: most calls have no use for it.
+      // Made on demand: most calls do not need it.
       const signal = clientSignal(outgoing)
       Object.defineProperty(this, 'signal', { value: signal })
       return signal
@@ -68,7 +68,7 @@ export async function readCall(
   }
 }
 
-/** The name of a sandbox stands for its id. A token knows that of its own sandbox alone. */
+/** Replaces the name of a sandbox by its id. With a token only the name of its own sandbox is known. */
 export function readParams(
   given: Record<string, string>,
   caller: Caller | undefined,

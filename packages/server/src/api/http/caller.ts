@@ -1,29 +1,29 @@
-// Who is calling: the admin key reaches everything, a sandbox's token that sandbox, and what comes from inside a sandbox
-// only the routes that take their sandbox from the caller.
+// The caller of a request. The admin key reaches everything, a sandbox's token reaches that sandbox, and programs inside a
+// sandbox reach only the routes that take their sandbox from the caller.
 import type { IncomingMessage } from 'node:http'
 import { IsletError, type Route } from '@islet/contract'
 
 export type Caller =
   | { kind: 'admin' }
   | { kind: 'sandbox'; sandboxId: string }
-  /** Through the socket that a sandbox has to this server. `hasToken`: with the one it was given. */
+  /** Through the socket inside a sandbox. `hasToken`: the request brought the sandbox's store token. */
   | { kind: 'inside'; sandboxId: string; hasToken: boolean }
 
-/** A sandbox, as the sockets that lead out of it know it. */
+/** The sandbox that a socket comes from. */
 export interface Origin {
   sandboxId: string
-  /** The last one found valid, so that the same is not checked again with every request. */
+  /** The last valid token, so that it is not verified again with every request. */
   knownToken?: string
 }
 
 const insideSockets = new WeakMap<object, Origin>()
 
-/** Whatever comes through this socket comes from inside that sandbox, whatever it says of itself. */
+/** Every request on this socket comes from inside that sandbox, whatever its headers say. */
 export function markInside(socket: object, origin: Origin): void {
   insideSockets.set(socket, origin)
 }
 
-/** The sandbox inside of which this request was made. */
+/** The sandbox that the request comes from; undefined if it comes from outside. */
 export function insideOf(incoming: IncomingMessage): Origin | undefined {
   return insideSockets.get(incoming.socket)
 }
@@ -49,7 +49,7 @@ export function authorize(route: Route, params: Record<string, string>, caller: 
   if (params.id !== undefined && params.id !== caller.sandboxId)
     throw new IsletError('forbidden', `This token is for sandbox ${caller.sandboxId} alone.`)
   throw new IsletError('forbidden', 'The token of a sandbox is not enough for this.', {
-    hint: 'It wants the API key, which reaches the whole server.',
+    hint: 'This needs the API key, which reaches the whole server.',
   })
 }
 

@@ -1,4 +1,4 @@
-// A file as the answer to GET or HEAD: whole or a range, or the news that nothing changed.
+// A file as the answer to GET or HEAD: all of it, a range, or 304.
 import { type FileEntry, IsletError } from '@islet/contract'
 import type { Files } from '../../data/files/files.ts'
 import { Bytes, type Call } from '../route.ts'
@@ -17,7 +17,7 @@ export function createDownload(files: Files): Download {
   return (id, path, call) => (call.isHead ? describeFile(id, path, call) : readFile(id, path, call))
 
   async function readFile(id: string, path: string, { headers, signal }: DownloadCall): Promise<Bytes> {
-    // Our validators are weak ones, and those never match an If-Range: the whole file is the right answer.
+    // Weak ETags never match an If-Range: the whole file is the right answer.
     const range = headers['if-range'] === undefined ? parseRange(headers.range) : undefined
     // `-0` asks for the last zero bytes of a file.
     if (range && Object.is(range.start, -0)) throw await outside(id, path)
@@ -34,7 +34,7 @@ export function createDownload(files: Files): Download {
       'Content-Range': `bytes ${start}-${start + (length ?? 0) - 1}/${entry.sizeBytes}`,
     }
     const size = length !== undefined && { 'Content-Length': length }
-    // A file of unknown size is one of the kernel's, some of which cannot be read at all.
+    // Files of unknown size belong to the kernel (/proc); some cannot be read at all.
     const content = length === undefined ? await begun(body) : body
     return new Bytes(content, { ...headersOf(entry), ...part, ...size }, range ? 206 : 200)
   }

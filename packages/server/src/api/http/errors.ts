@@ -1,4 +1,4 @@
-// From anything thrown to the one shape of an error.
+// Turns anything thrown into an error answer.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ErrorBody, IsletError } from '@islet/contract'
 import type { Log } from '../../log.ts'
@@ -7,7 +7,7 @@ import { insideOf } from './caller.ts'
 import { lingerAfterEnd } from './linger.ts'
 import { pathOf, requestIdOf } from './request.ts'
 
-/** What the client is told: an error that is not from the table is ours, and its text stays in the log. */
+/** An error that is not an IsletError becomes `internal`; its text goes to the log only. */
 export function asIsletError(error: unknown, requestId?: string): IsletError {
   if (error instanceof IsletError) return error
   return new IsletError('internal', undefined, { cause: error, ...(requestId && { details: { requestId } }) })
@@ -47,7 +47,7 @@ export function sendError(
   }
   logError(error, incoming, log)
   if (outgoing.headersSent) {
-    // Half an answer is out: only a broken connection tells the client.
+    // Part of the answer is sent: only a broken connection tells the client.
     outgoing.destroy()
     return
   }

@@ -1,12 +1,12 @@
-// JSON text in pieces of bounded size: whoever sends it can serve others in between, and wait for a client that reads slowly.
+// JSON text in pieces of bounded size, so that the sender can serve other requests in between and wait for a slow client.
 import { LongText } from '../../data/output/kept-bytes.ts'
 
-/** Longer strings would be garbage that only a collection of the whole heap finds. */
+/** Longer strings become garbage that only a full collection frees. */
 const PIECE_CHARACTERS = 16 * 1024
-/** What a value takes beside its text. */
+/** The memory of a value besides its text. */
 const VALUE_BYTES = 16
 
-/** About how many bytes of memory a value stands for; no further than shows that it is more than `most`. */
+/** About how much memory a value takes; stops counting beyond `most`. */
 export function sizeOf(value: unknown, most: number): number {
   if (typeof value === 'string') return VALUE_BYTES + value.length
   if (typeof value !== 'object' || value === null) return VALUE_BYTES
@@ -63,7 +63,7 @@ function* textParts(texts: Iterable<string>): Generator<string> {
   yield '"'
 }
 
-/** Not from the midst of a character: half of one would be written as an escape. */
+/** Never splits a surrogate pair: half of one would be written as an escape. */
 export function* slices(text: string): Generator<string> {
   for (let at = 0; at < text.length; ) {
     let end = Math.min(at + PIECE_CHARACTERS, text.length)

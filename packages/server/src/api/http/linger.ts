@@ -1,26 +1,25 @@
-// Answering before the whole body has arrived. Closing at once would reset the connection, and the client, still
-// writing, would never see the answer; reading on would let it send for ever. So: the answer, our end of the connection,
-// then for a moment what still comes is read and dropped.
+// Answers before the whole body has arrived. Closing at once would reset the connection before the client reads the answer;
+// reading on would let the client send for ever. So the server sends the answer, ends its side, and drops input for a moment.
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** A body of known size up to this is read and dropped, and the connection kept. */
+/** A body of known size up to this is dropped, and the connection is kept. */
 const SMALL_BODY_BYTES = 64 * 1024
 const LINGER_BYTES = 16 * 1024 * 1024
 const LINGER_MS = 2000
 const LOOK_MS = 10
 
-/** Adds to the headers of the answer what is needed, and makes the connection end that way. */
+/** Adds `Connection: close` if needed, and makes the connection linger at its end. */
 export function lingerAfterEnd(incoming: IncomingMessage, headers: Record<string, string>): void {
   if (Number(incoming.headers['content-length']) <= SMALL_BODY_BYTES) return
   headers.Connection = 'close'
   const { socket } = incoming
   incoming.resume()
-  // What Node calls once a response with Connection: close is written.
+  // Node calls this after a response with Connection: close.
   socket.destroySoon = () => linger(socket)
 }
 
-/** Ends our side, drops what comes, within bounds, until the other side ends too. */
+/** Ends our side and drops input, within bounds, until the client ends its side. */
 export function linger(socket: Socket): void {
   if (socket.destroyed) return
   socket.end()

@@ -1,5 +1,5 @@
-// The API on a unix socket in the data directory, for clients of this machine: only who may open the file reaches it, and nobody else
-// can answer there, so a client can send the key without asking who listens. The key is wanted here as everywhere.
+// The API on a unix socket in the data directory, for clients on this machine. File permissions decide who can connect, and no other
+// program can listen there, so a client can safely send the key. The key is required here too.
 //
 //   <data>/islet.sock    0600, or 0660 with the group of the key (start/key-group.ts)
 import { chmodSync, chownSync, closeSync, constants, openSync, renameSync, rmSync } from 'node:fs'
@@ -14,9 +14,9 @@ interface LocalOptions {
   dataDir: string
   /** Members of this group may connect. */
   gid: number | undefined
-  /** Where the server listens: callers that come this way know no name for it. */
+  /** Where the server listens on TCP: URLs in answers begin with it. */
   url: string
-  /** Counted apart from those of the port, so that nobody there takes a place from them. */
+  /** Counted separately from the port's, so that clients there cannot take all places. */
   maxConnections: number
 }
 
@@ -25,7 +25,7 @@ interface LocalSocket {
   close: Served['close']
 }
 
-/** Takes the place of what a killed server left there. */
+/** Replaces the socket that a killed server left. */
 export async function serveLocally(api: Api, options: LocalOptions): Promise<LocalSocket> {
   const { dataDir, gid, url } = options
   const connections = new Connections({ max: options.maxConnections })
@@ -56,7 +56,7 @@ export async function serveLocally(api: Api, options: LocalOptions): Promise<Loc
   }
 }
 
-/** The kernel takes no path that is longer; through a descriptor of its directory every path is short. */
+/** The kernel limits the length of a socket path; through a descriptor of the directory every path is short. */
 async function bound(path: string, bind: (path: string) => Promise<Served>): Promise<Served> {
   if (Buffer.byteLength(path) <= LIMITS.socketPathBytes) return bind(path)
   const directory = openSync(dirname(path), constants.O_DIRECTORY)
@@ -69,7 +69,7 @@ async function bound(path: string, bind: (path: string) => Promise<Served>): Pro
 
 function hostOf(url: string): string {
   const { hostname, port } = new URL(url)
-  // Nobody calls the address that means all of this machine's.
+  // The wildcard address cannot be called.
   const name = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' }[hostname] ?? hostname
   return `${name}:${port}`
 }

@@ -19,7 +19,7 @@ export function parseQuery(url: string): Record<string, string | string[]> {
   return query
 }
 
-/** No text of a query may hold a NUL; the schemas say so for paths, with a code of their own. */
+/** Runs after the schemas, which refuse a NUL in a path with their own code. */
 export function refuseNul(query: Record<string, string | string[]>): void {
   for (const name in query) {
     const value = query[name]!

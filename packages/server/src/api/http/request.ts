@@ -1,4 +1,4 @@
-// One request and its response, as Node has them. Bytes go through these and not through web streams: see send.ts.
+// Helpers for Node's request and response.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { newId } from '@islet/contract'
 import type { Log } from '../../log.ts'
@@ -15,7 +15,7 @@ interface Marked extends IncomingMessage {
   [REQUEST_ID]?: string
 }
 
-/** The caller's own X-Request-Id if it is a sane one, else a new one; the same for the life of the request. */
+/** The caller's X-Request-Id if it is valid, else a new one; the same for the life of the request. */
 export function requestIdOf(incoming: IncomingMessage): string {
   const marked = incoming as Marked
   if (marked[REQUEST_ID]) return marked[REQUEST_ID]
@@ -25,20 +25,20 @@ export function requestIdOf(incoming: IncomingMessage): string {
   return id
 }
 
-/** Random once for this process, then counted: randomness costs more than the rest of the id. */
+/** A random prefix per process and a counter: random bytes for every request would be slow. */
 function newRequestId(): string {
   requests = (requests + 1) % 36 ** COUNTED_CHARACTERS
   return PREFIX + requests.toString(36).padStart(COUNTED_CHARACTERS, '0')
 }
 
-/** Without the query: that may hold what is nobody's business. */
+/** Without the query, which may hold secrets. */
 export function pathOf(incoming: IncomingMessage): string {
   const url = incoming.url ?? '/'
   const end = url.search(/[?#]/)
   return end === -1 ? url : url.slice(0, end)
 }
 
-/** Headers of every response, and a line in the log at its end. */
+/** Sets the headers of every response, and logs a line when it ends. */
 export function begin(incoming: IncomingMessage, outgoing: ServerResponse, log: Log): void {
   const startedAt = performance.now()
   const requestId = requestIdOf(incoming)

@@ -1,5 +1,4 @@
-// Answers, written straight to Node's response: a Response object costs every small answer 40 µs, and web streams cost
-// uploads a third of their throughput. A long answer goes out in pieces, at its client's pace; one whose client takes nothing is given up.
+// Writes answers to Node's response. A long answer is sent in pieces, at the client's pace; if the client reads nothing, it is given up.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { IsletError, type Route } from '@islet/contract'
@@ -10,13 +9,13 @@ import { Answer, Bytes, JsonText, Lines } from '../route.ts'
 import { asErrorLine } from './errors.ts'
 import { jsonPieces, sizeOf, slices } from './json.ts'
 
-/** A client that does not read its progress lines loses some rather than filling the memory. */
+/** Beyond this, progress lines are dropped for a client that does not read them. */
 const MAX_WAITING_LINE_BYTES = 1024 * 1024
-/** JSON up to this size is made and sent at once. */
+/** JSON up to this size is sent in one piece. */
 const SHORT_BYTES = 64 * 1024
-/** So much the kernel takes of any connection. */
+/** The kernel buffers at least this much per connection. */
 const KERNEL_BYTES = 16 * 1024
-/** An answer that makes no progress for so long has no reader. */
+/** An answer that makes no progress for this long is given up. */
 const STALL_MS = 60_000
 
 export async function send(
@@ -40,7 +39,7 @@ async function sendJson(value: unknown, status: number, outgoing: ServerResponse
     return
   }
   try {
-    // What is read piece by piece is counted where it is kept.
+    // Values read piece by piece are counted where they are kept.
     const size = sizeOf(value, Number.MAX_SAFE_INTEGER)
     if (Number.isFinite(size)) takeOrRefuse(hold, size)
     await sendPieces(jsonPieces(value), status, outgoing)
@@ -75,7 +74,7 @@ async function sendPieces(pieces: Iterable<string>, status: number, outgoing: Se
   for (const piece of pieces) {
     if (outgoing.destroyed) return
     if (!outgoing.write(piece)) await drained(outgoing)
-    // Others have their turn: a reader that is fast enough makes room within the same one.
+    // Lets other requests run: a fast reader never makes this loop wait.
     await setImmediate()
   }
   outgoing.end()
@@ -103,10 +102,10 @@ async function sendBytes(
   else outgoing.destroy()
 }
 
-/** Resolves when there is room again, or nobody to make room for. */
+/** Resolves when the response can take more, or is closed. */
 async function drained(outgoing: ServerResponse): Promise<void> {
   if (outgoing.destroyed || !outgoing.writableNeedDrain) return
-  // Node looks whether the kernel took anything meanwhile; if not, the connection is broken.
+  // If the kernel takes nothing until then, Node breaks the connection.
   outgoing.setTimeout(STALL_MS)
   await either(outgoing, 'drain')
   outgoing.setTimeout(0)

@@ -13,9 +13,9 @@ import { expectContinue } from './body.ts'
 type Where = { host: string; port: number } | { socketPath: string }
 
 type ServeOptions = Where & {
-  /** Which its own are counted among. */
+  /** Counts the connections of this listener too. */
   connections: Connections
-  /** With one it speaks TLS and nothing else. */
+  /** If set, the listener speaks TLS only. */
   certificate?: Certificate | undefined
   headTimeoutMs?: number | undefined
 }
@@ -24,7 +24,7 @@ export interface Served {
   url: string
   port: number
   server: Server
-  /** Turns new requests away, waits for running ones up to `timeoutMs`, then breaks what is left. Twice is fine. */
+  /** Refuses new requests, waits for running ones up to `timeoutMs`, then breaks the rest. May be called twice. */
   close(options?: { timeoutMs?: number }): Promise<void>
 }
 
@@ -56,7 +56,7 @@ function createApiServer(api: Api, { certificate, headTimeoutMs }: ServeOptions)
     certificate,
     headTimeoutMs,
     maxHeaderSize: MAX_HEADER_BYTES,
-    // Anything else that asks for an upgrade (h2c) is served as if it had not.
+    // A request for another protocol (h2c) is served as HTTP/1.1.
     shouldUpgradeCallback: api.isUpgrade,
   })
   server.on('request', api.listener)
@@ -99,11 +99,11 @@ function cannotListen(error: NodeJS.ErrnoException, where: Where): Error {
 async function close(api: Api, server: Server, watched: Watched, timeoutMs: number): Promise<void> {
   api.drain()
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  // Sockets have no end of their own to wait for; their clients attach again.
+  // WebSockets may never end by themselves; their clients attach again.
   api.close()
   server.closeIdleConnections()
   watched.closeUnused()
-  // A connection that was busy then becomes idle once it is answered, and would stay so until its client leaves.
+  // A busy connection becomes idle after its answer, and would stay open until the client leaves.
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS)
   const timer = setTimeout(() => server.closeAllConnections(), timeoutMs)
   await closed
@@ -111,7 +111,7 @@ async function close(api: Api, server: Server, watched: Watched, timeoutMs: numb
   clearTimeout(timer)
 }
 
-/** What Node's parser or clock refused, before there was a request. */
+/** Node's parser or head timeout refused the input before there was a request. */
 function unreadable(error: NodeJS.ErrnoException): IsletError {
   switch (error.code) {
     case 'HPE_HEADER_OVERFLOW':

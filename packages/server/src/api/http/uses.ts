@@ -1,4 +1,4 @@
-// Calls that use a sandbox: it is woken for them, and not idle until they are over.
+// A call that uses a sandbox wakes it and keeps it from being idle until the call ends.
 import type { AwakeReason } from '@islet/contract'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Use } from '../../control/suspension.ts'
@@ -9,7 +9,7 @@ interface UsingCall {
   caller: Caller | undefined
 }
 
-/** What a program inside asks for is no use by anybody: else one in the background could keep its sandbox awake. */
+/** Calls from inside the sandbox do not count as activity: a background program could keep its sandbox awake. */
 export async function useOf(
   call: UsingCall,
   sandboxes: Pick<Sandboxes, 'use'>,
@@ -21,7 +21,7 @@ export async function useOf(
   return id === undefined ? undefined : sandboxes.use(id, why)
 }
 
-/** What one call uses, until it is over. */
+/** The sandboxes that one call uses. */
 export class Uses implements Disposable {
   autoResumed = false
   readonly #sandboxes: Sandboxes

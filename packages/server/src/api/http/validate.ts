@@ -1,4 +1,4 @@
-// From what zod found wrong to one error that names the field.
+// Turns zod's issues into one error that names the field.
 import { type ErrorCode, IsletError, isErrorCode } from '@islet/contract'
 import type { z } from 'zod'
 
@@ -53,7 +53,7 @@ function describe(issue: Issue, parent: readonly PropertyKey[]): Finding[] {
   return [{ path: show(path), message: issue.message, code: isErrorCode(code) ? code : 'bad_request' }]
 }
 
-/** Of the alternatives, the one whose type was right and only its content wrong; else all that were possible. */
+/** Describes the alternative whose type matches; if none does, lists the types that were expected. */
 function describeUnion(issue: z.core.$ZodIssueInvalidUnion, path: readonly PropertyKey[]): Finding[] {
   const meant = issue.errors.find((branch) => !branch.some((inner) => isWrongType(inner)))
   if (meant) return meant.flatMap((inner) => describe(inner, path))

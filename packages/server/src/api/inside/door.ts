@@ -1,4 +1,4 @@
-// One sandbox's socket to this server: who comes in, how many, how fast and for how long.
+// The socket from inside one sandbox to this server, with limits on connections, rates and times.
 
 import { rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -10,19 +10,19 @@ import type { Log } from '../../log.ts'
 import { markInside, type Origin } from '../http/caller.ts'
 
 const MAX_CONNECTIONS = 64
-/** New connections; a sandbox that makes more finds nobody listening for a while. */
+/** Beyond this rate of new connections the socket is closed for REST_MS. */
 const CONNECTIONS_PER_SECOND = 500
 const REST_MS = 1000
 const LOOK_MS = 5
-/** Requests; more wait. */
+/** Requests beyond this rate wait. */
 const REQUESTS_PER_SECOND = 500
-/** Of requests, heads and bodies: reading JSON takes up to a tenth of a second per MiB. More wait until it is made up for. */
+/** Heads and bodies of requests: parsing JSON takes up to a tenth of a second per MiB. Requests beyond this rate wait. */
 const BYTES_PER_SECOND = 2 * 1024 * 1024
-/** For the head of a request, since the connection or the last answer. */
+/** The time for the head of a request, from the connection or the last answer. */
 const HEAD_MS = 15_000
-/** From the head of a request to the last byte of its answer. */
+/** The time from the head of a request to the last byte of its answer. */
 const REQUEST_MS = 60_000
-/** Bodies over this size, or of no known size, come in one or two at a time. */
+/** At most LARGE_BODIES bodies over this size, or of unknown size, are read at once. */
 const SMALL_BODY_BYTES = 64 * 1024
 const LARGE_BODIES = 2
 
@@ -37,7 +37,7 @@ type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void
 interface Visitor {
   door: Door
   isBusy: boolean
-  /** What it has sent so far, of requests that were answered. */
+  /** Bytes of requests that were answered. */
   countedBytes: number
   deadline?: NodeJS.Timeout
 }
@@ -46,7 +46,7 @@ const visitors = new WeakMap<Socket, Visitor>()
 
 export class Door {
   readonly #options: DoorOptions
-  /** Undefined: nobody lives behind it yet, and nobody comes in. */
+  /** Undefined until the cell has a sandbox; connections are refused until then. */
   #origin: Origin | undefined
   readonly #sockets = new Set<Socket>()
   readonly #large = new Limiter(LARGE_BODIES)
@@ -66,14 +66,14 @@ export class Door {
     this.#options = options
   }
 
-  /** Whose it is, from now on and for good. */
+  /** Assigns the door to a sandbox, once. */
   give(sandboxId: string): this {
     if (this.#origin) throw new Error(`a door of ${this.#origin.sandboxId} was given to ${sandboxId}`)
     this.#origin = { sandboxId }
     return this
   }
 
-  /** Everybody inside may connect; the directory keeps everybody else away. */
+  /** Every user inside may connect; the directory's mode keeps everyone else away. */
   async open(): Promise<void> {
     if (this.#isClosed) return
     const { path } = this.#options
@@ -89,7 +89,7 @@ export class Door {
     if (this.#isClosed) server.close()
   }
 
-  /** The sandbox is frozen: until `goOn` nobody is late. */
+  /** Stops the timeouts while the sandbox is frozen, until `goOn`. */
   standStill(): void {
     this.#isStill = true
     for (const socket of this.#sockets) clearTimeout(visitors.get(socket)?.deadline)
@@ -103,12 +103,12 @@ export class Door {
     }
   }
 
-  /** Another at the same place. */
+  /** A new door at the same path for the same sandbox. */
   again(): Door {
     return new Door(this.#options).give(this.#origin!.sandboxId)
   }
 
-  /** Nobody enters any more; whoever is being served has `timeoutMs` to be answered. */
+  /** Refuses new connections; running requests have `timeoutMs` to be answered. */
   async leave(timeoutMs: number): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#rest)
@@ -132,7 +132,7 @@ export class Door {
   async serve(incoming: IncomingMessage, outgoing: ServerResponse, listener: Listener): Promise<void> {
     const { socket } = incoming
     const visitor = visitors.get(socket)!
-    // One request after the other: those sent ahead would be kept in memory.
+    // No pipelining: requests sent ahead would be kept in memory.
     if (visitor.isBusy) return void socket.destroy()
     visitor.isBusy = true
     this.#expect(socket, visitor, REQUEST_MS)
@@ -151,7 +151,7 @@ export class Door {
       return void (socket.destroyed || listener(incoming, outgoing))
     }
     await this.#large.run(async () => {
-      // Each after those before it were counted: what is to be made up for is never more than a few of them.
+      // Waits until earlier bodies are counted, so that the debt is never more than a few bodies.
       await this.#bytes.wait()
       if (socket.destroyed) return
       listener(incoming, outgoing)
@@ -185,7 +185,7 @@ export class Door {
     return false
   }
 
-  /** Connecting again and again costs us nothing while nobody listens. */
+  /** Connection attempts cost the server nothing while nothing listens. */
   #takeRest(): void {
     if (this.#isClosed || this.#rest) return
     this.#shut().catch((error) => this.#options.log.error({ err: error }, 'a socket is not removed'))
@@ -195,7 +195,7 @@ export class Door {
     }, REST_MS).unref()
   }
 
-  /** Connections that are there go on. */
+  /** Open connections continue. */
   async #shut(): Promise<void> {
     const server = this.#server
     this.#server = undefined

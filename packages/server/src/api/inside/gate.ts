@@ -1,5 +1,5 @@
-// What comes from inside a sandbox: it reaches what is its own and nothing else, and the sandbox's token opens more of
-// that. No other key or token is taken there, and that token nowhere else.
+// Requests from inside a sandbox reach only that sandbox's signals and store; the store needs the sandbox's store token. No other key
+// or token is accepted here, and the store token is accepted nowhere else.
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { IsletError } from '@islet/contract'
@@ -8,7 +8,7 @@ import type { Tokens } from '../../tokens.ts'
 import { notFromInside, type Origin, setCaller } from '../http/caller.ts'
 import { pathOf } from '../http/request.ts'
 
-/** The addresses of the routes that are `ofCaller`. Each route checks again: this also keeps pages away that are none. */
+/** The paths of the `ofCaller` routes. Each route checks again; this also refuses the pages and unknown paths. */
 const REACHABLE = /^\/v1\/(signals|store)(\/|$)/
 
 export function insideGate(tokens: Tokens): (incoming: IncomingMessage, origin: Origin) => Promise<void> {

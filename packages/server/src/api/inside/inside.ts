@@ -1,9 +1,9 @@
 // The way from inside a sandbox to this server: a unix socket in its link directory, which programs inside find at
 // /.islet/inside.sock. The socket itself says which sandbox is calling; only routes that take their sandbox from the
-// caller are served there (middleware/inside.ts). With `storeAccess` a port on the sandbox's loopback leads there too.
+// caller are served there (gate.ts). With `storeAccess` a port on the sandbox's loopback leads there too.
 //
-// Whoever calls is hostile: connections, requests and large bodies at once, their rate, and the time each may take are
-// bounded per sandbox, and what is over a bound waits or is cut off without costing this server anything.
+// Callers may be hostile: the number, rate and duration of connections, requests and large bodies are bounded per sandbox.
+// Anything over a bound waits or is cut off at no cost to this server.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { IsletError } from '@islet/contract'
@@ -21,7 +21,7 @@ import { Door } from './door.ts'
 const SOCKET_NAME = 'inside.sock'
 /** A key of the store, percent-encoded, and a token fit well. */
 const MAX_HEADER_BYTES = 8 * 1024
-/** For what is being answered when a sandbox is about to stand still. */
+/** The time for running requests before a sandbox is suspended. */
 const LEAVE_MS = 1000
 
 interface InsideSocketsOptions {
@@ -33,10 +33,10 @@ interface InsideSocketsOptions {
 
 export class InsideSockets {
   readonly #options: InsideSocketsOptions
-  /** Never listens: doors hand it their connections. */
+  /** Does not listen itself: doors pass their connections to it. */
   readonly #server: Server
   readonly #doors = new Map<string, Door>()
-  /** Of cells that wait for a sandbox, by the cells' ids. */
+  /** Doors of cells that have no sandbox yet, by cell id. */
   readonly #ahead = new Map<string, Door>()
 
   constructor(options: InsideSocketsOptions) {
@@ -70,8 +70,7 @@ export class InsideSockets {
   }
 
   /**
-   * A sandbox that is frozen as it is finds its connections as they were. One whose memory goes to disk goes on elsewhere, and
-   * no connection can go with it.
+   * A frozen sandbox keeps its connections. A sandbox whose memory is written to disk is restored in a new cell and loses them.
    */
   async #suspended(id: string, { kept }: { kept: boolean }): Promise<void> {
     const door = this.#doors.get(id)
@@ -86,7 +85,7 @@ export class InsideSockets {
     if (!door) return () => {}
     await door.leave(LEAVE_MS)
     return () => {
-      // Meanwhile it may have gone, or have been given another.
+      // The sandbox may be gone, or may have a new door.
       if (this.#doors.get(id) !== door) return
       const again = door.again()
       this.#doors.set(id, again)
@@ -107,11 +106,11 @@ export class InsideSockets {
     const isGiven = machine.env.ISLET_STORE_URL !== undefined
     const given = record.storeAccess && !isGiven ? this.#giveStore(record.id, machine) : undefined
     if (ahead && !given) return
-    // When its answer is on the way: commands wait for it, a create does not.
+    // After the answer to the create is sent: commands wait for the door, a create does not.
     const opened = ahead ? undefined : setImmediate().then(() => door.open())
     const ready = Promise.all([opened, given]).then(() => {})
     if (how === 'created' && given) return ready
-    // The sandbox runs on without it; nobody waits for this.
+    // If this fails, the sandbox runs without the door.
     machine.envReady = ready.catch((error) => {
       log.error({ err: error, sandbox: record.id }, 'a sandbox cannot reach this server')
     })
@@ -137,7 +136,7 @@ export class InsideSockets {
     return door
   }
 
-  /** What programs inside need to know: see docs/guide/inside.md. */
+  /** Sets the variables that programs inside use: see docs/guide/inside.md. */
   async #giveStore(sandboxId: string, machine: Machine): Promise<void> {
     await machine.guest.ready()
     const port = await machine.guest.expose(SOCKET_NAME)

@@ -5,7 +5,7 @@ import { IsletError } from '@islet/contract'
 import { type ApiDeps, Bytes, type Handlers } from '../route.ts'
 
 const GZIP_MAGIC = [0x1f, 0x8b] as const
-/** A tar is on its way once and thrown away: a third of the time for a tenth more bytes. */
+/** The archive is sent once and not kept: a third of the time for a tenth more bytes. */
 const GZIP_LEVEL = constants.Z_BEST_SPEED
 const ZLIB_CHUNK_BYTES = 64 * 1024
 
@@ -31,11 +31,11 @@ export function archiveRoutes({ files }: ApiDeps) {
 
 function compress(tar: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
   const gzip = createGzip({ level: GZIP_LEVEL, chunkSize: ZLIB_CHUNK_BYTES })
-  // An error of either side destroys the other one, and whoever iterates the result meets it.
+  // An error on either side destroys the other and reaches the reader of the result.
   return pipeline(Readable.from(tar, { objectMode: false }), gzip, () => {})
 }
 
-/** The body as it is, or unpacked when it begins like gzip. */
+/** The body, unpacked if it is gzip. */
 async function* plainTar(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const source = body[Symbol.asyncIterator]()
   const first = await firstBytes(source)

@@ -1,17 +1,17 @@
-// The history of a sandbox: a page of it, or a stream of server-sent events that goes on where its client was.
+// The history of a sandbox: a page, or a stream of server-sent events that continues after the client's last event.
 import type { IncomingHttpHeaders } from 'node:http'
 import { EVENT_ID, IsletError, type ListEventsParsed, type SandboxEvent } from '@islet/contract'
 import type { Fleet } from '../../control/fleet.ts'
 import { type ApiDeps, Bytes, type Handlers } from '../route.ts'
 
-/** A comment is sent after so long without an event, so that nothing on the way takes the connection for dead. */
+/** A comment is sent after this long without an event, so that no proxy closes the connection as dead. */
 const BEAT_MS = 15_000
-/** How soon a browser connects again. */
+/** How soon a browser reconnects. */
 const RETRY_MS = 1000
 
 const STREAM_HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',
-  // For proxies that would collect the answer.
+  // Tells proxies not to buffer the answer.
   'X-Accel-Buffering': 'no',
 }
 
@@ -56,7 +56,7 @@ function isAllTold(fleet: Fleet, id: string, query: ListEventsParsed): boolean {
   return fleet.events.list(id, { ...query, direction: 'asc', limit: 1 }).events.length === 0
 }
 
-/** What is still told of one that is being stopped is told before its turn is over. */
+/** Waits for the sandbox's turn: its last events are written before the turn ends. */
 async function isGone(fleet: Fleet, id: string): Promise<boolean> {
   const record = fleet.table.get(id)
   if (record?.status === 'stopped') await fleet.inTurn(id, async () => {})

@@ -31,7 +31,7 @@ export function imageRoutes({ images, config }: ApiDeps) {
   } satisfies Partial<Handlers>
 }
 
-/** Progress lines of some work on an image, and the image as the last one. */
+/** Progress lines of work on an image; the last line is the image. */
 function follow(
   images: Images,
   signal: AbortSignal,

@@ -8,7 +8,7 @@ export function portRoutes({ ports, previews }: ApiDeps) {
       ports: (await ports.list(params.id)).map(({ session: _, ...port }) => port),
     }),
     createPreview: ({ params, body, headers, caller }) => {
-      // A name decides who gets the requests that are sent to it, also those for this API.
+      // A preview gets all requests for its domain, so a domain could take requests from this API.
       if (body.domain && caller?.kind !== 'admin')
         throw new IsletError('forbidden', 'Only the admin key may give a preview a domain of its own.')
       return previews.create(params.id, body, via(headers))

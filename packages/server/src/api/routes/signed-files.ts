@@ -1,4 +1,4 @@
-// URLs that carry their own permission: one file, one method, until a moment. Everything they say is signed.
+// Signed URLs: each allows one method on one file until it expires.
 import { basename } from 'node:path/posix'
 import { IsletError } from '@islet/contract'
 import type { FileGrant } from '../../tokens.ts'
@@ -48,7 +48,7 @@ function refused({ code }: IsletError): IsletError {
   )
 }
 
-/** A name that every browser reads the same way, and the true one beside it. */
+/** An ASCII name that every browser reads, and the real name beside it. */
 function attachment(path: string): string {
   const name = basename(path) || 'file'
   const plain = name.replace(/[^A-Za-z0-9._ -]/g, '_')

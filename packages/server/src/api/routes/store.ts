@@ -27,7 +27,7 @@ export function storeRoutes({ store }: ApiDeps) {
   }
 }
 
-/** The kept text is the answer's: a large value is neither parsed nor printed again. */
+/** Uses the stored JSON text, so that a large value is not parsed and printed again. */
 function entry({ json, expiresAt }: StoredValue): JsonText {
   return new JsonText(`{"value":${json},"expires_at":${JSON.stringify(expiresAt)}}`)
 }

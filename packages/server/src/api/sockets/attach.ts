@@ -3,7 +3,7 @@
 //   server: {type:'start'}  [channel][bytes]...  {type:'replay-end'}  [channel][bytes]...  {type:'exit'}  close 1000
 //   client: [bytes of stdin]   {type:'resize'|'signal'|'stdin-end'}
 //
-// A second start comes when kept output was removed while it was being sent: the next byte has the offset of its droppedBytes.
+// A second start is sent if kept output was removed while it was being sent: its droppedBytes is the offset of the next byte.
 // Output is read from the process only as fast as the client takes it, stdin from the client only as fast as the
 // process takes it. An error is {type:'error'} and a close: 1003 not JSON, 1008 not a message, 4000 + the HTTP status of
 // a caller's error, 1011 ours.
@@ -21,7 +21,7 @@ import type { WebSocketRoute } from './upgrade.ts'
 
 const CHANNELS = { stdout: 1, stderr: 2 } as const
 const NOT_JSON = 1003
-/** Of a message that is no stdin. */
+/** The limit of a text message; stdin is sent as binary messages. */
 const MAX_TEXT_BYTES = 4096
 const NOT_A_MESSAGE = 1008
 
@@ -99,7 +99,7 @@ function receive(
   }
 }
 
-/** Input that crossed the end of the process on its way: the exit is about to be sent. */
+/** The process ended while its input was on the way: the exit message follows. */
 function isPastItsEnd(error: unknown): boolean {
   return error instanceof IsletError && error.code === 'process_not_found'
 }

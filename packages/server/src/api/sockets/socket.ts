@@ -1,4 +1,4 @@
-// What every WebSocket of ours does: bytes are binary frames, control is JSON text frames, the last is an exit or an error.
+// Rules of every WebSocket: bytes are binary frames, control messages are JSON text frames, the last message is an exit or an error.
 import { WebSocket } from 'ws'
 import type { Log } from '../../log.ts'
 import { free } from '../../wire/chunks.ts'
@@ -7,13 +7,13 @@ import { asIsletError } from '../http/errors.ts'
 const NORMAL = 1000
 const OUR_FAULT = 1011
 const PING_MS = 30_000
-/** A client that takes nothing for so many pings is ended: what is kept for it, and the program, have waited ten minutes. */
+/** A client that reads nothing for this many pings (ten minutes) is disconnected: its buffer and the program wait for it. */
 const STALLED_PINGS = 20
 
-/** How often a socket has taken something. */
+/** The number of messages that each socket has written. */
 const taken = new WeakMap<WebSocket, number>()
 
-/** Resolves when the kernel took it: this is what makes a slow client slow the sender. Bytes are used up then. */
+/** Resolves when the kernel has taken the data, which gives backpressure. Frees the bytes. */
 export function send(socket: WebSocket, data: string | Buffer): Promise<void> {
   return new Promise((resolve) =>
     socket.send(data, (error) => {
@@ -25,8 +25,8 @@ export function send(socket: WebSocket, data: string | Buffer): Promise<void> {
 }
 
 /**
- * Sends messages as they come, at the client's pace, and closes after the last. The iteration is left when the client
- * goes away; one that waits for its next message must be ended by the route's `close`.
+ * Sends messages at the client's pace and closes after the last one. The loop ends when the client leaves, but not while it waits
+ * for a message: the route's `close` must end the iteration.
  */
 export async function pushMessages(
   socket: WebSocket,
@@ -60,7 +60,7 @@ export function failSocket(socket: WebSocket, thrown: unknown, log: Log, closeCo
   socket.close(closeCode ?? (error.status < 500 ? 4000 + error.status : OUR_FAULT), error.code)
 }
 
-/** Ends a client that is gone, or reads nothing for long. One that is only slow, or that the process makes wait, is left alone. */
+/** Disconnects a client that does not answer pings or reads nothing for long. A slow client, or one that the process makes wait, stays. */
 export function keepAlive(socket: WebSocket, pingMs = PING_MS): void {
   let isAnswered = true
   let stalled = 0

@@ -17,7 +17,7 @@ import type { Router } from '../http/router.ts'
 import { useOf } from '../http/uses.ts'
 import type { Endpoint } from '../route.ts'
 
-/** Opens what the socket is for, before the handshake, so that a failure is still an HTTP error. */
+/** Runs before the handshake, so that a failure is an HTTP error. */
 export type WebSocketRoute = (call: {
   params: Record<string, string>
   query: unknown
@@ -25,7 +25,7 @@ export type WebSocketRoute = (call: {
 
 interface WebSocketSession {
   serve(socket: WebSocket): void
-  /** Called when the handshake did not come about, and after the socket's end. */
+  /** Called if the handshake fails, and after the socket has closed. */
   close(): void
 }
 
@@ -38,9 +38,9 @@ const MAX_MESSAGE_BYTES = 1024 * 1024
 const GOING_AWAY = 1001
 /** How long a client has to answer our close. */
 const CLOSE_MS = 1000
-/** Handshakes whose sandbox was woken for them. */
+/** Handshakes that woke their sandbox. */
 const resumed = new WeakSet<IncomingMessage>()
-/** Node reports every further piece of a head it could not read. */
+/** Node reports each further piece of an invalid head: only the first is answered. */
 const ended = new WeakSet<Duplex>()
 
 export function createUpgrade({
@@ -94,7 +94,7 @@ export function createUpgrade({
     const params = readParams(given, caller, sandboxes)
     authorize(route, params, caller)
     const query = readQuery(route, incoming)
-    // As long as the client is there, the sandbox is not idle.
+    // The sandbox is not idle while the client is connected.
     const why = { kind: 'session', id: params.pid ?? params.wid } as const
     const use = route.wakes && (await useOf({ params, caller }, sandboxes, why))
     if (use?.autoResumed) resumed.add(incoming)
@@ -148,7 +148,7 @@ export function createUpgrade({
   }
 }
 
-/** An error where there is no response object: the head of a request that failed, or an upgrade. Twice is fine. */
+/** Sends an error when there is no response object: an invalid head, or an upgrade. May be called twice. */
 export function endWithError(socket: Duplex, error: IsletError, headers: Record<string, string> = {}): void {
   if (ended.has(socket)) return
   ended.add(socket)

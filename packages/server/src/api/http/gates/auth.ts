@@ -19,13 +19,13 @@ const OPEN_PATHS = new Set([
     .map((route) => route.path),
 ])
 
-/** The admin key, or the token of a sandbox that is not stopped; or no more than being inside of one. */
+/** Requires the admin key, or the token of a sandbox that is not stopped. Requests from inside a sandbox have rules of their own. */
 export function keyGate({ key, tokens, sandboxes }: Pick<ApiDeps, 'key' | 'tokens' | 'sandboxes'>): Gate {
   const fromInside = insideGate(tokens)
   const callerOf = async (candidate: string): Promise<Caller> => {
     if (key.keyMatches(candidate)) return { kind: 'admin' }
     const { sandboxId } = await tokens.verify(candidate)
-    // A token ends with its sandbox, whose records are then for the holder of the API key.
+    // A token ends with its sandbox; afterwards only the API key can read the records.
     if (!sandboxes.isThere(sandboxId)) throw new IsletError('unauthorized')
     return { kind: 'sandbox', sandboxId }
   }
@@ -40,7 +40,7 @@ export function keyGate({ key, tokens, sandboxes }: Pick<ApiDeps, 'key' | 'token
   }
 }
 
-/** The protocol to answer a WebSocket with: browsers want one of those they offered. */
+/** Browsers expect one of the WebSocket protocols that they offered. */
 export function chooseProtocol(offered: ReadonlySet<string>): string | false {
   if (offered.has(PROTOCOL)) return PROTOCOL
   return [...offered].find((protocol) => protocol.startsWith(BEARER_PROTOCOL)) ?? false

@@ -1,5 +1,5 @@
-// A browser lets the pages of the named origins call this API; those of others it refuses, because no answer allows them. Callers show a
-// key or token in a header, never a cookie, so a page can do only what its own key or token may. WebSockets need no leave of this kind.
+// Lets pages of the configured origins call this API from a browser. Callers send a key or token in a header, never a cookie, so a page
+// can do only what its own key or token allows. CORS does not apply to WebSockets.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AUTO_RESUMED } from '@islet/contract'
 
@@ -8,7 +8,7 @@ const REQUEST_HEADERS = 'Authorization, Content-Type, Idempotency-Key, Last-Even
 const ANSWER_HEADERS = `${AUTO_RESUMED}, Content-Disposition, Content-Range, X-Request-Id`
 const MAX_AGE_SECONDS = '600'
 
-/** Sets the headers of an answer. True: it was only the question whether the page may ask, and is answered. */
+/** Sets the CORS headers. Returns true if the request was a preflight, which is then answered. */
 export function createCors(
   origins: readonly string[],
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => boolean {

@@ -1,13 +1,13 @@
 import { IsletError } from '@islet/contract'
 
 interface Drain {
-  /** Aborted once begun: answers that have no end of their own end then. */
+  /** Aborts when draining begins: endless answers end then. */
   readonly signal: AbortSignal
   begin(): void
   check(): void
 }
 
-/** Once begun, every new request is turned away; those that run go on. */
+/** After `begin` every new request is refused; running requests continue. */
 export function createDrain(): Drain {
   const controller = new AbortController()
   const { signal } = controller

@@ -1,6 +1,5 @@
-// A page in a browser of this machine can point its own name at 127.0.0.1 and then call us as if we were its server
-// (DNS rebinding). It cannot choose the Host header, so on a loopback address only loopback names are served, and the one by
-// which a proxy makes this server public. There is one Host, and an absolute target names the same.
+// Against DNS rebinding: a web page can point its own name at 127.0.0.1 and call this server as if it were the page's own. The page
+// cannot choose the Host header, so a server on a loopback address accepts only loopback names and its public name.
 import type { IncomingMessage } from 'node:http'
 import { IsletError } from '@islet/contract'
 import { hostName, isLoopback } from '../../../config/loopback.ts'
