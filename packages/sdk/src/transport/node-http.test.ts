@@ -45,7 +45,7 @@ test('a program ends although its connections are kept', async () => {
     keepAliveTimeout: 600_000,
   })
   const program = `
-    import { Client } from ${JSON.stringify(import.meta.resolve('../client.ts'))}
+    import { Client } from ${JSON.stringify(import.meta.resolve('../client/client.ts'))}
     const client = new Client({ url: ${JSON.stringify(server.url)}, apiKey: 'key' })
     const events = () => client.streamOrNothing('listEvents', { params: { id: 'sb' } })
     console.log((await Promise.all(Array.from({ length: 20 }, events))).length)`
