@@ -53,9 +53,9 @@ export type RunCode = {
   env?: Record<string, string> | undefined
   user?: string | undefined
   timeout?: number | string | undefined
-  /** How stdout and stderr are given. Default: utf8. */
+  /** The encoding of stdout and stderr in the answer. Default: utf8. */
   encoding?: "utf8" | "base64" | undefined
-  /** Of stdout and stderr together; more is cut and truncated is true. Default: 4 MiB. */
+  /** Limit of stdout and stderr together; the rest is cut and truncated is true. Default: 4 MiB. */
   maxOutputBytes?: number | undefined
   keepOutput?: number | string | undefined
 }
@@ -63,20 +63,20 @@ export type CodeResult = {
   processId: string
   /** 128 + n when signal n ended it, 124 when it timed out. */
   exitCode: number
-  /** SIGKILL ... */
+  /** The signal that ended it, like SIGKILL. */
   signal: string | null
   timedOut: boolean
-  /** The memory limit of the sandbox killed something while this ran. */
+  /** The memory limit of the sandbox killed a process while this command ran. */
   oom: boolean
   durationMs: number
-  /** Why it may have failed, where its output shows that: the sandbox has no network. */
+  /** Why it may have failed, if the output shows it: the sandbox has no network. */
   hint?: string | undefined
-  /** The sandbox stood still and was woken for this. */
+  /** The sandbox was suspended and was woken for this call. */
   autoResumed: boolean
   stdout: string
   stderr: string
   truncated: boolean
-  /** Printed beyond what is given here; its end is kept with the process. */
+  /** Bytes that were printed but are not in this answer; the end of the output is kept with the process. */
   droppedBytes: number
   language: Language
   /** stdout and stderr together, in the order they were printed. */
@@ -84,29 +84,16 @@ export type CodeResult = {
 }
 export type EventType = "created" | "started" | "paused" | "resumed" | "hibernated" | "woken" | "restarted" | "restored" | "forked" | "failed" | "stopped" | "idle-timeout" | "paused-timeout" | "timeout.changed" | "network.changed" | "oom" | "disk_low" | "disk_ok" | "checkpoint.created" | "checkpoint.deleted" | "snapshot.created" | "snapshot.deleted" | "patch.applied" | "patch.failed" | "process.started" | "process.exited" | "process.lost" | "service.started" | "service.ready" | "service.restarted" | "service.stopped" | "service.failed"
 export type SandboxEvent = {
-  /** Grows with every event of the server; a place to go on from. */
+  /** Larger for every later event of the server; pass it as `since` to continue from here. */
   id: string
   sandboxId: string
   type: EventType
   data: Record<string, Json>
   createdAt: string
 }
-export type ListEvents = {
-  /** Default: 100. */
-  limit?: number | undefined
-  /** asc: oldest first. Default: desc; asc when following. */
-  direction?: "asc" | "desc" | undefined
-  /** Only those after the event of this id, or at or after this time. */
-  since?: string | undefined
-  /** Only those before the event of this id, or before this time. */
-  until?: string | undefined
-  types?: string | string[] | undefined
-  /** Answer as text/event-stream: what there is, oldest first, then what happens, until the sandbox is stopped. Takes `since` and `types` only. Accept: text/event-stream does the same; Last-Event-ID goes before `since`. 204: it is stopped, and there is nothing more. */
-  follow?: "0" | "1" | "true" | "false" | "" | undefined
-}
 export type EventPage = {
   events: SandboxEvent[]
-  /** There are others beyond the limit. */
+  /** True if there are events beyond the limit. */
   more: boolean
 }
 export type FileEntry = {
@@ -261,7 +248,7 @@ export type CreatePatch = {
 export type PatchInfo = {
   id: string
   checkpointId: string
-  /** They are applied in this order. */
+  /** Patches are applied in this order. */
   sequence: number
   script: string
   description: string | null
@@ -269,12 +256,12 @@ export type PatchInfo = {
 }
 export type PatchRun = {
   patchId: string
-  /** pending: not begun; one before it failed, or the sandbox has not been woken since. */
+  /** pending: not run yet, because an earlier patch failed or the sandbox was not woken since. */
   status: "pending" | "running" | "applied" | "failed"
   exitCode: number | null
-  /** The end of what it printed. */
+  /** The end of its output. */
   output: string
-  /** Why it could not be run. */
+  /** Why the patch could not be run. */
   reason: string | null
   at: string | null
 }
@@ -318,59 +305,66 @@ export type Exec = {
   /** Added to the environment of the sandbox. */
   env?: Record<string, string> | undefined
   user?: string | undefined
-  /** Kills the whole command after this long; 0 or absent: never. */
+  /** Kills the whole command after this time; 0 or absent: never. */
   timeout?: number | string | undefined
   keepOutput?: number | string | undefined
   /** At most 8 MiB, counted after decoding. */
   stdin?: string | undefined
   stdinEncoding?: "utf8" | "base64" | undefined
-  /** How stdout and stderr are given. Default: utf8. */
+  /** The encoding of stdout and stderr in the answer. Default: utf8. */
   encoding?: "utf8" | "base64" | undefined
-  /** Of stdout and stderr together; more is cut and truncated is true. Default: 4 MiB. */
+  /** Limit of stdout and stderr together; the rest is cut and truncated is true. Default: 4 MiB. */
   maxOutputBytes?: number | undefined
 }
 export type ExecResult = {
   processId: string
   /** 128 + n when signal n ended it, 124 when it timed out. */
   exitCode: number
-  /** SIGKILL ... */
+  /** The signal that ended it, like SIGKILL. */
   signal: string | null
   timedOut: boolean
-  /** The memory limit of the sandbox killed something while this ran. */
+  /** The memory limit of the sandbox killed a process while this command ran. */
   oom: boolean
   durationMs: number
-  /** Why it may have failed, where its output shows that: the sandbox has no network. */
+  /** Why it may have failed, if the output shows it: the sandbox has no network. */
   hint?: string | undefined
-  /** The sandbox stood still and was woken for this. */
+  /** The sandbox was suspended and was woken for this call. */
   autoResumed: boolean
   stdout: string
   stderr: string
   truncated: boolean
-  /** Printed beyond what is given here; its end is kept with the process. */
+  /** Bytes that were printed but are not in this answer; the end of the output is kept with the process. */
   droppedBytes: number
 }
 export type CommandResult = Omit<ExecResult, 'autoResumed'>
 export type Run = {
   /** A name of GET /v1/runtimes. Default: base. */
   runtime?: string | undefined
-  /** The id or tag of a snapshot to begin with, in place of a runtime. What is not given here is as it was there. */
+  /** The id or tag of a snapshot to start from, instead of a runtime. What is not given here is taken from it. */
   snapshot?: string | undefined
-  /** Of one sandbox at a time; it is free again when that is stopped. Does not begin with sbx-. */
+  /** Unique among sandboxes that are not stopped. Must not begin with sbx-. */
   name?: string | undefined
   description?: string | undefined
   metadata?: Record<string, Json> | undefined
   project?: string | undefined
   /** Added to the environment of the sandbox. */
   env?: Record<string, string> | undefined
-  files?: FileToWrite[] | undefined
+  files?: ({
+    /** Absolute, or relative to the working directory of the sandbox. */
+    path: string
+    content: string
+    encoding?: "utf8" | "base64" | undefined
+    mode?: number | string | undefined
+    owner?: string | undefined
+  })[] | undefined
   resources?: {
     /** Bytes, or like '512Mi'. */
     memory?: number | string | undefined
     /** Cores, or like '500m'. */
     cpu?: number | string | undefined
-    /** Bytes, or like '2Gi'. Enforced where the storage can; see capabilities. */
+    /** Bytes, or like '2Gi'. Enforced if the storage can; see capabilities. */
     disk?: number | string | undefined
-    /** The most processes and threads at once. */
+    /** The maximum number of processes and threads. */
     pids?: number | undefined
   } | undefined
   /** Default: off, loopback only. */
@@ -378,11 +372,11 @@ export type Run = {
     enabled: boolean
   } | undefined
   user?: string | undefined
-  /** Where commands start; made if missing. Default: that of the image. */
+  /** The directory in which commands start; created if missing. Default: that of the image. */
   workdir?: string | undefined
-  /** Kills the whole command after this long; 0 or absent: never. */
+  /** Kills the whole command after this time; 0 or absent: never. */
   timeout?: number | string | undefined
-  /** Give programs inside ISLET_STORE_URL and ISLET_STORE_TOKEN, by which they reach the store. Default: false. */
+  /** Set ISLET_STORE_URL and ISLET_STORE_TOKEN for programs inside, which give access to the store. Default: false. */
   storeAccess?: boolean | undefined
   /** Text runs through sh -c; a list is a program and its arguments. */
   command: string | string[]
@@ -390,29 +384,29 @@ export type Run = {
   /** At most 8 MiB, counted after decoding. */
   stdin?: string | undefined
   stdinEncoding?: "utf8" | "base64" | undefined
-  /** How stdout and stderr are given. Default: utf8. */
+  /** The encoding of stdout and stderr in the answer. Default: utf8. */
   encoding?: "utf8" | "base64" | undefined
-  /** Of stdout and stderr together; more is cut and truncated is true. Default: 4 MiB. */
+  /** Limit of stdout and stderr together; the rest is cut and truncated is true. Default: 4 MiB. */
   maxOutputBytes?: number | undefined
 }
 export type RunResult = {
   processId: string
   /** 128 + n when signal n ended it, 124 when it timed out. */
   exitCode: number
-  /** SIGKILL ... */
+  /** The signal that ended it, like SIGKILL. */
   signal: string | null
   timedOut: boolean
-  /** The memory limit of the sandbox killed something while this ran. */
+  /** The memory limit of the sandbox killed a process while this command ran. */
   oom: boolean
   durationMs: number
-  /** Why it may have failed, where its output shows that: the sandbox has no network. */
+  /** Why it may have failed, if the output shows it: the sandbox has no network. */
   hint?: string | undefined
-  /** The sandbox stood still and was woken for this. */
+  /** The sandbox was suspended and was woken for this call. */
   autoResumed: boolean
   stdout: string
   stderr: string
   truncated: boolean
-  /** Printed beyond what is given here; its end is kept with the process. */
+  /** Bytes that were printed but are not in this answer; the end of the output is kept with the process. */
   droppedBytes: number
   sandboxId: string
 }
@@ -423,21 +417,21 @@ export type StartProcess = {
   /** Added to the environment of the sandbox. */
   env?: Record<string, string> | undefined
   user?: string | undefined
-  /** Kills the whole command after this long; 0 or absent: never. */
+  /** Kills the whole command after this time; 0 or absent: never. */
   timeout?: number | string | undefined
   keepOutput?: number | string | undefined
-  /** Keep stdin open for writes. Default: false; terminals always can. */
+  /** Keep stdin open for writes. Default: false; the stdin of a terminal is always open. */
   stdin?: boolean | undefined
-  /** Hold the output back until the first client attaches, for up to 10 s, so that it misses nothing. */
+  /** Hold the output back until the first client attaches, for up to 10 s, so that the client misses nothing. */
   hold?: boolean | undefined
   /** Run in a terminal of this size. */
   terminal?: {
     cols: number
     rows: number
   } | undefined
-  /** The sandbox is not idle while it runs. Default: true; false in a terminal. */
+  /** The sandbox is not idle while the process runs. Default: true; false in a terminal. */
   keepAwake?: boolean | undefined
-  /** Kill it this long after the last attached client left, unless one returns; 0: at once. Absent: it runs on. One that nobody was attached to is left alone; when the server restarts the time begins anew. */
+  /** Kill the process this long after the last attached client has left, unless one returns; 0: at once. Absent: it keeps running. A process that never had a client is not killed. A restart of the server starts the time again. */
   maxRunAfterDisconnect?: number | string | undefined
 }
 export type ProcessInfo = {
@@ -456,25 +450,25 @@ export type ProcessInfo = {
   terminalId: string | null
   /** The service it belongs to. */
   service: string | null
-  /** The sandbox is not idle while it runs. */
+  /** The sandbox is not idle while the process runs. */
   keepAwake: boolean
   maxRunAfterDisconnectMs: number | null
   startedAt: string
   endedAt: string | null
-  /** All it printed so far; the last part is kept. */
+  /** Bytes printed so far; the end of them is kept. */
   outputBytes: number
-  /** How much of that is kept. */
+  /** How many bytes of the output are kept at most. */
   keepOutputBytes: number
   result: {
     /** 128 + n when signal n ended it, 124 when it timed out. */
     exitCode: number
-    /** SIGKILL ... */
+    /** The signal that ended it, like SIGKILL. */
     signal: string | null
     timedOut: boolean
-    /** The memory limit of the sandbox killed something while this ran. */
+    /** The memory limit of the sandbox killed a process while this command ran. */
     oom: boolean
     durationMs: number
-    /** Why it may have failed, where its output shows that: the sandbox has no network. */
+    /** Why it may have failed, if the output shows it: the sandbox has no network. */
     hint?: string | undefined
   } | null
 }
@@ -494,36 +488,36 @@ export type StartedProcess = {
   terminalId: string | null
   /** The service it belongs to. */
   service: string | null
-  /** The sandbox is not idle while it runs. */
+  /** The sandbox is not idle while the process runs. */
   keepAwake: boolean
   maxRunAfterDisconnectMs: number | null
   startedAt: string
   endedAt: string | null
-  /** All it printed so far; the last part is kept. */
+  /** Bytes printed so far; the end of them is kept. */
   outputBytes: number
-  /** How much of that is kept. */
+  /** How many bytes of the output are kept at most. */
   keepOutputBytes: number
   result: {
     /** 128 + n when signal n ended it, 124 when it timed out. */
     exitCode: number
-    /** SIGKILL ... */
+    /** The signal that ended it, like SIGKILL. */
     signal: string | null
     timedOut: boolean
-    /** The memory limit of the sandbox killed something while this ran. */
+    /** The memory limit of the sandbox killed a process while this command ran. */
     oom: boolean
     durationMs: number
-    /** Why it may have failed, where its output shows that: the sandbox has no network. */
+    /** Why it may have failed, if the output shows it: the sandbox has no network. */
     hint?: string | undefined
   } | null
-  /** The sandbox stood still and was woken for this. */
+  /** The sandbox was suspended and was woken for this call. */
   autoResumed: boolean
 }
 export type ProcessOutput = {
   stdout: string
   stderr: string
-  /** The beginning was printed but is not given. */
+  /** True if the beginning of the output is missing. */
   truncated: boolean
-  /** How much was printed before what is given. */
+  /** Bytes that were printed before the given output. */
   droppedBytes: number
   outputBytes: number
 }
@@ -531,7 +525,7 @@ export type AttachServerMessage = {
   type: "start"
   process: ProcessInfo
   truncated: boolean
-  /** How much was printed before what is given next. Sent again when kept output was removed during the replay. */
+  /** Bytes that were printed before the output that follows. `start` is sent again if kept output was removed during the replay. */
   droppedBytes: number
 } | {
   type: "replay-end"
@@ -539,13 +533,13 @@ export type AttachServerMessage = {
   type: "exit"
   /** 128 + n when signal n ended it, 124 when it timed out. */
   exitCode: number
-  /** SIGKILL ... */
+  /** The signal that ended it, like SIGKILL. */
   signal: string | null
   timedOut: boolean
-  /** The memory limit of the sandbox killed something while this ran. */
+  /** The memory limit of the sandbox killed a process while this command ran. */
   oom: boolean
   durationMs: number
-  /** Why it may have failed, where its output shows that: the sandbox has no network. */
+  /** Why it may have failed, if the output shows it: the sandbox has no network. */
   hint?: string | undefined
 } | {
   type: "error"
@@ -554,60 +548,49 @@ export type AttachServerMessage = {
     message: string
   }
 }
-export type AttachClientMessage = {
-  type: "resize"
-  cols: number
-  rows: number
-} | {
-  type: "signal"
-  signal: number | string
-} | {
-  type: "stdin-end"
-}
 export type SandboxStatus = "creating" | "running" | "paused" | "hibernated" | "stopped" | "failed"
-export type FileToWrite = {
-  /** Absolute, or relative to the working directory of the sandbox. */
-  path: string
-  content: string
-  encoding?: "utf8" | "base64" | undefined
-  mode?: number | string | undefined
-  owner?: string | undefined
-}
 export type CreateSandbox = {
   /** A name of GET /v1/runtimes. Default: base. */
   runtime?: string | undefined
-  /** The id or tag of a snapshot to begin with, in place of a runtime. What is not given here is as it was there. */
+  /** The id or tag of a snapshot to start from, instead of a runtime. What is not given here is taken from it. */
   snapshot?: string | undefined
-  /** Of one sandbox at a time; it is free again when that is stopped. Does not begin with sbx-. */
+  /** Unique among sandboxes that are not stopped. Must not begin with sbx-. */
   name?: string | undefined
   description?: string | undefined
   metadata?: Record<string, Json> | undefined
   project?: string | undefined
   env?: Record<string, string> | undefined
-  files?: FileToWrite[] | undefined
+  files?: ({
+    /** Absolute, or relative to the working directory of the sandbox. */
+    path: string
+    content: string
+    encoding?: "utf8" | "base64" | undefined
+    mode?: number | string | undefined
+    owner?: string | undefined
+  })[] | undefined
   resources?: {
     /** Bytes, or like '512Mi'. */
     memory?: number | string | undefined
     /** Cores, or like '500m'. */
     cpu?: number | string | undefined
-    /** Bytes, or like '2Gi'. Enforced where the storage can; see capabilities. */
+    /** Bytes, or like '2Gi'. Enforced if the storage can; see capabilities. */
     disk?: number | string | undefined
-    /** The most processes and threads at once. */
+    /** The maximum number of processes and threads. */
     pids?: number | undefined
   } | undefined
   /** Default: off, loopback only. */
   network?: {
     enabled: boolean
   } | undefined
-  /** Who commands run as. Default: that of the image, usually user. */
+  /** The user that runs commands. Default: the user of the image, usually user. */
   user?: string | undefined
-  /** Where commands start; made if missing. Default: that of the image. */
+  /** The directory in which commands start; created if missing. Default: that of the image. */
   workdir?: string | undefined
-  /** What it does by itself after a while. */
+  /** When the sandbox hibernates or stops by itself. */
   timeout?: Timeouts | undefined
-  /** true: it is never idle. Default: false. */
+  /** true: the sandbox is never idle. Default: false. */
   keepAwake?: boolean | undefined
-  /** Give programs inside ISLET_STORE_URL and ISLET_STORE_TOKEN, by which they reach the store. Default: false. */
+  /** Set ISLET_STORE_URL and ISLET_STORE_TOKEN for programs inside, which give access to the store. Default: false. */
   storeAccess?: boolean | undefined
 }
 export type UpdateSandbox = {
@@ -626,49 +609,56 @@ export type UpdateSandbox = {
     memory?: number | string | undefined
     /** Cores, or like '500m'. */
     cpu?: number | string | undefined
-    /** Bytes, or like '2Gi'. Enforced where the storage can; see capabilities. */
+    /** Bytes, or like '2Gi'. Enforced if the storage can; see capabilities. */
     disk?: number | string | undefined
-    /** The most processes and threads at once. */
+    /** The maximum number of processes and threads. */
     pids?: number | undefined
   } | undefined
-  /** true: it is never idle. false: its idle time begins now. */
+  /** true: the sandbox is never idle. false: its idle time begins now. */
   keepAwake?: boolean | undefined
-  /** Turns the network on or off, and ends connections with it. On: with the API key only. */
+  /** Turns the network on or off; off ends open connections. Turning it on needs the API key. */
   network?: {
     enabled: boolean
   } | undefined
 }
 export type CopySandbox = {
-  /** Of one sandbox at a time; it is free again when that is stopped. Does not begin with sbx-. */
+  /** Unique among sandboxes that are not stopped. Must not begin with sbx-. */
   name?: string | undefined
   description?: string | undefined
   metadata?: Record<string, Json> | undefined
   project?: string | undefined
   env?: Record<string, string> | undefined
-  files?: FileToWrite[] | undefined
+  files?: ({
+    /** Absolute, or relative to the working directory of the sandbox. */
+    path: string
+    content: string
+    encoding?: "utf8" | "base64" | undefined
+    mode?: number | string | undefined
+    owner?: string | undefined
+  })[] | undefined
   resources?: {
     /** Bytes, or like '512Mi'. */
     memory?: number | string | undefined
     /** Cores, or like '500m'. */
     cpu?: number | string | undefined
-    /** Bytes, or like '2Gi'. Enforced where the storage can; see capabilities. */
+    /** Bytes, or like '2Gi'. Enforced if the storage can; see capabilities. */
     disk?: number | string | undefined
-    /** The most processes and threads at once. */
+    /** The maximum number of processes and threads. */
     pids?: number | undefined
   } | undefined
   /** Default: off, loopback only. */
   network?: {
     enabled: boolean
   } | undefined
-  /** Who commands run as. Default: that of the image, usually user. */
+  /** The user that runs commands. Default: the user of the image, usually user. */
   user?: string | undefined
-  /** Where commands start; made if missing. Default: that of the image. */
+  /** The directory in which commands start; created if missing. Default: that of the image. */
   workdir?: string | undefined
-  /** What it does by itself after a while. */
+  /** When the sandbox hibernates or stops by itself. */
   timeout?: Timeouts | undefined
-  /** true: it is never idle. Default: false. */
+  /** true: the sandbox is never idle. Default: false. */
   keepAwake?: boolean | undefined
-  /** Give programs inside ISLET_STORE_URL and ISLET_STORE_TOKEN, by which they reach the store. Default: false. */
+  /** Set ISLET_STORE_URL and ISLET_STORE_TOKEN for programs inside, which give access to the store. Default: false. */
   storeAccess?: boolean | undefined
 }
 export type Sandbox = {
@@ -703,22 +693,22 @@ export type Sandbox = {
     kind: "checkpoint" | "snapshot" | "fork"
     id: string
   } | null
-  /** Paused with a timeout: when it will be stopped. */
+  /** When a paused sandbox will be stopped, if it has a paused timeout. */
   terminatesAt: string | null
   createdAt: string
   updatedAt: string
   stoppedAt: string | null
 }
 export type AwakeReason = {
-  /** setting: keepAwake, or no idle timeout. command: one that somebody waits for. job: one in the background, or a template that is being copied. service, terminal: with keepAwake. session: a WebSocket client. preview: an open connection. call: another request. */
+  /** setting: keepAwake, or no idle timeout. command: a client waits for its end. job: a background process, or an overlay that is being copied. service, terminal: with keepAwake. session: a WebSocket client. preview: an open connection. call: another request. */
   kind: "setting" | "command" | "job" | "service" | "terminal" | "session" | "preview" | "call"
-  /** Of the process, service, terminal or watcher; of a preview its port. */
+  /** The id of the process, terminal or watcher, the name of the service, or the port of the preview. */
   id?: string | undefined
 }
 export type Awake = {
-  /** Why it is not idle now; the first of them when there are many. */
+  /** Why the sandbox is not idle now; only the first reasons if there are many. */
   reasons: AwakeReason[]
-  /** When `onIdle` is done if nobody uses it until then; null: there are reasons. */
+  /** When the sandbox does `onIdle` if it is not used before; null while there are reasons. */
   sleepsAt: string | null
 }
 export type SandboxDetail = {
@@ -753,12 +743,12 @@ export type SandboxDetail = {
     kind: "checkpoint" | "snapshot" | "fork"
     id: string
   } | null
-  /** Paused with a timeout: when it will be stopped. */
+  /** When a paused sandbox will be stopped, if it has a paused timeout. */
   terminatesAt: string | null
   createdAt: string
   updatedAt: string
   stoppedAt: string | null
-  /** Null unless it runs. */
+  /** Null unless the sandbox runs. */
   awake: Awake | null
 }
 export type CreatedSandbox = {
@@ -793,22 +783,22 @@ export type CreatedSandbox = {
     kind: "checkpoint" | "snapshot" | "fork"
     id: string
   } | null
-  /** Paused with a timeout: when it will be stopped. */
+  /** When a paused sandbox will be stopped, if it has a paused timeout. */
   terminatesAt: string | null
   createdAt: string
   updatedAt: string
   stoppedAt: string | null
   token: string
   tokenExpiresAt: string
-  /** Made from a checkpoint with patches: what became of them. */
+  /** The results of the patches, if it was made from a checkpoint that has some. */
   patches?: PatchRun[] | undefined
 }
 export type ListSandboxes = {
-  /** Default: all but stopped ones. */
+  /** Default: all except stopped. */
   status?: "creating" | "running" | "paused" | "hibernated" | "stopped" | "failed" | "all" | undefined
   name?: string | undefined
   project?: string | undefined
-  /** key=value; may be given more than once, all must match. */
+  /** key=value; may be repeated, all must match. */
   metadata?: string | string[] | undefined
   /** Default: 100. */
   limit?: number | undefined
@@ -859,7 +849,7 @@ export type WokenSandbox = {
     kind: "checkpoint" | "snapshot" | "fork"
     id: string
   } | null
-  /** Paused with a timeout: when it will be stopped. */
+  /** When a paused sandbox will be stopped, if it has a paused timeout. */
   terminatesAt: string | null
   createdAt: string
   updatedAt: string
@@ -867,38 +857,45 @@ export type WokenSandbox = {
   patches?: PatchRun[] | undefined
 }
 export type ForkSandbox = {
-  /** Of one sandbox at a time; it is free again when that is stopped. Does not begin with sbx-. */
+  /** Unique among sandboxes that are not stopped. Must not begin with sbx-. */
   name?: string | undefined
   description?: string | undefined
   metadata?: Record<string, Json> | undefined
   project?: string | undefined
   env?: Record<string, string> | undefined
-  files?: FileToWrite[] | undefined
+  files?: ({
+    /** Absolute, or relative to the working directory of the sandbox. */
+    path: string
+    content: string
+    encoding?: "utf8" | "base64" | undefined
+    mode?: number | string | undefined
+    owner?: string | undefined
+  })[] | undefined
   resources?: {
     /** Bytes, or like '512Mi'. */
     memory?: number | string | undefined
     /** Cores, or like '500m'. */
     cpu?: number | string | undefined
-    /** Bytes, or like '2Gi'. Enforced where the storage can; see capabilities. */
+    /** Bytes, or like '2Gi'. Enforced if the storage can; see capabilities. */
     disk?: number | string | undefined
-    /** The most processes and threads at once. */
+    /** The maximum number of processes and threads. */
     pids?: number | undefined
   } | undefined
   /** Default: off, loopback only. */
   network?: {
     enabled: boolean
   } | undefined
-  /** Who commands run as. Default: that of the image, usually user. */
+  /** The user that runs commands. Default: the user of the image, usually user. */
   user?: string | undefined
-  /** Where commands start; made if missing. Default: that of the image. */
+  /** The directory in which commands start; created if missing. Default: that of the image. */
   workdir?: string | undefined
-  /** What it does by itself after a while. */
+  /** When the sandbox hibernates or stops by itself. */
   timeout?: Timeouts | undefined
-  /** true: it is never idle. Default: false. */
+  /** true: the sandbox is never idle. Default: false. */
   keepAwake?: boolean | undefined
-  /** Give programs inside ISLET_STORE_URL and ISLET_STORE_TOKEN, by which they reach the store. Default: false. */
+  /** Set ISLET_STORE_URL and ISLET_STORE_TOKEN for programs inside, which give access to the store. Default: false. */
   storeAccess?: boolean | undefined
-  /** How many. Default: 1. */
+  /** How many forks. Default: 1. */
   count?: number | undefined
 }
 export type Forks = {
@@ -913,9 +910,9 @@ export type Forks = {
       hint?: string | undefined
     }
   })[]
-  /** How long the source stood still. */
+  /** How long the source was frozen. */
   frozenMs: number
-  /** Whether what ran in the source goes on in the forks. */
+  /** Whether the processes of the source continue in the forks. */
   memory: boolean
 }
 export type ServerInfo = {
@@ -987,43 +984,43 @@ export type Pruned = {
 }
 export type StartService = {
   name: string
-  /** The command, through sh -c. */
+  /** The command, run with sh -c. */
   start: string
-  /** Runs to its end before the first start. */
+  /** A command that must succeed before the first start. */
   install?: string | undefined
-  /** Where both run. Default: the working directory. */
+  /** The directory of both commands. Default: the working directory. */
   path?: string | undefined
   /** A .env file, relative to path; read at every start. */
   envFile?: string | undefined
-  /** Wins over the env file. */
+  /** Overrides the variables of the env file. */
   environment?: Record<string, string> | undefined
   user?: string | undefined
-  /** Given to the command as PORT. Taken: the next free one, unless strictPort. */
+  /** Passed to the command as PORT. If it is taken, the next free port is used, unless strictPort. */
   port?: number | undefined
   /** Fail when the port is taken. Default: false. */
   strictPort?: boolean | undefined
-  /** Start again when the sandbox does. Default: true. */
+  /** Start again when the sandbox starts again. Default: true. */
   autostart?: boolean | undefined
   /** Default: never. */
   restartPolicy?: "never" | "on-failure" | "always" | undefined
   /** 0: unlimited. Default: 0. */
   maxRestarts?: number | undefined
-  /** Default: 1s. At least 20 ms pass. */
+  /** Delay before a restart. Default: 1s, at least 20 ms. */
   restartDelay?: number | string | undefined
-  /** SIGTERM, this long, SIGKILL. Default: 10s. */
+  /** Time between SIGTERM and SIGKILL. Default: 10s. */
   stopTimeout?: number | string | undefined
   healthCheck?: {
-    /** Asked with GET; a status below 400 is healthy. */
+    /** Requested with GET; a status below 400 is healthy. */
     path: string
     /** Default: 5s. */
     interval?: number | string | undefined
-    /** Of one request. Default: 3s. */
+    /** Timeout of one request. Default: 3s. */
     timeout?: number | string | undefined
-    /** Before the first one. Default: none. */
+    /** Delay before the first request. Default: none. */
     delay?: number | string | undefined
   } | undefined
   keepOutput?: number | string | undefined
-  /** The sandbox is not idle while it is kept running. Default: false. */
+  /** The sandbox is not idle while the service is to run. Default: false. */
   keepAwake?: boolean | undefined
 }
 export type ServiceInfo = {
@@ -1033,13 +1030,13 @@ export type ServiceInfo = {
   install?: string | undefined
   /** Absolute. */
   path: string
-  /** As it was given. */
+  /** The path as it was given. */
   originalPath?: string | undefined
   envFile?: string | undefined
   environment: Record<string, string>
-  /** Where it listens, or is going to. */
+  /** The port on which it listens or will listen. */
   port?: number | undefined
-  /** Its preview, once it is ready. */
+  /** Its preview URL, once it is ready. */
   url?: string | undefined
   /** running: the command runs. ready: its port listens and its health check passes. */
   status: "installing" | "starting" | "running" | "ready" | "failed" | "stopped"
@@ -1049,13 +1046,13 @@ export type ServiceInfo = {
   /** The running command, or the last one. */
   processId?: string | undefined
   autostart: boolean
-  /** It keeps the sandbox awake. */
+  /** The service keeps the sandbox awake. */
   keepAwake: boolean
   restartPolicy: "never" | "on-failure" | "always"
   maxRestarts: number
   restartCount: number
   healthy?: boolean | undefined
-  /** What the last check saw. */
+  /** The result of the last health check. */
   healthStatus?: string | undefined
   createdAt: string
   updatedAt: string
@@ -1065,7 +1062,7 @@ export type ServiceLogs = {
   stdout: string
   stderr: string
   truncated: boolean
-  /** How much was printed before what is given. */
+  /** Bytes that were printed before the given output. */
   droppedBytes: number
 }
 export type SignalEvent = {
@@ -1107,17 +1104,17 @@ export type SignalMessage = {
   }
 }
 export type CreateSnapshot = {
-  /** Of this sandbox as it is now. */
+  /** Make the snapshot from this sandbox as it is now. */
   sandbox?: string | undefined
-  /** Of this checkpoint. */
+  /** Make the snapshot from this checkpoint. */
   checkpoint?: string | undefined
   name?: string | undefined
-  /** If another snapshot has it, it moves here. */
+  /** If another snapshot has this tag, the tag moves here. */
   tag?: string | undefined
   description?: string | undefined
 }
 export type UpdateSnapshot = {
-  /** null takes its tag away. */
+  /** null removes the tag. */
   tag?: string | null | undefined
   name?: string | null | undefined
   description?: string | null | undefined
@@ -1127,10 +1124,10 @@ export type SnapshotInfo = {
   name: string | null
   tag: string | null
   description: string | null
-  /** What it was made of; null: it was imported. */
+  /** The sandbox it was made from; null if it was imported. */
   sandboxId: string | null
   checkpointId: string | null
-  /** The snapshot that its sandbox was made from. */
+  /** The snapshot that its sandbox was made from, if any. */
   parentId: string | null
   runtime: string
   memory: boolean
@@ -1150,7 +1147,6 @@ export type SnapshotPage = {
   total: number
   cursor?: string | undefined
 }
-
 export type SnapshotLineage = {
   /** The snapshot, its parent, the parent of that, ... */
   lineage: ({
@@ -1158,27 +1154,19 @@ export type SnapshotLineage = {
     name: string | null
     tag: string | null
     createdAt: string
-    /** It was deleted; others are built on it. */
+    /** Deleted, but other snapshots are built on it. */
     deleted: boolean
   })[]
-  /** All that descend from it, parents before children. */
+  /** All descendants, parents before children. */
   children: ({
     id: string
     name: string | null
     tag: string | null
     createdAt: string
-    /** It was deleted; others are built on it. */
+    /** Deleted, but other snapshots are built on it. */
     deleted: boolean
     parentId: string
   })[]
-}
-export type ImportSnapshot = {
-  /** If another snapshot has it, it moves here. Default: none. */
-  tag?: string | undefined
-  /** Default: the one in the file. */
-  name?: string | undefined
-  /** Of a sandbox that uses the programs of its machine (runtime host): also where this machine has another system. Default: false. */
-  otherHost?: "0" | "1" | "true" | "false" | "" | undefined
 }
 export type SetStore = {
   /** Any JSON, null too, of at most 1048576 bytes. */
@@ -1321,11 +1309,11 @@ export type SandboxToken = {
 export type CreateWatcher = {
   /** Absolute, or relative to the working directory of the sandbox. */
   path: string
-  /** Give what is in files that were added or changed. Default: false. */
+  /** Include the content of files that were added or changed. Default: false. */
   includeContent?: boolean | undefined
   /** Globs, like ['node_modules', '*.log']. */
   ignored?: string[] | undefined
-  /** Of content. Default: raw, UTF-8 text. */
+  /** The encoding of content. Default: raw, UTF-8 text. */
   encoding?: "raw" | "base64" | undefined
 }
 export type WatcherInfo = {
@@ -1346,7 +1334,7 @@ export type FileChange = {
   event: "add" | "change" | "unlink" | "addDir" | "unlinkDir"
   path: string
   content?: string | undefined
-  /** Why content is missing although it was asked for. */
+  /** Why content is missing although includeContent is true. */
   contentOmitted?: "too_large" | "unreadable" | undefined
 }
 export type WatcherMessage = {
@@ -1357,7 +1345,7 @@ export type WatcherMessage = {
   event: "add" | "change" | "unlink" | "addDir" | "unlinkDir"
   path: string
   content?: string | undefined
-  /** Why content is missing although it was asked for. */
+  /** Why content is missing although includeContent is true. */
   contentOmitted?: "too_large" | "unreadable" | undefined
 } | {
   type: "overflow"
@@ -1374,17 +1362,12 @@ export type WatcherMessage = {
 export const AWAKE_KINDS = ["setting","command","job","service","terminal","session","preview","call"] as const
 export const EVENT_ID = /^\d{1,15}$/
 export const EVENT_TYPES = ["created","started","paused","resumed","hibernated","woken","restarted","restored","forked","failed","stopped","idle-timeout","paused-timeout","timeout.changed","network.changed","oom","disk_low","disk_ok","checkpoint.created","checkpoint.deleted","snapshot.created","snapshot.deleted","patch.applied","patch.failed","process.started","process.exited","process.lost","service.started","service.ready","service.restarted","service.stopped","service.failed"] as const
-export const FILE_EVENTS = ["add","change","unlink","addDir","unlinkDir"] as const
 export const IDLE_ACTIONS = ["hibernate","kill"] as const
-export const JOB_STATUSES = ["pending","running","completed","failed","cancelled"] as const
 export const LANGUAGES = ["python","node","typescript","deno","bun","shell"] as const
 export const LANGUAGE_ALIASES = {"py":"python","python3":"python","javascript":"node","js":"node","ts":"typescript","bash":"shell","sh":"shell"} as const
 export const LOGIN_SHELL = "case $SHELL in */sh|*/ash|*/dash|*/nologin|*/false|\"\") ;; *) [ -x \"$SHELL\" ] && exec \"$SHELL\" -l ;; esac; command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l" as const
 export const ONE_BASE = "a snapshot has its runtime already: leave runtime out" as const
-export const PATCH_STATUSES = ["pending","running","applied","failed"] as const
-export const PROCESS_STATUSES = ["running","exited","lost"] as const
 export const RESOURCE_BOUNDS = {"memoryBytes":[16777216,1099511627776],"cpuMillis":[10,1000000],"diskBytes":[16777216,1125899906842624],"pids":[16,100000]} as const
-export const RESTART_POLICIES = ["never","on-failure","always"] as const
 export const SANDBOX_STATUSES = ["creating","running","paused","hibernated","stopped","failed"] as const
 export const SERVICE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 export const SERVICE_STATUSES = ["installing","starting","running","ready","failed","stopped"] as const
@@ -1512,7 +1495,7 @@ export interface Calls {
   signalProcess: { body: {
     /** A name or number. Default: SIGKILL. */
     signal?: number | string | undefined
-    /** Its whole session, and with SIGKILL all else that it started. Default: true. */
+    /** Signal its whole session and, with SIGKILL, everything else that it started. Default: true. */
     group?: boolean | undefined
   }; response: undefined }
   writeStdin: { body: {

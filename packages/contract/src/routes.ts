@@ -1,5 +1,5 @@
-// Every route of the native API, once. The server mounts and validates from this table, the SDK types its calls with
-// it, OpenAPI is printed from it.
+// Every route of the HTTP API. The server mounts and validates from this table, the SDK types its calls with it, and OpenAPI is
+// printed from it.
 import type { z } from 'zod'
 import { fillPath } from './path.ts'
 import { checkpointRoutes } from './routes/checkpoints.ts'
@@ -54,8 +54,6 @@ type Input<Schema> = Schema extends z.ZodType ? z.input<Schema> : undefined
 type Output<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined
 export type BodyOf<Name extends RouteName> =
   RouteOf<Name> extends { body: infer Body } ? Input<Body> : undefined
-export type QueryOf<Name extends RouteName> =
-  RouteOf<Name> extends { query: infer Query } ? Input<Query> : undefined
 export type ResponseOf<Name extends RouteName> = Output<RouteOf<Name>['response']>
 
 /** The path of a route with its parameters percent-encoded. */

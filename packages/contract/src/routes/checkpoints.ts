@@ -2,17 +2,16 @@ import { LIMITS } from '../limits.ts'
 import * as checkpoint from '../schemas/checkpoint.ts'
 import * as patch from '../schemas/patch.ts'
 import * as sandbox from '../schemas/sandbox.ts'
-import { type Route, SANDBOX } from './route.ts'
+import { SANDBOX, tagged } from './route.ts'
 
 const CHECKPOINT = `${SANDBOX}/checkpoints/{cid}` as const
 const ANY_CHECKPOINT = '/v1/checkpoints/{cid}'
 
-export const checkpointRoutes = {
+export const checkpointRoutes = tagged('checkpoints', {
   createCheckpoint: {
     method: 'POST',
     path: `${SANDBOX}/checkpoints`,
     summary: 'Save a sandbox as it is now, under a name',
-    tag: 'checkpoints',
     body: checkpoint.createCheckpoint,
     response: checkpoint.checkpointInfo,
     status: 201,
@@ -20,49 +19,38 @@ export const checkpointRoutes = {
   listCheckpoints: {
     method: 'GET',
     path: `${SANDBOX}/checkpoints`,
-    summary: 'List the checkpoints of a sandbox, oldest first; also of one that is gone',
-    tag: 'checkpoints',
+    summary: 'List the checkpoints of a sandbox, oldest first; also of a stopped sandbox',
     response: checkpoint.checkpointList,
-    status: 200,
   },
   listAllCheckpoints: {
     method: 'GET',
     path: '/v1/checkpoints',
-    summary: 'List the checkpoints of all sandboxes, newest first; also of those that are gone',
-    tag: 'checkpoints',
+    summary: 'List the checkpoints of all sandboxes, newest first; also of stopped sandboxes',
     query: checkpoint.listCheckpoints,
     response: checkpoint.checkpointPage,
-    status: 200,
   },
   restoreCheckpoint: {
     method: 'POST',
     path: `${CHECKPOINT}/restore`,
-    summary: 'Take the sandbox back to how it was then',
-    tag: 'checkpoints',
+    summary: 'Restore the sandbox to this checkpoint',
     response: checkpoint.restoredSandbox,
-    status: 200,
   },
   deleteCheckpoint: {
     method: 'DELETE',
     path: CHECKPOINT,
-    summary: 'Forget a checkpoint; what others are built on stays',
-    tag: 'checkpoints',
+    summary: 'Delete a checkpoint; files that others are built on stay',
     response: null,
-    status: 204,
   },
   getCheckpoint: {
     method: 'GET',
     path: ANY_CHECKPOINT,
-    summary: 'One checkpoint',
-    tag: 'checkpoints',
+    summary: 'Get one checkpoint',
     response: checkpoint.checkpointInfo,
-    status: 200,
   },
   createFromCheckpoint: {
     method: 'POST',
     path: `${ANY_CHECKPOINT}/sandboxes`,
-    summary: 'Make a sandbox that begins as this checkpoint',
-    tag: 'checkpoints',
+    summary: 'Create a sandbox from this checkpoint',
     idempotent: true,
     body: sandbox.copySandbox,
     bodyBytes: LIMITS.commandBodyBytes,
@@ -72,8 +60,7 @@ export const checkpointRoutes = {
   createPatch: {
     method: 'POST',
     path: `${ANY_CHECKPOINT}/patches`,
-    summary: 'Add a script that is run once in every sandbox made from this checkpoint',
-    tag: 'checkpoints',
+    summary: 'Add a script that runs once in every sandbox made from this checkpoint',
     body: patch.createPatch,
     bodyBytes: LIMITS.commandBodyBytes,
     response: patch.patchInfo,
@@ -82,17 +69,13 @@ export const checkpointRoutes = {
   listPatches: {
     method: 'GET',
     path: `${ANY_CHECKPOINT}/patches`,
-    summary: 'List the patches, in their order',
-    tag: 'checkpoints',
+    summary: 'List the patches, in the order in which they are applied',
     response: patch.patchList,
-    status: 200,
   },
   deletePatch: {
     method: 'DELETE',
     path: `${ANY_CHECKPOINT}/patches/{patch}`,
-    summary: 'Remove a patch; where it was applied it stays so',
-    tag: 'checkpoints',
+    summary: 'Delete a patch; sandboxes that already ran it keep its effects',
     response: null,
-    status: 204,
   },
-} as const satisfies Record<string, Route>
+})

@@ -1,15 +1,13 @@
 import * as event from '../schemas/event.ts'
-import { type Route, SANDBOX } from './route.ts'
+import { SANDBOX, tagged } from './route.ts'
 
-export const eventRoutes = {
+export const eventRoutes = tagged('events', {
   listEvents: {
     method: 'GET',
     path: `${SANDBOX}/events`,
-    summary: 'The history of a sandbox, or (follow) its history and what happens from now on',
-    tag: 'events',
+    summary: 'List the events of a sandbox; with follow, also stream new ones',
     query: event.listEvents,
     response: event.eventPage,
     streams: true,
-    status: 200,
   },
-} as const satisfies Record<string, Route>
+})

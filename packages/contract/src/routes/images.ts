@@ -1,77 +1,61 @@
 import * as image from '../schemas/image.ts'
-import type { Route } from './route.ts'
+import { tagged } from './route.ts'
 
-export const imageRoutes = {
+export const imageRoutes = tagged('images', {
   listRuntimes: {
     method: 'GET',
     path: '/v1/runtimes',
-    summary: 'The catalog',
-    tag: 'images',
+    summary: 'List the runtimes',
     response: image.runtimeList,
-    status: 200,
   },
   listImages: {
     method: 'GET',
     path: '/v1/images',
-    summary: 'Images on this machine',
-    tag: 'images',
+    summary: 'List the images on this machine',
     response: image.imageList,
-    status: 200,
   },
   pullImage: {
     method: 'POST',
     path: '/v1/images/pull',
     summary: 'Pull an OCI image',
-    tag: 'images',
     fills: true,
     body: image.pullImage,
     response: 'lines',
-    status: 200,
   },
   buildImage: {
     method: 'POST',
     path: '/v1/images/build',
-    summary: 'Build the Debian base',
-    tag: 'images',
+    summary: 'Build the Debian base image',
     fills: true,
     body: image.buildImage,
     response: 'lines',
-    status: 200,
   },
   importImage: {
     method: 'POST',
     path: '/v1/images/import',
-    summary: 'Import a directory or tar of the server machine, from where its operator allows it',
-    tag: 'images',
+    summary: 'Import a directory or tar on the server machine, from a path that its settings allow',
     fills: true,
     body: image.importImage,
     response: 'lines',
-    status: 200,
   },
   uploadImage: {
     method: 'POST',
     path: '/v1/images/upload',
-    summary: 'Make an image from a tar (plain, gzip, xz or zstd) of any size',
-    tag: 'images',
+    summary: 'Create an image from a tar (plain, gzip, xz or zstd) of any size',
     query: image.uploadImage,
     body: 'bytes',
     response: 'lines',
-    status: 200,
   },
   collectImages: {
     method: 'POST',
     path: '/v1/images/collect',
-    summary: 'Remove images that nothing names or uses',
-    tag: 'images',
+    summary: 'Remove images that have no name and are not in use',
     response: image.collectResult,
-    status: 200,
   },
   removeImage: {
     method: 'DELETE',
     path: '/v1/images/{name}',
     summary: 'Remove a runtime name and its image',
-    tag: 'images',
     response: null,
-    status: 204,
   },
-} as const satisfies Record<string, Route>
+})

@@ -2,57 +2,46 @@ import { LIMITS } from '../limits.ts'
 import * as patch from '../schemas/patch.ts'
 import * as sandbox from '../schemas/sandbox.ts'
 import * as timeout from '../schemas/timeout.ts'
-import { type Route, SANDBOX } from './route.ts'
+import { SANDBOX, tagged } from './route.ts'
 
-export const lifecycleRoutes = {
+export const lifecycleRoutes = tagged('lifecycle', {
   pauseSandbox: {
     method: 'POST',
     path: `${SANDBOX}/pause`,
-    summary: 'Freeze all that runs inside, with its memory; one that is paused stays so',
-    tag: 'lifecycle',
+    summary: 'Pause a sandbox: freeze its processes and keep their memory; no effect if it is paused',
     response: sandbox.sandbox,
-    status: 200,
   },
   resumeSandbox: {
     method: 'POST',
     path: `${SANDBOX}/resume`,
-    summary: 'Let a paused sandbox go on; one that runs is answered as it is',
-    tag: 'lifecycle',
+    summary: 'Resume a paused sandbox; no effect if it runs',
     response: sandbox.wokenSandbox,
-    status: 200,
   },
   hibernateSandbox: {
     method: 'POST',
     path: `${SANDBOX}/hibernate`,
     summary:
-      'Put a sandbox to sleep: no CPU, memory given back where that can be done; one that is hibernated stays so',
-    tag: 'lifecycle',
+      'Hibernate a sandbox: no CPU, and memory is freed if the engine can; no effect if it is hibernated',
     response: sandbox.sandbox,
-    status: 200,
   },
   wakeSandbox: {
     method: 'POST',
     path: `${SANDBOX}/wake`,
-    summary: 'Wake a hibernated sandbox; one that runs is answered as it is, and may get the timeout',
-    tag: 'lifecycle',
+    summary: 'Wake a hibernated sandbox; if it runs, only the timeout is set',
     body: sandbox.wakeSandbox,
     response: sandbox.wokenSandbox,
-    status: 200,
   },
   setTimeout: {
     method: 'POST',
     path: `${SANDBOX}/timeout`,
-    summary: 'Change what it does by itself after a while',
-    tag: 'lifecycle',
+    summary: 'Change the timeouts of a sandbox',
     body: timeout.timeouts,
     response: sandbox.sandbox,
-    status: 200,
   },
   forkSandbox: {
     method: 'POST',
     path: `${SANDBOX}/fork`,
-    summary: 'Make copies of a sandbox as it is now',
-    tag: 'lifecycle',
+    summary: 'Fork a sandbox: create copies of it as it is now',
     keyOnly: true,
     body: sandbox.forkSandbox,
     bodyBytes: LIMITS.commandBodyBytes,
@@ -62,9 +51,7 @@ export const lifecycleRoutes = {
   listSandboxPatches: {
     method: 'GET',
     path: `${SANDBOX}/patches`,
-    summary: 'What became of the patches of the checkpoint it was made from',
-    tag: 'lifecycle',
+    summary: 'List the results of the patches of the checkpoint that the sandbox was made from',
     response: patch.patchRunList,
-    status: 200,
   },
-} as const satisfies Record<string, Route>
+})

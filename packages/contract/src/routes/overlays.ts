@@ -1,14 +1,13 @@
 import * as overlay from '../schemas/overlay.ts'
-import { type Route, SANDBOX } from './route.ts'
+import { SANDBOX, tagged } from './route.ts'
 
 const OVERLAY = `${SANDBOX}/overlays/{oid}` as const
 
-export const overlayRoutes = {
+export const overlayRoutes = tagged('overlays', {
   createOverlay: {
     method: 'POST',
     path: `${SANDBOX}/overlays`,
     summary: 'Copy a template directory in the background',
-    tag: 'overlays',
     fills: true,
     wakes: true,
     body: overlay.createOverlay,
@@ -19,25 +18,19 @@ export const overlayRoutes = {
     method: 'GET',
     path: `${SANDBOX}/overlays`,
     summary: 'List the overlays',
-    tag: 'overlays',
     response: overlay.overlayList,
-    status: 200,
   },
   getOverlay: {
     method: 'GET',
     path: OVERLAY,
-    summary: 'One overlay',
-    tag: 'overlays',
+    summary: 'Get one overlay',
     response: overlay.overlayInfo,
-    status: 200,
   },
   deleteOverlay: {
     method: 'DELETE',
     path: OVERLAY,
-    summary: 'Stop copying and remove what the overlay put there',
-    tag: 'overlays',
+    summary: 'Stop an overlay and remove what it copied',
     wakes: true,
     response: null,
-    status: 204,
   },
-} as const satisfies Record<string, Route>
+})

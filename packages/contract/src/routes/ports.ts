@@ -1,21 +1,18 @@
 import * as preview from '../schemas/preview.ts'
-import { type Route, SANDBOX } from './route.ts'
+import { SANDBOX, tagged } from './route.ts'
 
-export const portRoutes = {
+export const portRoutes = tagged('ports', {
   listPorts: {
     method: 'GET',
     path: `${SANDBOX}/ports`,
-    summary: 'What listens now',
-    tag: 'ports',
+    summary: 'List the ports on which programs listen now',
     wakes: true,
     response: preview.portList,
-    status: 200,
   },
   createPreview: {
     method: 'POST',
     path: `${SANDBOX}/previews`,
-    summary: 'A URL for a port; asking again changes it',
-    tag: 'ports',
+    summary: 'Create or change the preview URL of a port',
     body: preview.createPreview,
     response: preview.preview,
     status: 201,
@@ -24,16 +21,12 @@ export const portRoutes = {
     method: 'GET',
     path: `${SANDBOX}/previews`,
     summary: 'List the previews',
-    tag: 'ports',
     response: preview.previewList,
-    status: 200,
   },
   deletePreview: {
     method: 'DELETE',
     path: `${SANDBOX}/previews/{port}`,
-    summary: 'Take the URL of a port away',
-    tag: 'ports',
+    summary: 'Delete the preview URL of a port',
     response: null,
-    status: 204,
   },
-} as const satisfies Record<string, Route>
+})

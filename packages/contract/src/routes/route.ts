@@ -6,19 +6,19 @@ export interface Route {
   path: string
   summary: string
   tag: string
-  /** Needs no API key: anyone may call it, or the address itself carries a grant. */
+  /** Needs no API key: anyone may call it, or the URL itself holds a grant. */
   open?: true
-  /** A sandbox's token is not enough: it reaches beyond that sandbox. */
+  /** A sandbox token is not enough: the route reaches beyond that sandbox. */
   keyOnly?: true
-  /** The caller's token names the sandbox; the address does not. */
+  /** The caller's token names the sandbox; the path does not. */
   ofCaller?: true
-  /** From inside a sandbox it takes no token: whatever runs there may call it. */
+  /** From inside a sandbox no token is needed: any program there may call it. */
   tokenless?: true
-  /** Wants the sandbox to run: one that stands still is woken first, and none is idle while this is answered. */
+  /** Needs a running sandbox: a suspended one is woken first, and it is not idle until the answer is sent. */
   wakes?: true
-  /** Writes what is sent, or more: refused with `disk_low` while the disk of the server is. */
+  /** Writes to the server's disk: refused with `disk_low` while that disk is low. */
   fills?: true
-  /** May answer with text/event-stream in place of `response`, and with 204 when there is nothing more to tell. */
+  /** May answer with text/event-stream instead of `response`, and with 204 if no more events will come. */
   streams?: true
   /** Takes an Idempotency-Key header. */
   idempotent?: true
@@ -27,14 +27,35 @@ export interface Route {
   query?: z.ZodType
   /** JSON; 'bytes' is a raw body of any size. */
   body?: z.ZodType | 'bytes'
-  /** Of a JSON body. Default: LIMITS.jsonBodyBytes. */
+  /** The most bytes of a JSON body. Default: LIMITS.jsonBodyBytes. */
   bodyBytes?: number
-  /** JSON; 'bytes' a raw body, 'lines' one JSON value per line, null no body. */
+  /** JSON; 'bytes' is a raw body, 'lines' is one JSON value per line, null is no body. */
   response: z.ZodType | 'bytes' | 'lines' | null
   status: number
 }
 
-/** The header of an answer whose sandbox was woken for it: 'true'. */
+type Written = Omit<Route, 'tag' | 'status'> & { status?: number }
+
+/** Refuses a misspelled field. */
+type Known<Table> = {
+  [Name in keyof Table]: Exclude<keyof Table[Name], keyof Route> extends never ? unknown : never
+}
+
+/** The routes of one tag. Default status: 200, without a body 204, of a WebSocket 101. */
+export function tagged<const Table extends Record<string, Written>>(
+  tag: string,
+  table: Table & Known<Table>,
+) {
+  const routes = Object.entries(table).map(([name, route]) => {
+    const status = route.websocket ? 101 : route.response === null ? 204 : 200
+    return [name, { status, ...route, tag }]
+  })
+  return Object.fromEntries(routes) as {
+    [Name in keyof Table]: Table[Name] & { tag: string; status: number }
+  }
+}
+
+/** A header of the answer; 'true' if the sandbox was woken for the call. */
 export const AUTO_RESUMED = 'Islet-Auto-Resumed'
 
 export const SANDBOX = '/v1/sandboxes/{id}'

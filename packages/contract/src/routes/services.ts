@@ -1,15 +1,14 @@
 import { LIMITS } from '../limits.ts'
 import * as service from '../schemas/service.ts'
-import { type Route, SANDBOX } from './route.ts'
+import { SANDBOX, tagged } from './route.ts'
 
 const SERVICE = `${SANDBOX}/services/{name}` as const
 
-export const serviceRoutes = {
+export const serviceRoutes = tagged('services', {
   startService: {
     method: 'POST',
     path: `${SANDBOX}/services`,
-    summary: 'Start a service; one of that name that is stopped or failed is replaced',
-    tag: 'services',
+    summary: 'Start a service; replaces a stopped or failed one of the same name',
     wakes: true,
     body: service.startService,
     bodyBytes: LIMITS.commandBodyBytes,
@@ -20,53 +19,41 @@ export const serviceRoutes = {
     method: 'GET',
     path: `${SANDBOX}/services`,
     summary: 'List the services',
-    tag: 'services',
     response: service.serviceList,
-    status: 200,
   },
   getService: {
     method: 'GET',
     path: SERVICE,
-    summary: 'One service, or wait for its status',
-    tag: 'services',
+    summary: 'Get one service; may wait for a status',
     query: service.getService,
     response: service.serviceInfo,
-    status: 200,
   },
   deleteService: {
     method: 'DELETE',
     path: SERVICE,
-    summary: 'Stop a service and forget it',
-    tag: 'services',
+    summary: 'Stop a service and delete it',
     wakes: true,
     response: null,
-    status: 204,
   },
   stopService: {
     method: 'POST',
     path: `${SERVICE}/stop`,
-    summary: 'Stop a service; answers once it has stopped',
-    tag: 'services',
+    summary: 'Stop a service; answers when it has stopped',
     wakes: true,
     response: service.serviceInfo,
-    status: 200,
   },
   restartService: {
     method: 'POST',
     path: `${SERVICE}/restart`,
-    summary: 'Stop a service if it runs, and start it; answers once its command runs',
-    tag: 'services',
+    summary: 'Restart a service, or start it if it is stopped; answers when its command runs',
     wakes: true,
     response: service.serviceInfo,
-    status: 200,
   },
   serviceLogs: {
     method: 'GET',
     path: `${SERVICE}/logs`,
-    summary: 'What is kept of its output',
-    tag: 'services',
+    summary: 'Get the kept output of a service',
     query: service.serviceLogsQuery,
     response: service.serviceLogs,
-    status: 200,
   },
-} as const satisfies Record<string, Route>
+})

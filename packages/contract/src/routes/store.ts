@@ -1,9 +1,9 @@
 import { LIMITS } from '../limits.ts'
 import * as store from '../schemas/store.ts'
-import { type Route, SANDBOX } from './route.ts'
+import { SANDBOX, tagged } from './route.ts'
 
-/** The store is reached like all that happens inside: one that stands still is woken. */
-const COMMON = { tag: 'store', wakes: true } as const
+/** Like every access to the inside, the store wakes a suspended sandbox. */
+const COMMON = { wakes: true } as const
 const set = {
   method: 'PUT',
   summary: 'Set a value',
@@ -11,51 +11,45 @@ const set = {
   body: store.setStore,
   bodyBytes: LIMITS.storeBodyBytes,
   response: store.storeSet,
-  status: 200,
 } as const
 const get = {
   method: 'GET',
   summary: 'Get a value',
   ...COMMON,
   response: store.storeEntry,
-  status: 200,
 } as const
 const remove = {
   method: 'DELETE',
   summary: 'Delete a key',
   ...COMMON,
   response: store.storeDeleted,
-  status: 200,
 } as const
 const list = {
   method: 'GET',
-  summary: 'The keys, sorted',
+  summary: 'List the keys, sorted',
   ...COMMON,
   query: store.listStore,
   response: store.storeKeys,
-  status: 200,
 } as const
 const batch = {
   method: 'POST',
-  summary: 'All of these operations or none',
+  summary: 'Apply all operations, or none',
   ...COMMON,
   body: store.storeBatch,
   bodyBytes: LIMITS.storeBatchBodyBytes,
   response: store.storeBatchResult,
-  status: 200,
 } as const
 const operation = {
   method: 'POST',
-  summary: 'Get, set or delete with the key in the body, for the keys . and .. which no URL can end in',
+  summary: 'Get, set or delete with the key in the body; for the keys . and .. that a URL cannot end in',
   ...COMMON,
   body: store.storeKeyOperation,
   bodyBytes: LIMITS.storeBodyBytes,
   response: store.storeKeyResult,
-  status: 200,
 } as const
 
-/** Under a sandbox's address, and alone for callers whose token names the sandbox. */
-export const storeRoutes = {
+/** Each route exists below a sandbox's path, and without it for callers whose token names the sandbox. */
+export const storeRoutes = tagged('store', {
   listStore: { ...list, path: `${SANDBOX}/store` },
   batchStore: { ...batch, path: `${SANDBOX}/store/batch` },
   storeOperation: { ...operation, path: `${SANDBOX}/store/key` },
@@ -68,4 +62,4 @@ export const storeRoutes = {
   getOwnStore: { ...get, path: '/v1/store/{key}', ofCaller: true },
   setOwnStore: { ...set, path: '/v1/store/{key}', ofCaller: true },
   deleteOwnStore: { ...remove, path: '/v1/store/{key}', ofCaller: true },
-} as const satisfies Record<string, Route>
+})

@@ -1,14 +1,13 @@
 import * as token from '../schemas/token.ts'
-import { type Route, SANDBOX } from './route.ts'
+import { SANDBOX, tagged } from './route.ts'
 
-export const tokenRoutes = {
+export const tokenRoutes = tagged('sandboxes', {
   createToken: {
     method: 'POST',
     path: `${SANDBOX}/token`,
-    summary: 'A short-lived token for this sandbox alone',
-    tag: 'sandboxes',
+    summary: 'Create a short-lived token for this sandbox only',
     body: token.createToken,
     response: token.sandboxToken,
     status: 201,
   },
-} as const satisfies Record<string, Route>
+})

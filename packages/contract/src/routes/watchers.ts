@@ -1,14 +1,13 @@
 import * as watcher from '../schemas/watcher.ts'
-import { type Route, SANDBOX } from './route.ts'
+import { SANDBOX, tagged } from './route.ts'
 
 const WATCHER = `${SANDBOX}/watchers/{wid}` as const
 
-export const watcherRoutes = {
+export const watcherRoutes = tagged('watchers', {
   createWatcher: {
     method: 'POST',
     path: `${SANDBOX}/watchers`,
     summary: 'Watch a file or directory',
-    tag: 'watchers',
     wakes: true,
     body: watcher.createWatcher,
     response: watcher.watcherInfo,
@@ -18,34 +17,26 @@ export const watcherRoutes = {
     method: 'GET',
     path: `${SANDBOX}/watchers`,
     summary: 'List the watchers',
-    tag: 'watchers',
     response: watcher.watcherList,
-    status: 200,
   },
   getWatcher: {
     method: 'GET',
     path: WATCHER,
-    summary: 'One watcher',
-    tag: 'watchers',
+    summary: 'Get one watcher',
     response: watcher.watcherInfo,
-    status: 200,
   },
   deleteWatcher: {
     method: 'DELETE',
     path: WATCHER,
-    summary: 'Stop watching',
-    tag: 'watchers',
+    summary: 'Delete a watcher',
     response: null,
-    status: 204,
   },
   watcherEvents: {
     method: 'GET',
     path: `${WATCHER}/events`,
-    summary: 'Its events as they happen',
-    tag: 'watchers',
+    summary: 'Receive the events of a watcher',
     wakes: true,
     websocket: true,
     response: null,
-    status: 101,
   },
-} as const satisfies Record<string, Route>
+})

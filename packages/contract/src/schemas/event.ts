@@ -40,7 +40,11 @@ export const eventType = z.enum(EVENT_TYPES)
 export type EventType = z.infer<typeof eventType>
 
 export const sandboxEvent = z.object({
-  id: z.string().meta({ description: 'Grows with every event of the server; a place to go on from.' }),
+  id: z
+    .string()
+    .meta({
+      description: 'Larger for every later event of the server; pass it as `since` to continue from here.',
+    }),
   sandboxId: z.string(),
   type: eventType,
   data: z.record(z.string(), json),
@@ -49,7 +53,7 @@ export const sandboxEvent = z.object({
 export type SandboxEvent = z.infer<typeof sandboxEvent>
 
 export const EVENT_ID = /^\d{1,15}$/
-const PLACE = 'it is the id of an event, or a time like 2026-05-01T12:00:00Z'
+const PLACE = 'it must be the id of an event, or a time like 2026-05-01T12:00:00Z'
 const place = z.union([z.string().regex(EVENT_ID, PLACE), z.iso.datetime({ offset: true, error: PLACE })])
 const types = z
   .union([z.string(), z.array(z.string())])
@@ -62,7 +66,7 @@ const types = z
     }
     return found
   })
-  .meta({ description: 'Only these, separated by commas.' })
+  .meta({ description: 'Only events of these types, separated by commas.' })
 
 export const listEvents = z.strictObject({
   limit: queryInteger(1, LIMITS.listPage).optional().meta({ description: 'Default: 100.' }),
@@ -72,21 +76,20 @@ export const listEvents = z.strictObject({
     .meta({ description: 'asc: oldest first. Default: desc; asc when following.' }),
   since: place
     .optional()
-    .meta({ description: 'Only those after the event of this id, or at or after this time.' }),
+    .meta({ description: 'Only events after the event with this id, or at or after this time.' }),
   until: place
     .optional()
-    .meta({ description: 'Only those before the event of this id, or before this time.' }),
+    .meta({ description: 'Only events before the event with this id, or before this time.' }),
   types: types.optional(),
   follow: queryBoolean.optional().meta({
     description:
-      'Answer as text/event-stream: what there is, oldest first, then what happens, until the sandbox is stopped. Takes `since` and `types` only. Accept: text/event-stream does the same; Last-Event-ID goes before `since`. 204: it is stopped, and there is nothing more.',
+      'Answer as text/event-stream: all events so far, oldest first, then new ones until the sandbox is stopped. Allows only `since` and `types`. Accept: text/event-stream does the same; Last-Event-ID wins over `since`. 204: the sandbox is stopped and there are no more events.',
   }),
 })
-export type ListEvents = z.input<typeof listEvents>
 export type ListEventsParsed = z.output<typeof listEvents>
 
 export const eventPage = z.object({
   events: z.array(sandboxEvent),
-  more: z.boolean().meta({ description: 'There are others beyond the limit.' }),
+  more: z.boolean().meta({ description: 'True if there are events beyond the limit.' }),
 })
 export type EventPage = z.infer<typeof eventPage>

@@ -22,7 +22,7 @@ export type CreatePatchParsed = z.output<typeof createPatch>
 export const patchInfo = z.object({
   id: patchId,
   checkpointId: z.string(),
-  sequence: z.number().int().meta({ description: 'They are applied in this order.' }),
+  sequence: z.number().int().meta({ description: 'Patches are applied in this order.' }),
   script: z.string(),
   description: z.string().nullable(),
   createdAt: timestamp,
@@ -30,16 +30,15 @@ export const patchInfo = z.object({
 export type PatchInfo = z.infer<typeof patchInfo>
 export const patchList = z.object({ patches: z.array(patchInfo) })
 
-export const PATCH_STATUSES = ['pending', 'running', 'applied', 'failed'] as const
-/** What became of a patch in one sandbox. */
+/** The result of a patch in one sandbox. */
 export const patchRun = z.object({
   patchId,
-  status: z.enum(PATCH_STATUSES).meta({
-    description: 'pending: not begun; one before it failed, or the sandbox has not been woken since.',
+  status: z.enum(['pending', 'running', 'applied', 'failed']).meta({
+    description: 'pending: not run yet, because an earlier patch failed or the sandbox was not woken since.',
   }),
   exitCode: z.number().nullable(),
-  output: z.string().meta({ description: 'The end of what it printed.' }),
-  reason: z.string().nullable().meta({ description: 'Why it could not be run.' }),
+  output: z.string().meta({ description: 'The end of its output.' }),
+  reason: z.string().nullable().meta({ description: 'Why the patch could not be run.' }),
   at: timestamp.nullable(),
 })
 export type PatchRun = z.infer<typeof patchRun>

@@ -43,7 +43,7 @@ export const command = z
 
 export const timeout = durationMs.refine((value) => value <= LIMITS.timeoutMs, 'a timeout is at most 24h')
 const STDIN_FITS = `stdin has at most ${LIMITS.stdinBytes} bytes; start a process and write to it for more`
-/** Refuses base64 that is none, and more bytes than the limit, counted after decoding. */
+/** Refuses text that is not valid base64, and more bytes than the limit, counted after decoding. */
 function checkInput<Text extends string, Encoding extends string>(text: Text, encoding: Encoding) {
   const check = checkBase64(text, encoding)
   return (value: { [Key in Text | Encoding]?: unknown }, context: z.RefinementCtx): void => {
@@ -57,7 +57,7 @@ export const keepOutput = sizeBytes
   .refine((bytes) => bytes >= LIMITS.keepOutputBytes, `at least ${LIMITS.keepOutputBytes} bytes are kept`)
   .meta({
     description:
-      'How much of its output is kept for later readers: its end. At most what the server allows. Default: 16 MiB, or what the server is set to.',
+      'How much of the end of the output is kept for later readers. At most the limit of the server. Default: the setting of the server, 16 MiB.',
   })
 
 const commandFields = {
@@ -67,7 +67,7 @@ const commandFields = {
   user: userName.optional(),
   timeout: timeout
     .optional()
-    .meta({ description: 'Kills the whole command after this long; 0 or absent: never.' }),
+    .meta({ description: 'Kills the whole command after this time; 0 or absent: never.' }),
   keepOutput: keepOutput.optional(),
 }
 export const captureFields = {
@@ -76,9 +76,10 @@ export const captureFields = {
   encoding: z
     .enum(['utf8', 'base64'])
     .optional()
-    .meta({ description: 'How stdout and stderr are given. Default: utf8.' }),
+    .meta({ description: 'The encoding of stdout and stderr in the answer. Default: utf8.' }),
   maxOutputBytes: z.number().int().min(0).max(LIMITS.execOutputBytes).optional().meta({
-    description: 'Of stdout and stderr together; more is cut and truncated is true. Default: 4 MiB.',
+    description:
+      'Limit of stdout and stderr together; the rest is cut and truncated is true. Default: 4 MiB.',
   }),
 }
 
@@ -88,20 +89,22 @@ export const exec = z.strictObject({ ...commandFields, ...captureFields }).super
 export type Exec = z.input<typeof exec>
 export type ExecParsed = z.output<typeof exec>
 
-/** What a command that ran did. One that never ran is an error instead. */
+/** The result of a command. A command that could not be started is an error instead. */
 const resultFields = {
   exitCode: z.number().int().meta({ description: '128 + n when signal n ended it, 124 when it timed out.' }),
-  signal: z.string().nullable().meta({ description: 'SIGKILL ...' }),
+  signal: z.string().nullable().meta({ description: 'The signal that ended it, like SIGKILL.' }),
   timedOut: z.boolean(),
-  oom: z.boolean().meta({ description: 'The memory limit of the sandbox killed something while this ran.' }),
+  oom: z
+    .boolean()
+    .meta({ description: 'The memory limit of the sandbox killed a process while this command ran.' }),
   durationMs: z.number(),
   hint: z.string().optional().meta({
-    description: 'Why it may have failed, where its output shows that: the sandbox has no network.',
+    description: 'Why it may have failed, if the output shows it: the sandbox has no network.',
   }),
 }
 export const autoResumed = z
   .boolean()
-  .meta({ description: 'The sandbox stood still and was woken for this.' })
+  .meta({ description: 'The sandbox was suspended and was woken for this call.' })
 export const execResult = z.object({
   processId,
   ...resultFields,
@@ -111,13 +114,16 @@ export const execResult = z.object({
   truncated: z.boolean(),
   droppedBytes: z
     .number()
-    .meta({ description: 'Printed beyond what is given here; its end is kept with the process.' }),
+    .meta({
+      description:
+        'Bytes that were printed but are not in this answer; the end of the output is kept with the process.',
+    }),
 })
 export type ExecResult = z.infer<typeof execResult>
-/** What is known of a command where it runs. */
+/** A result before it is known whether the sandbox was woken. */
 export type CommandResult = Omit<ExecResult, 'autoResumed'>
 
-// Its sandbox goes with the command, and the kept output with it; should the server die before, the idle timeout removes it.
+// The sandbox, and the kept output with it, is removed when the command ends. If the server dies first, the idle timeout removes it.
 const { keepAwake: _keepAwake, ...runSandboxFields } = sandboxFields
 const { keepOutput: _keepOutput, ...runCommandFields } = commandFields
 export const run = z
@@ -134,7 +140,7 @@ export const terminalSize = z.strictObject({
   rows: z.number().int().min(1).max(LIMITS.terminalSide),
 })
 
-/** What a terminal runs where nothing else is asked for, as `sh -c` text: the user's own shell, as at a login. */
+/** The default program of a terminal, as `sh -c` text: the user's login shell. */
 export const LOGIN_SHELL =
   'case $SHELL in */sh|*/ash|*/dash|*/nologin|*/false|"") ;; *) [ -x "$SHELL" ] && exec "$SHELL" -l ;; esac; ' +
   'command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l'
@@ -144,31 +150,32 @@ export const startProcess = z.strictObject({
   stdin: z
     .boolean()
     .optional()
-    .meta({ description: 'Keep stdin open for writes. Default: false; terminals always can.' }),
+    .meta({
+      description: 'Keep stdin open for writes. Default: false; the stdin of a terminal is always open.',
+    }),
   hold: z.boolean().optional().meta({
     description:
-      'Hold the output back until the first client attaches, for up to 10 s, so that it misses nothing.',
+      'Hold the output back until the first client attaches, for up to 10 s, so that the client misses nothing.',
   }),
   terminal: terminalSize.optional().meta({ description: 'Run in a terminal of this size.' }),
   keepAwake: keepAwake.optional().meta({
-    description: 'The sandbox is not idle while it runs. Default: true; false in a terminal.',
+    description: 'The sandbox is not idle while the process runs. Default: true; false in a terminal.',
   }),
   maxRunAfterDisconnect: timeout.optional().meta({
     description:
-      'Kill it this long after the last attached client left, unless one returns; 0: at once. Absent: it runs on. One that nobody was attached to is left alone; when the server restarts the time begins anew.',
+      'Kill the process this long after the last attached client has left, unless one returns; 0: at once. Absent: it keeps running. A process that never had a client is not killed. A restart of the server starts the time again.',
   }),
 })
 export type StartProcess = z.input<typeof startProcess>
 export type StartProcessParsed = z.output<typeof startProcess>
 
-export const PROCESS_STATUSES = ['running', 'exited', 'lost'] as const
-export const JOB_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const
+const PROCESS_STATUSES = ['running', 'exited', 'lost'] as const
 export const processInfo = z.object({
   id: processId,
   sandboxId: z.string(),
   command: z.union([z.string(), z.array(z.string())]),
   status: z.enum(PROCESS_STATUSES).meta({ description: 'lost: the sandbox ended before the process did.' }),
-  jobStatus: z.enum(JOB_STATUSES).meta({
+  jobStatus: z.enum(['pending', 'running', 'completed', 'failed', 'cancelled']).meta({
     description:
       'completed: exit code 0. cancelled: killed on request. failed: any other end. pending: not started yet.',
   }),
@@ -178,12 +185,12 @@ export const processInfo = z.object({
   terminal: z.boolean(),
   terminalId: z.string().nullable().meta({ description: 'The terminal it belongs to.' }),
   service: z.string().nullable().meta({ description: 'The service it belongs to.' }),
-  keepAwake: keepAwake.meta({ description: 'The sandbox is not idle while it runs.' }),
+  keepAwake: keepAwake.meta({ description: 'The sandbox is not idle while the process runs.' }),
   maxRunAfterDisconnectMs: z.number().nullable(),
   startedAt: timestamp,
   endedAt: timestamp.nullable(),
-  outputBytes: z.number().meta({ description: 'All it printed so far; the last part is kept.' }),
-  keepOutputBytes: z.number().meta({ description: 'How much of that is kept.' }),
+  outputBytes: z.number().meta({ description: 'Bytes printed so far; the end of them is kept.' }),
+  keepOutputBytes: z.number().meta({ description: 'How many bytes of the output are kept at most.' }),
   result: z.object(resultFields).nullable(),
 })
 export type ProcessInfo = z.infer<typeof processInfo>
@@ -197,7 +204,7 @@ export const listProcesses = z.strictObject({
 export const getProcess = z.strictObject({
   wait: queryInteger(0, 60_000)
     .optional()
-    .meta({ description: 'Wait up to this many milliseconds for its end.' }),
+    .meta({ description: 'Wait up to this many milliseconds for the end of the process.' }),
 })
 
 export const signalName = z.union([
@@ -209,7 +216,10 @@ export const sendSignal = z.strictObject({
   group: z
     .boolean()
     .optional()
-    .meta({ description: 'Its whole session, and with SIGKILL all else that it started. Default: true.' }),
+    .meta({
+      description:
+        'Signal its whole session and, with SIGKILL, everything else that it started. Default: true.',
+    }),
 })
 export const resizeTerminal = terminalSize
 export const writeStdin = z
@@ -223,14 +233,14 @@ export const getOutput = z.strictObject({
   encoding: z.enum(['utf8', 'base64']).optional(),
   maxBytes: queryInteger(0, LIMITS.execOutputBytes)
     .optional()
-    .meta({ description: 'Of what is kept, at most so much of its end. Default: 4 MiB.' }),
+    .meta({ description: 'At most this many bytes of the end of the kept output. Default: 4 MiB.' }),
 })
 export type GetOutputParsed = z.output<typeof getOutput>
 export const processOutput = z.object({
   stdout: z.string(),
   stderr: z.string(),
-  truncated: z.boolean().meta({ description: 'The beginning was printed but is not given.' }),
-  droppedBytes: z.number().meta({ description: 'How much was printed before what is given.' }),
+  truncated: z.boolean().meta({ description: 'True if the beginning of the output is missing.' }),
+  droppedBytes: z.number().meta({ description: 'Bytes that were printed before the given output.' }),
   outputBytes: z.number(),
 })
 export type ProcessOutput = z.infer<typeof processOutput>
@@ -240,9 +250,7 @@ export type ProcessOutput = z.infer<typeof processOutput>
  * (1 stdout or terminal, 2 stderr) and bytes of output; binary frames from the client are stdin.
  */
 export const attachQuery = z.strictObject({
-  replay: queryBoolean
-    .optional()
-    .meta({ description: 'Send what is kept of the output first. Default: true.' }),
+  replay: queryBoolean.optional().meta({ description: 'Send the kept output first. Default: true.' }),
 })
 export const attachServerMessage = z.discriminatedUnion('type', [
   z.object({
@@ -251,7 +259,7 @@ export const attachServerMessage = z.discriminatedUnion('type', [
     truncated: z.boolean(),
     droppedBytes: z.number().meta({
       description:
-        'How much was printed before what is given next. Sent again when kept output was removed during the replay.',
+        'Bytes that were printed before the output that follows. `start` is sent again if kept output was removed during the replay.',
     }),
   }),
   z.object({ type: z.literal('replay-end') }),
@@ -264,4 +272,3 @@ export const attachClientMessage = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('signal'), signal: signalName }),
   z.strictObject({ type: z.literal('stdin-end') }),
 ])
-export type AttachClientMessage = z.infer<typeof attachClientMessage>

@@ -28,7 +28,7 @@ export type SandboxStatus = z.infer<typeof sandboxStatus>
 
 const MIB = 1024 * 1024
 
-/** The least and the most of each. */
+/** The minimum and maximum of each. */
 export const RESOURCE_BOUNDS = {
   memoryBytes: [16 * MIB, 2 ** 40],
   cpuMillis: [10, 1_000_000],
@@ -50,22 +50,22 @@ const disk = sizeBytes.refine(
   'disk is between 16Mi and 1Pi',
 )
 
-export const resourcesInput = z.strictObject({
+const resourcesInput = z.strictObject({
   memory: memory.optional().meta({ description: "Bytes, or like '512Mi'." }),
   cpu: cpu.optional().meta({ description: "Cores, or like '500m'." }),
   disk: disk
     .optional()
-    .meta({ description: "Bytes, or like '2Gi'. Enforced where the storage can; see capabilities." }),
+    .meta({ description: "Bytes, or like '2Gi'. Enforced if the storage can; see capabilities." }),
   pids: z
     .number()
     .int()
     .min(RESOURCE_BOUNDS.pids[0])
     .max(RESOURCE_BOUNDS.pids[1])
     .optional()
-    .meta({ description: 'The most processes and threads at once.' }),
+    .meta({ description: 'The maximum number of processes and threads.' }),
 })
 
-export const fileToWrite = z
+const fileToWrite = z
   .strictObject({
     path: sandboxPath,
     content: z.string(),
@@ -74,17 +74,19 @@ export const fileToWrite = z
     owner: userName.optional(),
   })
   .superRefine(checkBase64('content', 'encoding'))
-export type FileToWrite = z.input<typeof fileToWrite>
 
 const label = z
   .string()
   .min(1)
   .max(LIMITS.nameLength)
   .regex(/^[^\p{Cc}]+$/u, 'no control characters')
-/** Stands in the place of an id wherever one is given, also in addresses. */
+/** Accepted wherever an id is, also in URLs. */
 const sandboxName = label
-  .refine((name) => !name.startsWith(`${ID_PREFIXES.sandbox}-`), 'a name does not look like an id')
-  .refine((name) => name !== '.' && name !== '..', 'a name is not . or ..')
+  .refine(
+    (name) => !name.startsWith(`${ID_PREFIXES.sandbox}-`),
+    'a name must not begin with sbx-, like an id',
+  )
+  .refine((name) => name !== '.' && name !== '..', 'a name must not be . or ..')
 const description = z.string().max(LIMITS.descriptionLength).refine(noNul, 'no NUL')
 export const runtimeName = z
   .string()
@@ -98,10 +100,10 @@ export const sandboxFields = {
   runtime: runtimeName.optional().meta({ description: 'A name of GET /v1/runtimes. Default: base.' }),
   snapshot: snapshotRef.optional().meta({
     description:
-      'The id or tag of a snapshot to begin with, in place of a runtime. What is not given here is as it was there.',
+      'The id or tag of a snapshot to start from, instead of a runtime. What is not given here is taken from it.',
   }),
   name: sandboxName.optional().meta({
-    description: 'Of one sandbox at a time; it is free again when that is stopped. Does not begin with sbx-.',
+    description: 'Unique among sandboxes that are not stopped. Must not begin with sbx-.',
   }),
   description: description.optional(),
   metadata: metadata.optional(),
@@ -124,18 +126,20 @@ export const sandboxFields = {
     .meta({ description: 'Default: off, loopback only.' }),
   user: userName
     .optional()
-    .meta({ description: 'Who commands run as. Default: that of the image, usually user.' }),
+    .meta({ description: 'The user that runs commands. Default: the user of the image, usually user.' }),
   workdir: sandboxPath
     .optional()
-    .meta({ description: 'Where commands start; made if missing. Default: that of the image.' }),
-  timeout: timeouts.optional().meta({ description: 'What it does by itself after a while.' }),
-  keepAwake: keepAwake.optional().meta({ description: 'true: it is never idle. Default: false.' }),
+    .meta({
+      description: 'The directory in which commands start; created if missing. Default: that of the image.',
+    }),
+  timeout: timeouts.optional().meta({ description: 'When the sandbox hibernates or stops by itself.' }),
+  keepAwake: keepAwake.optional().meta({ description: 'true: the sandbox is never idle. Default: false.' }),
   storeAccess: z.boolean().optional().meta({
     description:
-      'Give programs inside ISLET_STORE_URL and ISLET_STORE_TOKEN, by which they reach the store. Default: false.',
+      'Set ISLET_STORE_URL and ISLET_STORE_TOKEN for programs inside, which give access to the store. Default: false.',
   }),
 }
-/** Has a meaning only without the other. */
+/** Only one of the two may be given. */
 export const oneBase = (input: { runtime?: unknown; snapshot?: unknown }): boolean =>
   input.runtime === undefined || input.snapshot === undefined
 export const ONE_BASE = 'a snapshot has its runtime already: leave runtime out'
@@ -154,15 +158,15 @@ export const updateSandbox = z.strictObject({
   resources: resourcesInput.optional().meta({ description: 'With the API key only.' }),
   keepAwake: keepAwake
     .optional()
-    .meta({ description: 'true: it is never idle. false: its idle time begins now.' }),
+    .meta({ description: 'true: the sandbox is never idle. false: its idle time begins now.' }),
   network: z.strictObject({ enabled: z.boolean() }).optional().meta({
-    description: 'Turns the network on or off, and ends connections with it. On: with the API key only.',
+    description: 'Turns the network on or off; off ends open connections. Turning it on needs the API key.',
   }),
 })
 export type UpdateSandbox = z.input<typeof updateSandbox>
 export type UpdateSandboxParsed = z.output<typeof updateSandbox>
 
-/** For a sandbox that begins as another was: what is not given is as it was there. */
+/** For a sandbox made from another: what is not given is taken from there. */
 const { runtime: _runtime, snapshot: _snapshot, ...copyFields } = sandboxFields
 export const copySandbox = z.strictObject(copyFields)
 export type CopySandbox = z.input<typeof copySandbox>
@@ -198,7 +202,9 @@ export const sandbox = z.object({
     .object({ kind: z.enum(['checkpoint', 'snapshot', 'fork']), id: z.string() })
     .nullable()
     .meta({ description: 'What it was made from: a checkpoint, a snapshot, or (fork) another sandbox.' }),
-  terminatesAt: timestamp.nullable().meta({ description: 'Paused with a timeout: when it will be stopped.' }),
+  terminatesAt: timestamp
+    .nullable()
+    .meta({ description: 'When a paused sandbox will be stopped, if it has a paused timeout.' }),
   createdAt: timestamp,
   updatedAt: timestamp,
   stoppedAt: timestamp.nullable(),
@@ -218,38 +224,43 @@ export const AWAKE_KINDS = [
 export const awakeReason = z.object({
   kind: z.enum(AWAKE_KINDS).meta({
     description:
-      'setting: keepAwake, or no idle timeout. command: one that somebody waits for. job: one in the background, or a template that is being copied. service, terminal: with keepAwake. session: a WebSocket client. preview: an open connection. call: another request.',
+      'setting: keepAwake, or no idle timeout. command: a client waits for its end. job: a background process, or an overlay that is being copied. service, terminal: with keepAwake. session: a WebSocket client. preview: an open connection. call: another request.',
   }),
   id: z
     .string()
     .optional()
-    .meta({ description: 'Of the process, service, terminal or watcher; of a preview its port.' }),
+    .meta({
+      description:
+        'The id of the process, terminal or watcher, the name of the service, or the port of the preview.',
+    }),
 })
 export type AwakeReason = z.infer<typeof awakeReason>
 export const awake = z.object({
   reasons: z
     .array(awakeReason)
     .max(LIMITS.awakeReasons)
-    .meta({ description: 'Why it is not idle now; the first of them when there are many.' }),
+    .meta({ description: 'Why the sandbox is not idle now; only the first reasons if there are many.' }),
   sleepsAt: timestamp
     .nullable()
-    .meta({ description: 'When `onIdle` is done if nobody uses it until then; null: there are reasons.' }),
+    .meta({
+      description: 'When the sandbox does `onIdle` if it is not used before; null while there are reasons.',
+    }),
 })
 export type Awake = z.infer<typeof awake>
-/** A sandbox as it is now, with what a change of it does not answer with. */
+/** A sandbox as it is now. Answers to changes do not have `awake`. */
 export const sandboxDetail = sandbox.extend({
-  awake: awake.nullable().meta({ description: 'Null unless it runs.' }),
+  awake: awake.nullable().meta({ description: 'Null unless the sandbox runs.' }),
 })
 export type SandboxDetail = z.infer<typeof sandboxDetail>
 
-/** A new sandbox comes with a token that reaches it and nothing else. */
+/** A new sandbox has a token that gives access to it only. */
 export const createdSandbox = sandbox.extend({
   token: z.string(),
   tokenExpiresAt: timestamp,
   patches: z
     .array(patchRun)
     .optional()
-    .meta({ description: 'Made from a checkpoint with patches: what became of them.' }),
+    .meta({ description: 'The results of the patches, if it was made from a checkpoint that has some.' }),
 })
 export type CreatedSandbox = z.infer<typeof createdSandbox>
 
@@ -257,13 +268,13 @@ export const listSandboxes = z.strictObject({
   status: z
     .enum([...SANDBOX_STATUSES, 'all'])
     .optional()
-    .meta({ description: 'Default: all but stopped ones.' }),
+    .meta({ description: 'Default: all except stopped.' }),
   name: z.string().optional(),
   project: z.string().optional(),
   metadata: z
     .union([z.string(), z.array(z.string())])
     .optional()
-    .meta({ description: 'key=value; may be given more than once, all must match.' }),
+    .meta({ description: 'key=value; may be repeated, all must match.' }),
   limit: queryInteger(1, LIMITS.listPage).optional().meta({ description: 'Default: 100.' }),
   cursor: z.string().max(256).optional(),
 })
@@ -290,7 +301,7 @@ export type SandboxUsage = z.infer<typeof usage>
 export const wakeSandbox = z.strictObject({
   timeout: timeouts.shape.idle.meta({ description: 'A new idle timeout.' }),
 })
-/** A sandbox that stood still and runs again. */
+/** A sandbox that was suspended and runs again. */
 export const wokenSandbox = sandbox.extend({ patches: z.array(patchRun).optional() })
 export type WokenSandbox = z.infer<typeof wokenSandbox>
 
@@ -303,10 +314,10 @@ export const forkSandbox = z
       .min(1)
       .max(LIMITS.forks)
       .optional()
-      .meta({ description: 'How many. Default: 1.' }),
+      .meta({ description: 'How many forks. Default: 1.' }),
   })
   .refine(({ name, count }) => name === undefined || count === undefined || count === 1, {
-    message: 'a name is for one fork: leave it out, or make one',
+    message: 'a name can be given for one fork only: leave name or count out',
     path: ['name'],
   })
 export type ForkSandbox = z.input<typeof forkSandbox>
@@ -321,7 +332,7 @@ export const forks = z.object({
       }),
     ]),
   ),
-  frozenMs: z.number().meta({ description: 'How long the source stood still.' }),
-  memory: z.boolean().meta({ description: 'Whether what ran in the source goes on in the forks.' }),
+  frozenMs: z.number().meta({ description: 'How long the source was frozen.' }),
+  memory: z.boolean().meta({ description: 'Whether the processes of the source continue in the forks.' }),
 })
 export type Forks = z.infer<typeof forks>

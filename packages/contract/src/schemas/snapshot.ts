@@ -4,9 +4,9 @@ import { LIMITS } from '../limits.ts'
 import { checkpointId } from './checkpoint.ts'
 import { noNul, queryBoolean, queryInteger, sandboxId, timestamp } from './common.ts'
 
-export const snapshotId = z.string().regex(idPattern('snapshot'), 'not a snapshot id')
-/** Never mistaken for an id. */
-export const snapshotTag = z
+const snapshotId = z.string().regex(idPattern('snapshot'), 'not a snapshot id')
+/** Cannot be mistaken for an id. */
+const snapshotTag = z
   .string()
   .regex(
     /^(?!snp-)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/,
@@ -20,10 +20,12 @@ const name = z
 
 export const createSnapshot = z
   .strictObject({
-    sandbox: sandboxId.optional().meta({ description: 'Of this sandbox as it is now.' }),
-    checkpoint: checkpointId.optional().meta({ description: 'Of this checkpoint.' }),
+    sandbox: sandboxId.optional().meta({ description: 'Make the snapshot from this sandbox as it is now.' }),
+    checkpoint: checkpointId.optional().meta({ description: 'Make the snapshot from this checkpoint.' }),
     name: name.optional(),
-    tag: snapshotTag.optional().meta({ description: 'If another snapshot has it, it moves here.' }),
+    tag: snapshotTag
+      .optional()
+      .meta({ description: 'If another snapshot has this tag, the tag moves here.' }),
     description: z.string().max(LIMITS.descriptionLength).refine(noNul, 'no NUL').optional(),
   })
   .refine(
@@ -34,7 +36,7 @@ export type CreateSnapshot = z.input<typeof createSnapshot>
 export type CreateSnapshotParsed = z.output<typeof createSnapshot>
 
 export const updateSnapshot = z.strictObject({
-  tag: snapshotTag.nullable().optional().meta({ description: 'null takes its tag away.' }),
+  tag: snapshotTag.nullable().optional().meta({ description: 'null removes the tag.' }),
   name: name.nullable().optional(),
   description: z.string().max(LIMITS.descriptionLength).refine(noNul, 'no NUL').nullable().optional(),
 })
@@ -46,9 +48,15 @@ export const snapshotInfo = z.object({
   name: z.string().nullable(),
   tag: z.string().nullable(),
   description: z.string().nullable(),
-  sandboxId: z.string().nullable().meta({ description: 'What it was made of; null: it was imported.' }),
+  sandboxId: z
+    .string()
+    .nullable()
+    .meta({ description: 'The sandbox it was made from; null if it was imported.' }),
   checkpointId: z.string().nullable(),
-  parentId: z.string().nullable().meta({ description: 'The snapshot that its sandbox was made from.' }),
+  parentId: z
+    .string()
+    .nullable()
+    .meta({ description: 'The snapshot that its sandbox was made from, if any.' }),
   runtime: z.string(),
   memory: z.boolean(),
   sizeBytes: z.number().nullable(),
@@ -77,13 +85,12 @@ const lineageEntry = z.object({
   name: z.string().nullable(),
   tag: z.string().nullable(),
   createdAt: timestamp,
-  deleted: z.boolean().meta({ description: 'It was deleted; others are built on it.' }),
+  deleted: z.boolean().meta({ description: 'Deleted, but other snapshots are built on it.' }),
 })
-export type LineageEntry = z.infer<typeof lineageEntry>
 export const snapshotLineage = z.object({
   lineage: z.array(lineageEntry).meta({ description: 'The snapshot, its parent, the parent of that, ...' }),
   children: z.array(lineageEntry.extend({ parentId: z.string() })).meta({
-    description: 'All that descend from it, parents before children.',
+    description: 'All descendants, parents before children.',
   }),
 })
 export type SnapshotLineage = z.infer<typeof snapshotLineage>
@@ -91,12 +98,11 @@ export type SnapshotLineage = z.infer<typeof snapshotLineage>
 export const importSnapshot = z.strictObject({
   tag: snapshotTag
     .optional()
-    .meta({ description: 'If another snapshot has it, it moves here. Default: none.' }),
-  name: name.optional().meta({ description: 'Default: the one in the file.' }),
+    .meta({ description: 'If another snapshot has this tag, the tag moves here. Default: none.' }),
+  name: name.optional().meta({ description: 'Default: the name in the file.' }),
   otherHost: queryBoolean.optional().meta({
     description:
-      'Of a sandbox that uses the programs of its machine (runtime host): also where this machine has another system. Default: false.',
+      'Allow a snapshot of the runtime host from a machine with another operating system. Default: false.',
   }),
 })
-export type ImportSnapshot = z.input<typeof importSnapshot>
 export type ImportSnapshotParsed = z.output<typeof importSnapshot>

@@ -3,9 +3,9 @@ import { idPattern } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
 import { sandboxPath, timestamp } from './common.ts'
 
-export const watcherId = z.string().regex(idPattern('watcher'), 'not a watcher id')
+const watcherId = z.string().regex(idPattern('watcher'), 'not a watcher id')
 
-/** Without a slash: any part of the path below the root. With one: the path, absolute or below the root. */
+/** A pattern without a slash matches any part of the path below the root; with a slash, the path, absolute or below the root. */
 export const globs = z.array(z.string().min(1).max(1024)).max(LIMITS.globs)
 
 export const createWatcher = z.strictObject({
@@ -13,12 +13,12 @@ export const createWatcher = z.strictObject({
   includeContent: z
     .boolean()
     .optional()
-    .meta({ description: 'Give what is in files that were added or changed. Default: false.' }),
+    .meta({ description: 'Include the content of files that were added or changed. Default: false.' }),
   ignored: globs.optional().meta({ description: "Globs, like ['node_modules', '*.log']." }),
   encoding: z
     .enum(['raw', 'base64'])
     .optional()
-    .meta({ description: 'Of content. Default: raw, UTF-8 text.' }),
+    .meta({ description: 'The encoding of content. Default: raw, UTF-8 text.' }),
 })
 export type CreateWatcher = z.input<typeof createWatcher>
 export type CreateWatcherParsed = z.output<typeof createWatcher>
@@ -38,15 +38,14 @@ export const watcherInfo = z.object({
 export type WatcherInfo = z.infer<typeof watcherInfo>
 export const watcherList = z.object({ watchers: z.array(watcherInfo) })
 
-export const FILE_EVENTS = ['add', 'change', 'unlink', 'addDir', 'unlinkDir'] as const
 export const fileChange = z.object({
-  event: z.enum(FILE_EVENTS),
+  event: z.enum(['add', 'change', 'unlink', 'addDir', 'unlinkDir']),
   path: z.string(),
   content: z.string().optional(),
   contentOmitted: z
     .enum(['too_large', 'unreadable'])
     .optional()
-    .meta({ description: 'Why content is missing although it was asked for.' }),
+    .meta({ description: 'Why content is missing although includeContent is true.' }),
 })
 export type FileChange = z.infer<typeof fileChange>
 
@@ -54,7 +53,9 @@ export type FileChange = z.infer<typeof fileChange>
 export const watcherMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('start'), watcher: watcherInfo }),
   z.object({ type: z.literal('change'), ...fileChange.shape }),
-  z.object({ type: z.literal('overflow') }).meta({ description: 'Events were lost: look again.' }),
+  z
+    .object({ type: z.literal('overflow') })
+    .meta({ description: 'Events were lost: look at the files again.' }),
   z.object({ type: z.literal('exit') }).meta({ description: 'The watcher was destroyed.' }),
   z.object({ type: z.literal('error'), error: z.object({ code: z.string(), message: z.string() }) }),
 ])

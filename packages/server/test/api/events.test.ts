@@ -100,7 +100,7 @@ test('what makes no sense is refused', async () => {
     assert.deepEqual([status, code], [400, 'bad_request'], query)
   }
   const place = await errorOf(await api.call('GET', `/v1/sandboxes/${id}/events?since=yesterday`))
-  assert.match(place.message, /since: it is the id of an event, or a time like/)
+  assert.match(place.message, /since: it must be the id of an event, or a time like/)
   const headers = { 'Last-Event-ID': 'x' }
   const wrong = await api.call('GET', `/v1/sandboxes/${id}/events?follow=true`, undefined, { headers })
   assert.equal((await errorOf(wrong)).code, 'invalid_header')
