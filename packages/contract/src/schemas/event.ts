@@ -40,11 +40,9 @@ export const eventType = z.enum(EVENT_TYPES)
 export type EventType = z.infer<typeof eventType>
 
 export const sandboxEvent = z.object({
-  id: z
-    .string()
-    .meta({
-      description: 'Larger for every later event of the server; pass it as `since` to continue from here.',
-    }),
+  id: z.string().meta({
+    description: 'Larger for every later event of the server; pass it as `since` to continue from here.',
+  }),
   sandboxId: z.string(),
   type: eventType,
   data: z.record(z.string(), json),

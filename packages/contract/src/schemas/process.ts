@@ -112,12 +112,10 @@ export const execResult = z.object({
   stdout: z.string(),
   stderr: z.string(),
   truncated: z.boolean(),
-  droppedBytes: z
-    .number()
-    .meta({
-      description:
-        'Bytes that were printed but are not in this answer; the end of the output is kept with the process.',
-    }),
+  droppedBytes: z.number().meta({
+    description:
+      'Bytes that were printed but are not in this answer; the end of the output is kept with the process.',
+  }),
 })
 export type ExecResult = z.infer<typeof execResult>
 /** A result before it is known whether the sandbox was woken. */
@@ -147,12 +145,9 @@ export const LOGIN_SHELL =
 
 export const startProcess = z.strictObject({
   ...commandFields,
-  stdin: z
-    .boolean()
-    .optional()
-    .meta({
-      description: 'Keep stdin open for writes. Default: false; the stdin of a terminal is always open.',
-    }),
+  stdin: z.boolean().optional().meta({
+    description: 'Keep stdin open for writes. Default: false; the stdin of a terminal is always open.',
+  }),
   hold: z.boolean().optional().meta({
     description:
       'Hold the output back until the first client attaches, for up to 10 s, so that the client misses nothing.',
@@ -213,13 +208,10 @@ export const signalName = z.union([
 ])
 export const sendSignal = z.strictObject({
   signal: signalName.optional().meta({ description: 'A name or number. Default: SIGKILL.' }),
-  group: z
-    .boolean()
-    .optional()
-    .meta({
-      description:
-        'Signal its whole session and, with SIGKILL, everything else that it started. Default: true.',
-    }),
+  group: z.boolean().optional().meta({
+    description:
+      'Signal its whole session and, with SIGKILL, everything else that it started. Default: true.',
+  }),
 })
 export const resizeTerminal = terminalSize
 export const writeStdin = z

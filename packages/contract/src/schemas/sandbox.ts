@@ -127,11 +127,9 @@ export const sandboxFields = {
   user: userName
     .optional()
     .meta({ description: 'The user that runs commands. Default: the user of the image, usually user.' }),
-  workdir: sandboxPath
-    .optional()
-    .meta({
-      description: 'The directory in which commands start; created if missing. Default: that of the image.',
-    }),
+  workdir: sandboxPath.optional().meta({
+    description: 'The directory in which commands start; created if missing. Default: that of the image.',
+  }),
   timeout: timeouts.optional().meta({ description: 'When the sandbox hibernates or stops by itself.' }),
   keepAwake: keepAwake.optional().meta({ description: 'true: the sandbox is never idle. Default: false.' }),
   storeAccess: z.boolean().optional().meta({
@@ -226,13 +224,10 @@ export const awakeReason = z.object({
     description:
       'setting: keepAwake, or no idle timeout. command: a client waits for its end. job: a background process, or an overlay that is being copied. service, terminal: with keepAwake. session: a WebSocket client. preview: an open connection. call: another request.',
   }),
-  id: z
-    .string()
-    .optional()
-    .meta({
-      description:
-        'The id of the process, terminal or watcher, the name of the service, or the port of the preview.',
-    }),
+  id: z.string().optional().meta({
+    description:
+      'The id of the process, terminal or watcher, the name of the service, or the port of the preview.',
+  }),
 })
 export type AwakeReason = z.infer<typeof awakeReason>
 export const awake = z.object({
@@ -240,11 +235,9 @@ export const awake = z.object({
     .array(awakeReason)
     .max(LIMITS.awakeReasons)
     .meta({ description: 'Why the sandbox is not idle now; only the first reasons if there are many.' }),
-  sleepsAt: timestamp
-    .nullable()
-    .meta({
-      description: 'When the sandbox does `onIdle` if it is not used before; null while there are reasons.',
-    }),
+  sleepsAt: timestamp.nullable().meta({
+    description: 'When the sandbox does `onIdle` if it is not used before; null while there are reasons.',
+  }),
 })
 export type Awake = z.infer<typeof awake>
 /** A sandbox as it is now. Answers to changes do not have `awake`. */
