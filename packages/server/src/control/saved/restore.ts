@@ -46,14 +46,14 @@ export async function restore(
   try {
     const limitBytes = before.resources.diskBytes
     await makeLayer(fleet.storage, { layer, over: saved.state.root, limitBytes })
-    exchangeCell(fleet, sandboxId, claim)
+    nameNewCell(fleet, sandboxId, claim)
   } catch (error) {
     await fleet.dropLayers(fleet.layers.holdOnly(sandboxId, before.root))
     throw asStartError(error)
   }
   fleet.unsteady.add(sandboxId)
   try {
-    const restored = await exchange(fleet, savedStates, before, { ...options, root, claim })
+    const restored = await replaceState(fleet, savedStates, before, { ...options, root, claim })
     fleet.dropLater(restored.unheld)
     if (before.memory !== null) await savedStates.memory.remove(before.memory)
     return await start(fleet, restored.record, claim, savedStates.memoryOf(saved))
@@ -62,8 +62,8 @@ export async function restore(
   }
 }
 
-/** If the transaction fails, on a full disk, the sandbox runs again as it was, which needs no write. */
-async function exchange(
+/** If the transaction fails on a full disk, the sandbox restarts as it was, which needs no write. */
+async function replaceState(
   fleet: Fleet,
   savedStates: SavedStates,
   before: SandboxRecord,
@@ -85,7 +85,7 @@ async function exchange(
  * From now on a new server starts the sandbox again instead of adopting the old cell, whose processes are about to end. It does not
  * adopt the new cell either: that has no root yet, or one of another layer.
  */
-function exchangeCell(fleet: Fleet, id: string, claim: CellClaim): void {
+function nameNewCell(fleet: Fleet, id: string, claim: CellClaim): void {
   fleet.table.save({ ...fleet.record(id), cell: claim.id })
 }
 
