@@ -5,18 +5,18 @@ import type { Shape } from './shape.ts'
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 export type CreateCheckpoint = {
-  /** Unique among those of the sandbox. */
+  /** Unique among the checkpoints of the sandbox. */
   name: string
 }
 export type CheckpointInfo = {
   id: string
   sandboxId: string
   name: string
-  /** Whether what ran goes on after a restore; else files, env, store and services are kept. */
+  /** Whether memory is saved, so that processes continue after a restore. Files, env, store and services always are. */
   memory: boolean
-  /** Of its files that are not those of the image; where layers are stacked, of those changed since the state it stands on. Null: not measured yet. */
+  /** Size of the files that differ from the image, or, with stacked layers, from the saved state it is built on. Null: not measured yet. */
   sizeBytes: number | null
-  /** How long the sandbox stood still for it. */
+  /** How long the sandbox was frozen to save it. */
   frozenMs: number
   createdAt: string
 }
@@ -34,7 +34,7 @@ export type CheckpointPage = {
 }
 export type RestoredSandbox = {
   sandbox: Sandbox
-  /** What became of the services that the checkpoint has. */
+  /** The services of the checkpoint, and whether they were started. */
   services: ({
     name: string
     outcome: "started" | "stopped" | "failed"
@@ -47,7 +47,7 @@ type Alias = keyof typeof LANGUAGE_ALIASES
 export type LanguageName = Language | Alias
 export type RunCode = {
   code: string
-  /** py and python3 are python; javascript and js node; ts typescript; bash and sh shell. Default: found out from the code. */
+  /** Aliases: py and python3 for python, javascript and js for node, ts for typescript, bash and sh for shell. Default: detected from the code. */
   language?: "python" | "node" | "typescript" | "deno" | "bun" | "shell" | "py" | "python3" | "javascript" | "js" | "ts" | "bash" | "sh" | undefined
   cwd?: string | undefined
   env?: Record<string, string> | undefined
@@ -118,7 +118,7 @@ export type BatchOperation = {
   /** Absolute, or relative to the working directory of the sandbox. */
   path: string
   operation: "write" | "delete"
-  /** Of a write. */
+  /** Needed for a write. */
   content?: string | undefined
   /** Of content. Default: utf8. */
   encoding?: "utf8" | "base64" | undefined
@@ -129,7 +129,7 @@ export type BatchResult = {
   success: boolean
   error?: string | undefined
   code?: string | undefined
-  /** Of a write that succeeded. */
+  /** Given if a write succeeded. */
   file?: FileEntry | undefined
 }
 export type SignFile = {
@@ -148,7 +148,7 @@ export type SignedUrl = {
 export type RuntimeInfo = {
   name: string
   description: string
-  /** Its image is on this machine. */
+  /** Whether its image is on this machine. */
   ready: boolean
   image: string | null
   source: {
@@ -166,11 +166,11 @@ export type RuntimeInfo = {
     kind: "tar"
     path: string
   }
-  /** Of its image; null for the machine itself. */
+  /** Size of its image; null for the runtime host. */
   sizeBytes: number | null
-  /** When its image was made; null for the machine itself. */
+  /** When its image was made; null for the runtime host. */
   createdAt: string | null
-  /** Of what is in it, where that is known: node, npm, python, git, gcc. */
+  /** Versions of node, npm, python, git and gcc in it, if known. */
   versions: Record<string, string>
 }
 export type ImageInfo = {
@@ -213,13 +213,13 @@ export type ImageProgress = {
   }
 }
 export type CreateOverlay = {
-  /** The template: a directory of the sandbox, absolute. */
+  /** The template: the absolute path of a directory in the sandbox. */
   source: string
-  /** Where it goes; relative to the working directory. */
+  /** Where to copy it; relative to the working directory. */
   target: string
   /** Globs, like ['.git', '*.log']. */
   ignore?: string[] | undefined
-  /** smart: directories that nobody edits, like node_modules, become links. Default: smart. */
+  /** smart: directories that are rarely edited, like node_modules, become links. Default: smart. */
   strategy?: "copy" | "smart" | undefined
 }
 export type OverlayInfo = {
@@ -270,20 +270,20 @@ export type ListeningPort = {
   /** 127.0.0.1, 0.0.0.0, ::1, :: ... */
   address: string
   uid: number
-  /** Who listens, inside; absent when it cannot be told. */
+  /** The process that listens, by its pid inside the sandbox; absent if unknown. */
   pid?: number | undefined
 }
 export type CreatePreview = {
   port: number
-  /** A name that points at this server; it must be free. Needs the admin key. */
+  /** A name that points at this server and that no other preview has. Needs the API key. */
   domain?: string | undefined
-  /** Ask for a token: as bearer, as ?islet_token= (which becomes a cookie), or as that cookie. */
+  /** Visitors need a token: as bearer, as ?islet_token= (which becomes a cookie), or as that cookie. */
   authConfig?: {
     type: "token"
-    /** Default: a random one, told in this answer only. */
+    /** Default: a random token, given in this answer only. */
     token?: string | undefined
   } | undefined
-  /** Leave one that is there as it is. Default: false, which changes it to what is asked. */
+  /** Return an existing preview unchanged. Default: false, change it as requested. */
   keep?: boolean | undefined
 }
 export type Preview = {
@@ -294,7 +294,7 @@ export type Preview = {
   authConfig?: {
     type: "token"
   } | undefined
-  /** Only in the answer that made it. */
+  /** Only in the answer to the request that set it. */
   token?: string | undefined
   createdAt: string
 }
@@ -922,7 +922,7 @@ export type ServerInfo = {
   capabilities: Record<string, true | {
     missing: string
   }>
-  /** What the machine has, and so the most that a sandbox can be given. */
+  /** The resources of the machine: the maximum for one sandbox. */
   machine: {
     memoryBytes: number
     cpuMillis: number
@@ -934,22 +934,22 @@ export type ServerInfo = {
     diskLimit: boolean
     stacks: boolean
   }
-  /** What is free. */
+  /** Free disk space. */
   disk: {
-    /** On the disk of the data directory. */
+    /** Free on the disk of the data directory. */
     freeBytes: number
-    /** For the files of all sandboxes together. */
+    /** Free for the files of all sandboxes together. */
     roomBytes: number
-    /** While it is low, a sentence: then nothing new is made, and sandboxes that fill it are paused. */
+    /** Why the disk is low; null if it is not. While it is low, nothing new is created and sandboxes that fill it are paused. */
     low: string | null
   }
-  /** Live ones. */
+  /** Sandboxes that are neither stopped nor failed. */
   sandboxes: number
-  /** Cells that are started ahead; all 0 where `capabilities.lateRoot` is missing. */
+  /** Cells started ahead of demand; all 0 if `capabilities.lateRoot` is missing. */
   warm: {
-    /** That wait now. */
+    /** How many wait now. */
     ready: number
-    /** That are to wait, by recent demand and free memory. */
+    /** How many should wait, from recent demand and free memory. */
     target: number
     min: number
     max: number
@@ -959,14 +959,14 @@ export type ServerInfo = {
 export type Prune = {
   /** Only say what would be removed. Default: false. */
   dryRun?: boolean | undefined
-  /** Also checkpoints of sandboxes that are gone, unless a sandbox that is there was made from them. Default: false. */
+  /** Also remove checkpoints of stopped sandboxes, unless an existing sandbox was made from them. Default: false. */
   checkpoints?: boolean | undefined
   /** Only records of sandboxes that were stopped, and checkpoints that were made, at least this long ago. Default: 0. */
   olderThan?: number | string | undefined
 }
 export type Pruned = {
   dryRun: boolean
-  /** That no runtime names and nothing stands on. */
+  /** Images without a runtime name that are not in use. */
   images: ({
     name: string
     sizeBytes: number
@@ -977,9 +977,9 @@ export type Pruned = {
     name: string
     sizeBytes: number | null
   })[]
-  /** That are gone: their records, events and what is left of their output. */
+  /** Stopped sandboxes whose records, events and kept output are removed. */
   sandboxes: string[]
-  /** About: files of images, of imports that were cut off, of checkpoints and of kept output. What others stand on stays. */
+  /** Approximate size of removed images, interrupted imports, checkpoints and kept output. Files that are still in use stay. */
   freedBytes: number
 }
 export type StartService = {
@@ -1229,12 +1229,12 @@ export type CreateTerminal = {
   cols?: number | undefined
   /** Default: 24. */
   rows?: number | undefined
-  /** How output is given: as text, or its bytes as base64. Default: raw. */
+  /** The encoding of output: raw (text) or base64. Default: raw. */
   encoding?: "raw" | "base64" | undefined
   cwd?: string | undefined
   env?: Record<string, string> | undefined
   user?: string | undefined
-  /** Of a pty: how much of its output is kept. */
+  /** How much of the output of a pty is kept. */
   keepOutput?: number | string | undefined
   /** The sandbox is not idle while the shell of a pty runs, also without clients. Default: false. */
   keepAwake?: boolean | undefined
@@ -1243,14 +1243,14 @@ export type TerminalInfo = {
   id: string
   sandboxId: string
   pty: boolean
-  /** A pty is running until its shell ends; one for commands is ready. */
+  /** A pty is running until its shell ends; a terminal for commands is ready. */
   status: "running" | "ready" | "stopped"
   encoding: "raw" | "base64"
-  /** The shell of a pty: attach to it. */
+  /** The process of the shell of a pty, to attach to. */
   processId: string | null
   /** The path of the WebSocket of a pty. */
   channel: string | null
-  /** Its shell keeps the sandbox awake also without clients. */
+  /** Whether its shell keeps the sandbox awake, also without clients. */
   keepAwake: boolean
   createdAt: string
 }
@@ -1268,14 +1268,14 @@ export type TerminalCommandInfo = {
   id: string
   terminalId: string
   command: string
-  /** completed: with exit code 0. */
+  /** completed: exit code 0. */
   status: "running" | "completed" | "failed"
-  /** In the encoding of the terminal, and so is stderr. */
+  /** In the encoding of the terminal, like stderr. */
   stdout: string
   stderr: string
-  /** Only the end of the output is given. */
+  /** True if only the end of the output is given. */
   truncated: boolean
-  /** How much was printed before it. */
+  /** Bytes that were printed before the given output. */
   droppedBytes: number
   exitCode: number | null
   durationMs: number | null
@@ -1283,11 +1283,11 @@ export type TerminalCommandInfo = {
   finishedAt: string | null
 }
 export type Timeouts = {
-  /** How long it may be idle before `onIdle` is done. It is not idle while a command or a job in the background runs, a client is attached or a preview connection is open. Services and terminals without clients do not count, unless they have keepAwake. Default: '5m'; 0: never. */
+  /** How long the sandbox may be idle before `onIdle` is done. It is not idle while a command or a job in the background runs, a client is attached or a preview connection is open. Services and terminals without clients do not count, unless they have keepAwake. Default: '5m'; 0: never. */
   idle?: number | string | undefined
-  /** Of each command, job and code that names no timeout of its own. Default: 0, never. */
+  /** For every command, job and piece of code without its own timeout. Default: 0, never. */
   execution?: number | string | undefined
-  /** How long it may stay paused before it is stopped. Default: 0, for ever. */
+  /** How long the sandbox may stay paused before it is stopped. Default: 0, for ever. */
   paused?: number | string | undefined
   /** Default: hibernate. */
   onIdle?: "hibernate" | "kill" | undefined
@@ -1531,7 +1531,7 @@ export interface Calls {
   makeDirectory: { body: {
     /** Absolute, or relative to the working directory of the sandbox. */
     path: string
-    /** Make missing parents, and be content if it exists. Default: true. */
+    /** Create missing parents, and succeed if the directory exists. Default: true. */
     parents?: boolean | undefined
     mode?: number | string | undefined
     owner?: string | undefined
@@ -1665,7 +1665,7 @@ export interface Calls {
   } }
   pullImage: { body: {
     reference: string
-    /** The runtime name it gets. Default: the reference. */
+    /** The runtime name. Default: the reference. */
     name?: string | undefined
     /** Allow a registry without TLS. */
     insecure?: boolean | undefined

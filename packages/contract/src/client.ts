@@ -1,4 +1,4 @@
-// The contract for clients: the same types, routes, errors and limits without zod, which would be most of a small program's size.
+// The contract for clients: the same types, routes, errors and limits without zod, which would dominate the size of a small program.
 import { type Calls, ROUTES } from './client.gen.ts'
 import { fillPath } from './path.ts'
 

@@ -1,4 +1,4 @@
-// Every failure a caller can meet, in one table. Branch on `code`, never on the class or the text.
+// All errors that a caller can get, in one table. Branch on `code`, never on the class or the text.
 
 export interface ErrorSpec {
   status: number
@@ -52,7 +52,7 @@ export const ERRORS = {
     status: 404,
     retryable: false,
     message: 'There is no such sandbox.',
-    hint: 'islet ls shows the ones there are.',
+    hint: 'islet ls lists them.',
   },
   process_not_found: { status: 404, retryable: false, message: 'There is no such process.' },
   runtime_not_found: {
@@ -99,7 +99,7 @@ export const ERRORS = {
   file_not_found: { status: 404, retryable: false, message: 'There is no such file or directory.' },
   method_not_allowed: { status: 405, retryable: false, message: 'This route does not take that method.' },
   request_timeout: { status: 408, retryable: true, message: 'The request did not arrive in time.' },
-  conflict: { status: 409, retryable: false, message: 'Something of that name exists already.' },
+  conflict: { status: 409, retryable: false, message: 'The request conflicts with something that exists.' },
   file_exists: {
     status: 409,
     retryable: false,
@@ -114,14 +114,14 @@ export const ERRORS = {
   state_damaged: {
     status: 410,
     retryable: false,
-    message: 'Files that this checkpoint or snapshot stands on are missing on the disk of the server.',
+    message: 'Files of this checkpoint or snapshot are missing on the disk of the server.',
     hint: 'It cannot be restored any more: delete it.',
   },
   name_taken: {
     status: 409,
     retryable: false,
     message: 'Another sandbox has this name.',
-    hint: 'Sandbox.getOrCreate(name) and islet create --reuse --name NAME give that one. Its name is free again when it is stopped.',
+    hint: 'Sandbox.getOrCreate(name) and islet create --reuse --name NAME return that sandbox. The name is free again when it is stopped.',
   },
   idempotency_mismatch: {
     status: 409,
@@ -196,7 +196,7 @@ export const ERRORS = {
   too_many_requests: {
     status: 429,
     retryable: true,
-    message: 'Too many things at once.',
+    message: 'Too many requests or operations at once.',
     hint: 'Wait for some of them to end.',
   },
   limit_exceeded: { status: 429, retryable: true, message: 'A limit of the sandbox is reached.' },
@@ -237,7 +237,7 @@ export const ERRORS = {
     message: 'The engine could not start a sandbox.',
     hint: 'islet doctor says what is wrong.',
   },
-  timeout: { status: 504, retryable: true, message: 'It took too long.' },
+  timeout: { status: 504, retryable: true, message: 'The operation took too long.' },
   sandbox_disk_full: { status: 507, retryable: false, message: 'The disk of the sandbox is full.' },
   disk_low: {
     status: 507,

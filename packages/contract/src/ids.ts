@@ -1,4 +1,4 @@
-// Ids are DNS labels and URL-safe as they are: a prefix that says what it is, and 20 lower-case letters and digits.
+// An id is a prefix for its kind, a dash, and 20 lower-case letters and digits: a DNS label, and safe in URLs.
 
 export const ID_PREFIXES = {
   sandbox: 'sbx',
@@ -19,7 +19,7 @@ export type IdKind = keyof typeof ID_PREFIXES
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz'
 const RANDOM_CHARACTERS = 20
 
-/** Asked for many at once: asking costs more than the bytes do. Each is used for one id. */
+/** Random bytes are fetched in bulk, because a call costs more than the bytes. Each byte is used once. */
 const random = new Uint8Array(1024)
 let used = random.length
 

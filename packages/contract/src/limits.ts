@@ -1,16 +1,16 @@
-// The bounds of what callers may send. Every one is enforced by a schema or by the server.
+// Limits on requests and on what a sandbox may have. Each is enforced by a schema or by the server.
 
 export const LIMITS = {
-  /** A JSON body, where its route says nothing else; file content goes through PUT files, which has no limit. */
+  /** A JSON body, unless its route has another limit. File content goes through PUT files, which has none. */
   jsonBodyBytes: 256 * 1024,
-  /** A body that holds a command and its environment, with their escapes. */
+  /** A JSON body with a command and its environment, which escapes make longer. */
   commandBodyBytes: 2 * 1024 * 1024,
-  /** A body that holds stdin or files, also as base64. */
+  /** A JSON body with stdin or files, which may be base64. */
   contentBodyBytes: 12 * 1024 * 1024,
-  /** What a JSON body is made of: members of objects, and values in all. Bounded because each takes time to read. */
+  /** Object members and values in one JSON body. Limited because each takes time to parse. */
   jsonMembers: 20_000,
   jsonValues: 100_000,
-  /** Arrays and objects within each other; readers of JSON in other languages give up at about a thousand. */
+  /** Nesting of arrays and objects. JSON parsers of other languages stop at about a thousand. */
   jsonDepth: 512,
   nameLength: 128,
   descriptionLength: 4096,
@@ -31,11 +31,11 @@ export const LIMITS = {
   listPage: 1000,
   idempotencyKeyLength: 255,
   execOutputBytes: 64 * 1024 * 1024,
-  /** The least that is kept of a process's output. */
+  /** The minimum of `keepOutput`. */
   keepOutputBytes: 1024,
   timeoutMs: 24 * 3_600_000,
   tokenMs: 24 * 3_600_000,
-  /** How long a sandbox may be told to stay idle or paused. */
+  /** The longest idle or paused timeout. */
   lastingMs: 365 * 24 * 3_600_000,
   codeBytes: 4 * 1024 * 1024,
   codeBodyBytes: 6 * 1024 * 1024,
@@ -46,35 +46,35 @@ export const LIMITS = {
   watchers: 64,
   overlays: 64,
   services: 64,
-  /** All that describes the services of a sandbox: every checkpoint has it too. */
+  /** The records of all services of a sandbox; every checkpoint has a copy. */
   servicesBytes: 1024 * 1024,
   previews: 64,
   awakeReasons: 20,
   forks: 100,
-  /** Of each sandbox. */
+  /** Per sandbox. */
   checkpoints: 1000,
-  /** Of each checkpoint. */
+  /** Per checkpoint. */
   patches: 100,
   patchScriptBytes: 256 * 1024,
-  /** The end of what a patch printed. */
+  /** How much of the end of a patch's output is kept. */
   patchOutputBytes: 64 * 1024,
-  /** Kept of each sandbox; the oldest go first. */
+  /** Kept per sandbox; the oldest are removed first. */
   events: 10_000,
   eventListeners: 64,
-  /** Files of an imported snapshot. */
+  /** Files in an imported snapshot. */
   snapshotEntries: 4_000_000,
-  /** What a watcher gives of a file. */
+  /** The largest file whose content a watcher sends. */
   watchContentBytes: 1024 * 1024,
   signalBytes: 64 * 1024,
-  /** The body that holds it: escapes and spaces make it longer. */
+  /** The body of a signal: escapes and spaces make it longer. */
   signalBodyBytes: 512 * 1024,
-  /** What the kernel takes as the path of a unix socket. */
+  /** The kernel's limit for the path of a unix socket. */
   socketPathBytes: 107,
   batchFiles: 1000,
   storeKeyBytes: 512,
   storeValueBytes: 1024 * 1024,
   storeBatch: 1000,
-  /** The body that holds one value, or a batch: escapes make them longer. */
+  /** The body with one value, or a batch: escapes make it longer. */
   storeBodyBytes: 3 * 1024 * 1024,
   storeBatchBodyBytes: 8 * 1024 * 1024,
   storeListKeys: 1000,
@@ -92,12 +92,12 @@ export const DEFAULTS = {
   diskBytes: 10 * 1024 * 1024 * 1024,
   pids: 1024,
   idleMs: 300_000,
-  /** What an exec answer holds of stdout and stderr together. */
+  /** stdout and stderr together, in the answer to an exec. */
   execOutputBytes: 4 * 1024 * 1024,
-  /** A sandbox token, and the URL of a signed file. */
+  /** Lifetime of a sandbox token and of a signed URL. */
   tokenMs: 3_600_000,
   port: 7400,
   host: '127.0.0.1',
-  /** In the data directory of a server: the socket by which clients of the same machine reach it. */
+  /** The socket in the server's data directory, for clients on the same machine. */
   socketName: 'islet.sock',
 } as const

@@ -1,6 +1,6 @@
 import { IsletError } from './errors.ts'
 
-/** What the parameters of paths are called in messages. */
+/** The names of path parameters in error messages. */
 const PARAMETERS: Record<string, string> = {
   id: 'the id of a sandbox',
   pid: 'the id of a process',
@@ -12,7 +12,7 @@ const PARAMETERS: Record<string, string> = {
   sid: 'the id or tag of a snapshot',
 }
 
-/** The path with its parameters percent-encoded. One that is missing would be the address of something else. */
+/** The path with its parameters percent-encoded. A missing parameter is refused: the path would lead to another route. */
 export function fillPath(name: string, path: string, params: Record<string, string>): string {
   return path.replace(/\{(\w+)\}/g, (_, key: string) => {
     const value: unknown = params[key]

@@ -1,5 +1,5 @@
-// Every route of the HTTP API. The server mounts and validates from this table, the SDK types its calls with it, and OpenAPI is
-// printed from it.
+// Every route of the HTTP API. The server mounts and validates from this table, the types of SDK calls and OpenAPI are
+// generated from it.
 import type { z } from 'zod'
 import { fillPath } from './path.ts'
 import { checkpointRoutes } from './routes/checkpoints.ts'

@@ -1,5 +1,5 @@
-// What an answer must look like, as plain data: enough that a client never works with something that is not there. The server checks
-// everything else with the schemas.
+// The shape of an answer, as plain data: the fields that a client relies on, and their types. The server checks everything else with
+// the schemas.
 
 export type Shape =
   | 'string'
@@ -14,7 +14,7 @@ export type Shape =
   | { map: Shape }
   | { fields: Readonly<Record<string, Shape>> }
 
-/** Where and how `value` differs; undefined if it does not. Fields that the shape does not name are fine: servers may be newer. */
+/** Where and how `value` differs; undefined if it does not. Extra fields are allowed: the server may be newer. */
 export function mismatch(shape: Shape, value: unknown, at = 'it'): string | undefined {
   if (shape === 'any') return value === undefined ? `${at} is missing` : undefined
   if (shape === null) return value === null ? undefined : `${at} is not null`

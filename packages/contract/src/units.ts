@@ -1,4 +1,4 @@
-// How people write sizes, CPU shares and durations, and the numbers they mean. Undefined: not such a thing.
+// Parsers for sizes, CPU shares and durations as people write them. Undefined: not valid.
 
 const DURATION_UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const SIZE_UNITS: Record<string, number> = {
@@ -36,7 +36,7 @@ export function parseCpuMillis(value: number | string): number | undefined {
   return match ? finiteInteger(Number(match[1]) * (match[2] ? 1 : 1000)) : undefined
 }
 
-/** A size as it can be written, rounded down: `1.5Gi`. */
+/** A size in the form that `parseSizeBytes` reads, rounded down: `1.5Gi`. */
 export function formatSize(bytes: number): string {
   const units = ['', 'Ki', 'Mi', 'Gi', 'Ti']
   let value = bytes

@@ -41,7 +41,7 @@ type Known<Table> = {
   [Name in keyof Table]: Exclude<keyof Table[Name], keyof Route> extends never ? unknown : never
 }
 
-/** The routes of one tag. Default status: 200, without a body 204, of a WebSocket 101. */
+/** The routes of one tag. Default status: 200, without a body 204, for a WebSocket 101. */
 export function tagged<const Table extends Record<string, Written>>(
   tag: string,
   table: Table & Known<Table>,

@@ -12,7 +12,7 @@ export const checkpointName = z
   .regex(/^[^\p{Cc}]+$/u, 'no control characters')
 
 export const createCheckpoint = z.strictObject({
-  name: checkpointName.meta({ description: 'Unique among those of the sandbox.' }),
+  name: checkpointName.meta({ description: 'Unique among the checkpoints of the sandbox.' }),
 })
 export type CreateCheckpoint = z.input<typeof createCheckpoint>
 
@@ -21,13 +21,14 @@ export const checkpointInfo = z.object({
   sandboxId,
   name: z.string(),
   memory: z.boolean().meta({
-    description: 'Whether what ran goes on after a restore; else files, env, store and services are kept.',
+    description:
+      'Whether memory is saved, so that processes continue after a restore. Files, env, store and services always are.',
   }),
   sizeBytes: z.number().nullable().meta({
     description:
-      'Of its files that are not those of the image; where layers are stacked, of those changed since the state it stands on. Null: not measured yet.',
+      'Size of the files that differ from the image, or, with stacked layers, from the saved state it is built on. Null: not measured yet.',
   }),
-  frozenMs: z.number().meta({ description: 'How long the sandbox stood still for it.' }),
+  frozenMs: z.number().meta({ description: 'How long the sandbox was frozen to save it.' }),
   createdAt: timestamp,
 })
 export type CheckpointInfo = z.infer<typeof checkpointInfo>
@@ -58,7 +59,7 @@ export const restoredSandbox = z.object({
         reason: z.string().nullable(),
       }),
     )
-    .meta({ description: 'What became of the services that the checkpoint has.' }),
+    .meta({ description: 'The services of the checkpoint, and whether they were started.' }),
   memory: z.boolean(),
 })
 export type RestoredSandbox = z.infer<typeof restoredSandbox>

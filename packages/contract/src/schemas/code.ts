@@ -7,7 +7,7 @@ export const LANGUAGES = ['python', 'node', 'typescript', 'deno', 'bun', 'shell'
 export const language = z.enum(LANGUAGES)
 export type Language = z.infer<typeof language>
 
-/** Other names that a call may give. The answer has the name of the language. */
+/** Other names that a request may use. The answer has the name of the language. */
 export const LANGUAGE_ALIASES = {
   py: 'python',
   python3: 'python',
@@ -33,7 +33,7 @@ export const runCode = z.strictObject({
     .refine((text) => byteLength(text) <= LIMITS.codeBytes, `code has at most ${LIMITS.codeBytes} bytes`),
   language: languageName.optional().meta({
     description:
-      'py and python3 are python; javascript and js node; ts typescript; bash and sh shell. Default: found out from the code.',
+      'Aliases: py and python3 for python, javascript and js for node, ts for typescript, bash and sh for shell. Default: detected from the code.',
   }),
   cwd: sandboxPath.optional(),
   env: env.optional(),

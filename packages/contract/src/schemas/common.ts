@@ -4,7 +4,7 @@ import { LIMITS } from '../limits.ts'
 import { parseCpuMillis, parseDurationMs, parseSizeBytes } from '../units.ts'
 
 const encoder = new TextEncoder()
-/** Whether something that is not work by itself keeps its sandbox from being idle. */
+/** Whether the sandbox is kept from being idle. */
 export const keepAwake = z.boolean()
 
 export const byteLength = (text: string): number => encoder.encode(text).length
@@ -17,7 +17,7 @@ export const processId = z.string().regex(idPattern('process'), 'not a process i
 /** Absolute, or relative to the sandbox's working directory. */
 export const sandboxPath = z
   .string()
-  .min(1, 'a path is not empty')
+  .min(1, 'a path must not be empty')
   .refine((path) => noNul(path) && byteLength(path) <= LIMITS.pathBytes, {
     message: `a path has at most ${LIMITS.pathBytes} bytes and no NUL`,
     params: { code: 'invalid_path' },
@@ -47,13 +47,13 @@ const envFits = (env: Record<string, string | null>): boolean =>
 const envMessage = `an environment has at most ${LIMITS.envEntries} variables and ${LIMITS.envBytes} bytes`
 
 export const env = fewMembers(LIMITS.envEntries, z.record(envName, envValue).refine(envFits, envMessage))
-/** A change of an environment: null takes a variable away. */
+/** A change of an environment: null removes a variable. */
 export const envPatch = fewMembers(
   LIMITS.envEntries,
   z.record(envName, envValue.nullable()).refine(envFits, envMessage),
 )
 
-/** Of an object with more members none is looked at: each costs some microseconds. */
+/** Refuses an object with more members without checking them: each check takes some microseconds. */
 export function fewMembers<Schema extends z.ZodType>(most: number, schema: Schema) {
   return z.preprocess((value: z.input<Schema>, context) => {
     if (typeof value !== 'object' || value === null || Object.keys(value).length <= most) return value
@@ -62,7 +62,7 @@ export function fewMembers<Schema extends z.ZodType>(most: number, schema: Schem
   }, schema)
 }
 
-/** What JSON text cannot hold, or other readers could not read again. */
+/** Why a value cannot be written as JSON, or not read by other JSON parsers; undefined if it can. */
 export function jsonProblem(value: unknown, depth: number = LIMITS.jsonDepth): string | undefined {
   switch (typeof value) {
     case 'undefined':
@@ -75,7 +75,7 @@ export function jsonProblem(value: unknown, depth: number = LIMITS.jsonDepth): s
       return undefined
   }
   if (value === null) return undefined
-  if (depth === 0) return `a value has at most ${LIMITS.jsonDepth} arrays and objects within each other`
+  if (depth === 0) return `arrays and objects may be nested at most ${LIMITS.jsonDepth} deep`
   for (const item of Array.isArray(value) ? value : Object.values(value)) {
     const problem = jsonProblem(item, depth - 1)
     if (problem !== undefined) return problem
@@ -83,7 +83,7 @@ export function jsonProblem(value: unknown, depth: number = LIMITS.jsonDepth): s
   return undefined
 }
 
-/** Any JSON, seen once. (z.json() tries one type after the other at every level: a hostile megabyte would take seconds.) */
+/** Any JSON, visited once. z.json() tries each type at every level: a hostile megabyte would take seconds. */
 export const json = z.unknown().superRefine((value, context) => {
   const message = jsonProblem(value)
   if (message !== undefined) context.addIssue({ code: 'custom', message, input: value, continue: false })
@@ -125,7 +125,7 @@ function quantity(parse: (value: number | string) => number | undefined, message
   })
 }
 
-/** Refuses an object whose text says it is base64 and is not. */
+/** Refuses an object whose encoding is base64 and whose text is not. */
 export function checkBase64<Text extends string, Encoding extends string>(text: Text, encoding: Encoding) {
   return (value: { [Key in Text | Encoding]?: unknown }, context: z.RefinementCtx): void => {
     if (value[encoding] !== 'base64' || isBase64(String(value[text] ?? ''))) return
@@ -133,14 +133,14 @@ export function checkBase64<Text extends string, Encoding extends string>(text: 
   }
 }
 
-/** How many bytes a text stands for: itself in UTF-8, or what its base64 decodes to. */
+/** The number of bytes of a text, in UTF-8 or decoded from base64. */
 export function decodedBytes(text: string, encoding: unknown): number {
   if (encoding !== 'base64') return byteLength(text)
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
   return Math.floor(((text.length - padding) * 3) / 4)
 }
 
-/** With or without its padding. Megabytes long, so looked through for what does not belong, not matched whole. */
+/** With or without padding. Searches for invalid characters: on megabytes of text that is faster than matching all of it. */
 function isBase64(text: string): boolean {
   const bare = text.endsWith('==') ? text.slice(0, -2) : text.endsWith('=') ? text.slice(0, -1) : text
   const isPadded = bare.length < text.length
@@ -160,7 +160,7 @@ export const fileMode = z.union([
 export const queryBoolean = z
   .enum(['true', '1', 'false', '0', ''])
   .transform((text) => text === 'true' || text === '1' || text === '')
-/** Query parameters are text: decimal digits and nothing else that JavaScript takes for a number. */
+/** Query parameters are text. Only decimal digits: no other form of number that JavaScript accepts. */
 export const queryInteger = (min: number, max: number) =>
   z.preprocess(
     (text) => (typeof text === 'string' && /^-?\d+$/.test(text) ? Number(text) : text),

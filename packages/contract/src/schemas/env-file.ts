@@ -13,7 +13,9 @@ const envText = z
   })
 
 export const envFileQuery = z.strictObject({
-  file: sandboxPath.meta({ description: 'Like .env; relative to the working directory of the sandbox.' }),
+  file: sandboxPath.meta({
+    description: 'A path like .env; relative to the working directory of the sandbox.',
+  }),
 })
 export const envVariables = z.object({ variables: z.record(z.string(), z.string()) })
 export const updateEnvFile = z.strictObject({

@@ -13,7 +13,7 @@ import {
 } from './common.ts'
 
 export const fileEntry = z.object({
-  /** Its last part. */
+  /** The last part of the path. */
   name: z.string(),
   /** Absolute. */
   path: z.string(),
@@ -30,12 +30,12 @@ export type FileEntry = z.infer<typeof fileEntry>
 export const pathQuery = z.strictObject({ path: sandboxPath })
 export const writeFileQuery = z.strictObject({
   path: sandboxPath,
-  mode: fileMode.optional().meta({ description: 'Default: that of the file it replaces, else 0644.' }),
+  mode: fileMode.optional().meta({ description: 'Default: the mode of the replaced file, else 0644.' }),
   owner: userName
     .optional()
-    .meta({ description: 'Default: that of the file it replaces, else the user of the sandbox.' }),
-  parents: queryBoolean.optional().meta({ description: 'Make missing directories. Default: true.' }),
-  exclusive: queryBoolean.optional().meta({ description: 'Fail with file_exists if there is something.' }),
+    .meta({ description: 'Default: the owner of the replaced file, else the user of the sandbox.' }),
+  parents: queryBoolean.optional().meta({ description: 'Create missing directories. Default: true.' }),
+  exclusive: queryBoolean.optional().meta({ description: 'Fail with file_exists if the path exists.' }),
 })
 export const removeFileQuery = z.strictObject({ path: sandboxPath, recursive: queryBoolean.optional() })
 export const statQuery = z.strictObject({
@@ -55,7 +55,7 @@ export const makeDirectory = z.strictObject({
   parents: z
     .boolean()
     .optional()
-    .meta({ description: 'Make missing parents, and be content if it exists. Default: true.' }),
+    .meta({ description: 'Create missing parents, and succeed if the directory exists. Default: true.' }),
   mode: fileMode.optional(),
   owner: userName.optional(),
 })
@@ -82,12 +82,12 @@ export const batchOperation = z
   .strictObject({
     path: sandboxPath,
     operation: z.enum(['write', 'delete']),
-    content: z.string().optional().meta({ description: 'Of a write.' }),
+    content: z.string().optional().meta({ description: 'Needed for a write.' }),
     encoding: z.enum(['utf8', 'base64']).optional().meta({ description: 'Of content. Default: utf8.' }),
     mode: fileMode.optional(),
   })
   .refine(({ operation, content }) => operation === 'delete' || content !== undefined, {
-    message: 'a write has content',
+    message: 'a write needs content',
     path: ['content'],
   })
   .superRefine(checkBase64('content', 'encoding'))
@@ -110,7 +110,7 @@ export const batchResult = z.object({
   success: z.boolean(),
   error: z.string().optional(),
   code: z.string().optional(),
-  file: fileEntry.optional().meta({ description: 'Of a write that succeeded.' }),
+  file: fileEntry.optional().meta({ description: 'Given if a write succeeded.' }),
 })
 export type BatchResult = z.infer<typeof batchResult>
 export const batchResults = z.object({ results: z.array(batchResult) })
@@ -119,7 +119,7 @@ export const signFile = z.strictObject({
   path: sandboxPath,
   method: z.enum(['GET', 'PUT']).meta({ description: 'GET: download. PUT: upload.' }),
   expiresIn: durationMs
-    .refine((value) => value >= 1000 && value <= 7 * 86_400_000, 'it is between 1 second and 7 days')
+    .refine((value) => value >= 1000 && value <= 7 * 86_400_000, 'it must be between 1 second and 7 days')
     .optional()
     .meta({ description: 'Milliseconds or like 30m. Default: one hour.' }),
 })

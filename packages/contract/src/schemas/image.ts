@@ -13,16 +13,16 @@ const imageSource = z.discriminatedUnion('kind', [
 export const runtimeInfo = z.object({
   name: z.string(),
   description: z.string(),
-  ready: z.boolean().meta({ description: 'Its image is on this machine.' }),
+  ready: z.boolean().meta({ description: 'Whether its image is on this machine.' }),
   image: z.string().nullable(),
   source: imageSource,
-  sizeBytes: z.number().nullable().meta({ description: 'Of its image; null for the machine itself.' }),
+  sizeBytes: z.number().nullable().meta({ description: 'Size of its image; null for the runtime host.' }),
   createdAt: timestamp
     .nullable()
-    .meta({ description: 'When its image was made; null for the machine itself.' }),
+    .meta({ description: 'When its image was made; null for the runtime host.' }),
   versions: z
     .record(z.string(), z.string())
-    .meta({ description: 'Of what is in it, where that is known: node, npm, python, git, gcc.' }),
+    .meta({ description: 'Versions of node, npm, python, git and gcc in it, if known.' }),
 })
 export type RuntimeInfo = z.infer<typeof runtimeInfo>
 export const runtimeList = z.object({ runtimes: z.array(runtimeInfo) })
@@ -40,7 +40,7 @@ export const imageList = z.object({ images: z.array(imageInfo) })
 
 export const pullImage = z.strictObject({
   reference: runtimeName,
-  name: runtimeName.optional().meta({ description: 'The runtime name it gets. Default: the reference.' }),
+  name: runtimeName.optional().meta({ description: 'The runtime name. Default: the reference.' }),
   insecure: z.boolean().optional().meta({ description: 'Allow a registry without TLS.' }),
 })
 export const buildImage = z.strictObject({ runtime: z.literal('base') })
@@ -50,7 +50,7 @@ export const importImage = z.strictObject({
   name: runtimeName,
 })
 export const uploadImage = z.strictObject({
-  name: runtimeName.meta({ description: 'The runtime name it gets.' }),
+  name: runtimeName.meta({ description: 'The runtime name.' }),
 })
 export const collectResult = z.object({ removed: z.array(z.string()), freedBytes: z.number() })
 

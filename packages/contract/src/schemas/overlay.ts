@@ -7,12 +7,13 @@ export const overlayId = z.string().regex(idPattern('overlay'), 'not an overlay 
 
 export const createOverlay = z.strictObject({
   source: sandboxPath
-    .refine((path) => path.startsWith('/'), 'the source is an absolute path')
-    .meta({ description: 'The template: a directory of the sandbox, absolute.' }),
-  target: sandboxPath.meta({ description: 'Where it goes; relative to the working directory.' }),
+    .refine((path) => path.startsWith('/'), 'the source must be an absolute path')
+    .meta({ description: 'The template: the absolute path of a directory in the sandbox.' }),
+  target: sandboxPath.meta({ description: 'Where to copy it; relative to the working directory.' }),
   ignore: globs.optional().meta({ description: "Globs, like ['.git', '*.log']." }),
   strategy: z.enum(['copy', 'smart']).optional().meta({
-    description: 'smart: directories that nobody edits, like node_modules, become links. Default: smart.',
+    description:
+      'smart: directories that are rarely edited, like node_modules, become links. Default: smart.',
   }),
 })
 export type CreateOverlay = z.input<typeof createOverlay>

@@ -6,7 +6,10 @@ export const listeningPort = z.object({
   port: z.number(),
   address: z.string().meta({ description: '127.0.0.1, 0.0.0.0, ::1, :: ...' }),
   uid: z.number(),
-  pid: z.number().optional().meta({ description: 'Who listens, inside; absent when it cannot be told.' }),
+  pid: z
+    .number()
+    .optional()
+    .meta({ description: 'The process that listens, by its pid inside the sandbox; absent if unknown.' }),
 })
 export type ListeningPort = z.infer<typeof listeningPort>
 export const portList = z.object({ ports: z.array(listeningPort) })
@@ -25,19 +28,22 @@ export const previewAuth = z.strictObject({
     .max(512)
     .regex(/^[A-Za-z0-9._~-]+$/, 'a token has letters, digits and . _ ~ -')
     .optional()
-    .meta({ description: 'Default: a random one, told in this answer only.' }),
+    .meta({ description: 'Default: a random token, given in this answer only.' }),
 })
 
 export const createPreview = z.strictObject({
   port: portNumber,
   domain: domain
     .optional()
-    .meta({ description: 'A name that points at this server; it must be free. Needs the admin key.' }),
+    .meta({
+      description: 'A name that points at this server and that no other preview has. Needs the API key.',
+    }),
   authConfig: previewAuth.optional().meta({
-    description: 'Ask for a token: as bearer, as ?islet_token= (which becomes a cookie), or as that cookie.',
+    description:
+      'Visitors need a token: as bearer, as ?islet_token= (which becomes a cookie), or as that cookie.',
   }),
   keep: z.boolean().optional().meta({
-    description: 'Leave one that is there as it is. Default: false, which changes it to what is asked.',
+    description: 'Return an existing preview unchanged. Default: false, change it as requested.',
   }),
 })
 export type CreatePreview = z.input<typeof createPreview>
@@ -49,7 +55,7 @@ export const preview = z.object({
   url: z.string(),
   domain: z.string().optional(),
   authConfig: z.object({ type: z.literal('token') }).optional(),
-  token: z.string().optional().meta({ description: 'Only in the answer that made it.' }),
+  token: z.string().optional().meta({ description: 'Only in the answer to the request that set it.' }),
   createdAt: timestamp,
 })
 export type Preview = z.infer<typeof preview>

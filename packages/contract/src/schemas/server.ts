@@ -18,27 +18,27 @@ export const serverInfo = z.object({
       diskBytes: z.number(),
       pids: z.number(),
     })
-    .meta({ description: 'What the machine has, and so the most that a sandbox can be given.' }),
+    .meta({ description: 'The resources of the machine: the maximum for one sandbox.' }),
   storage: z.object({ clone: z.string(), diskLimit: z.boolean(), stacks: z.boolean() }),
   disk: z
     .object({
-      freeBytes: z.number().meta({ description: 'On the disk of the data directory.' }),
-      roomBytes: z.number().meta({ description: 'For the files of all sandboxes together.' }),
+      freeBytes: z.number().meta({ description: 'Free on the disk of the data directory.' }),
+      roomBytes: z.number().meta({ description: 'Free for the files of all sandboxes together.' }),
       low: z.string().nullable().meta({
         description:
-          'While it is low, a sentence: then nothing new is made, and sandboxes that fill it are paused.',
+          'Why the disk is low; null if it is not. While it is low, nothing new is created and sandboxes that fill it are paused.',
       }),
     })
-    .meta({ description: 'What is free.' }),
-  sandboxes: z.number().meta({ description: 'Live ones.' }),
+    .meta({ description: 'Free disk space.' }),
+  sandboxes: z.number().meta({ description: 'Sandboxes that are neither stopped nor failed.' }),
   warm: z
     .object({
-      ready: z.number().meta({ description: 'That wait now.' }),
-      target: z.number().meta({ description: 'That are to wait, by recent demand and free memory.' }),
+      ready: z.number().meta({ description: 'How many wait now.' }),
+      target: z.number().meta({ description: 'How many should wait, from recent demand and free memory.' }),
       min: z.number(),
       max: z.number(),
     })
-    .meta({ description: 'Cells that are started ahead; all 0 where `capabilities.lateRoot` is missing.' }),
+    .meta({ description: 'Cells started ahead of demand; all 0 if `capabilities.lateRoot` is missing.' }),
   startedAt: z.iso.datetime(),
 })
 export type ServerInfo = z.infer<typeof serverInfo>
@@ -47,7 +47,7 @@ export const prune = z.strictObject({
   dryRun: z.boolean().optional().meta({ description: 'Only say what would be removed. Default: false.' }),
   checkpoints: z.boolean().optional().meta({
     description:
-      'Also checkpoints of sandboxes that are gone, unless a sandbox that is there was made from them. Default: false.',
+      'Also remove checkpoints of stopped sandboxes, unless an existing sandbox was made from them. Default: false.',
   }),
   olderThan: durationMs.optional().meta({
     description:
@@ -61,16 +61,16 @@ export const pruned = z.object({
   dryRun: z.boolean(),
   images: z
     .array(z.object({ name: z.string(), sizeBytes: z.number() }))
-    .meta({ description: 'That no runtime names and nothing stands on.' }),
+    .meta({ description: 'Images without a runtime name that are not in use.' }),
   checkpoints: z.array(
     z.object({ id: checkpointId, sandboxId, name: z.string(), sizeBytes: z.number().nullable() }),
   ),
   sandboxes: z
     .array(sandboxId)
-    .meta({ description: 'That are gone: their records, events and what is left of their output.' }),
+    .meta({ description: 'Stopped sandboxes whose records, events and kept output are removed.' }),
   freedBytes: z.number().meta({
     description:
-      'About: files of images, of imports that were cut off, of checkpoints and of kept output. What others stand on stays.',
+      'Approximate size of removed images, interrupted imports, checkpoints and kept output. Files that are still in use stay.',
   }),
 })
 export type Pruned = z.infer<typeof pruned>

@@ -7,9 +7,12 @@ const url = z.string().max(2048)
 const custom = z
   .string()
   .regex(/^[a-z][a-z0-9._:-]{0,127}$/, 'a signal has lower-case letters, digits and . _ : -')
-  .refine((name) => !['port', 'server-ready', 'error'].includes(name), 'this signal has other fields')
+  .refine(
+    (name) => !['port', 'server-ready', 'error'].includes(name),
+    'this name is reserved for a signal with other fields',
+  )
 
-/** A live message about a sandbox, to whoever listens. */
+/** A live message about a sandbox, sent to all connected clients. */
 export const signalEvent = z.union([
   z.strictObject({
     signal: z.literal('port'),

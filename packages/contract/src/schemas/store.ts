@@ -2,15 +2,15 @@ import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
 import { byteLength, jsonProblem, queryInteger, timestamp } from './common.ts'
 
-// Field names of the store are those of its published interface, hence ttl_seconds and expires_at.
+// The field names, like ttl_seconds and expires_at, are those of the store's published interface.
 
 export const storeKey = z
   .string()
-  .min(1, 'a key is not empty')
-  .refine((key) => key.isWellFormed(), 'a key is valid Unicode')
+  .min(1, 'a key must not be empty')
+  .refine((key) => key.isWellFormed(), 'a key must be valid Unicode')
   .refine((key) => fits(key, LIMITS.storeKeyBytes), `a key has at most ${LIMITS.storeKeyBytes} bytes`)
 
-/** Input: any JSON. Output: its text, which is what is kept. */
+/** Input: any JSON. Output: its text, which is stored. */
 const jsonText = z
   .unknown()
   .transform((value, context): string => {
@@ -28,7 +28,7 @@ const json = z
   .meta({ description: 'Any JSON.' })
 const ttl = z
   .number()
-  .positive('ttl_seconds is a positive number')
+  .positive('ttl_seconds must be a positive number')
   .max(LIMITS.storeTtlSeconds)
   .optional()
   .meta({ description: 'Default: no expiry.' })
@@ -67,7 +67,7 @@ export const storeOperation = z.discriminatedUnion('op', [setOperation, deleteOp
 export type StoreOperation = z.input<typeof storeOperation>
 export type StoreOperationParsed = z.output<typeof storeOperation>
 export const storeBatch = z.strictObject({
-  // Of a list that is too long no more is looked at than shows it.
+  // Only one element beyond the limit is checked: enough to refuse a list that is too long.
   operations: z.preprocess(
     (value) => (Array.isArray(value) ? value.slice(0, LIMITS.storeBatch + 1) : value),
     z.array(storeOperation).max(LIMITS.storeBatch),
@@ -82,7 +82,7 @@ export type StoreKeyOperation = z.input<typeof storeKeyOperation>
 export type StoreKeyOperationParsed = z.output<typeof storeKeyOperation>
 export const storeKeyResult = z.union([storeEntry, storeSet, storeDeleted])
 
-/** A character of JavaScript has at most three bytes of UTF-8, so most texts need not be measured. */
+/** A JavaScript character has at most three bytes in UTF-8, so most texts need not be encoded to be measured. */
 function fits(text: string, bytes: number): boolean {
   return text.length * 3 <= bytes || (text.length <= bytes && byteLength(text) <= bytes)
 }

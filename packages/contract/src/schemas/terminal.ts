@@ -18,11 +18,11 @@ export const createTerminal = z
     encoding: z
       .enum(['raw', 'base64'])
       .optional()
-      .meta({ description: 'How output is given: as text, or its bytes as base64. Default: raw.' }),
+      .meta({ description: 'The encoding of output: raw (text) or base64. Default: raw.' }),
     cwd: sandboxPath.optional(),
     env: env.optional(),
     user: userName.optional(),
-    keepOutput: keepOutput.optional().meta({ description: 'Of a pty: how much of its output is kept.' }),
+    keepOutput: keepOutput.optional().meta({ description: 'How much of the output of a pty is kept.' }),
     keepAwake: keepAwake.optional().meta({
       description:
         'The sandbox is not idle while the shell of a pty runs, also without clients. Default: false.',
@@ -43,12 +43,14 @@ export const terminalInfo = z.object({
   sandboxId: z.string(),
   pty: z.boolean(),
   status: z.enum(['running', 'ready', 'stopped']).meta({
-    description: 'A pty is running until its shell ends; one for commands is ready.',
+    description: 'A pty is running until its shell ends; a terminal for commands is ready.',
   }),
   encoding: z.enum(['raw', 'base64']),
-  processId: processId.nullable().meta({ description: 'The shell of a pty: attach to it.' }),
+  processId: processId.nullable().meta({ description: 'The process of the shell of a pty, to attach to.' }),
   channel: z.string().nullable().meta({ description: 'The path of the WebSocket of a pty.' }),
-  keepAwake: keepAwake.meta({ description: 'Its shell keeps the sandbox awake also without clients.' }),
+  keepAwake: keepAwake.meta({
+    description: 'Whether its shell keeps the sandbox awake, also without clients.',
+  }),
   createdAt: timestamp,
 })
 export type TerminalInfo = z.infer<typeof terminalInfo>
@@ -72,11 +74,11 @@ export const terminalCommand = z.object({
   id: processId,
   terminalId,
   command: z.string(),
-  status: z.enum(['running', 'completed', 'failed']).meta({ description: 'completed: with exit code 0.' }),
-  stdout: z.string().meta({ description: 'In the encoding of the terminal, and so is stderr.' }),
+  status: z.enum(['running', 'completed', 'failed']).meta({ description: 'completed: exit code 0.' }),
+  stdout: z.string().meta({ description: 'In the encoding of the terminal, like stderr.' }),
   stderr: z.string(),
-  truncated: z.boolean().meta({ description: 'Only the end of the output is given.' }),
-  droppedBytes: z.number().meta({ description: 'How much was printed before it.' }),
+  truncated: z.boolean().meta({ description: 'True if only the end of the output is given.' }),
+  droppedBytes: z.number().meta({ description: 'Bytes that were printed before the given output.' }),
   exitCode: z.number().nullable(),
   durationMs: z.number().nullable(),
   startedAt: timestamp,
@@ -87,5 +89,5 @@ export const terminalCommandList = z.object({ commands: z.array(terminalCommand)
 export const getTerminalCommand = z.strictObject({
   wait: queryInteger(0, 60_000)
     .optional()
-    .meta({ description: 'Wait up to this many milliseconds for its end.' }),
+    .meta({ description: 'Wait up to this many milliseconds for the end of the command.' }),
 })

@@ -4,7 +4,7 @@ import { durationMs, timestamp } from './common.ts'
 
 const lifetime = durationMs.refine(
   (value) => value >= 1000 && value <= LIMITS.tokenMs,
-  'a token lives between 1 second and 24 hours',
+  'a token must be valid for 1 second to 24 hours',
 )
 
 export const createToken = z.strictObject({
@@ -12,6 +12,6 @@ export const createToken = z.strictObject({
 })
 export type CreateToken = z.input<typeof createToken>
 
-/** A JWT that reaches one sandbox and nothing else. */
+/** A JWT that gives access to one sandbox only. */
 export const sandboxToken = z.object({ token: z.string(), expiresAt: timestamp })
 export type SandboxToken = z.infer<typeof sandboxToken>

@@ -91,7 +91,7 @@ describe('a batch', () => {
 
   it('that is not valid is refused whole, with the place that is wrong', async () => {
     const cases: [unknown, RegExp][] = [
-      [[write('ok'), { path: 'x', operation: 'write' }], /^files\[1\]\.content: a write has content/],
+      [[write('ok'), { path: 'x', operation: 'write' }], /^files\[1\]\.content: a write needs content/],
       [[write('ok'), { path: '', operation: 'delete' }], /^files\[1\]\.path/],
       [[{ ...write('x', '***'), encoding: 'base64' }], /^files\[0\]\.content/],
       [[{ path: 'x', operation: 'move' }], /^files\[0\]\.operation/],

@@ -16,13 +16,13 @@ export function errorsPage(): string {
 Every error has this body. Branch on \`code\`; the message and the hint are for people and may change.
 
 \`\`\`json
-{ "error": { "code": "sandbox_not_found", "message": "There is no such sandbox.", "hint": "islet ls shows the ones there are.", "retryable": false } }
+{ "error": { "code": "sandbox_not_found", "message": "There is no such sandbox.", "hint": "islet ls lists them.", "retryable": false } }
 \`\`\`
 
 \`details\` may be there too: \`issues\`, a list of \`{path, message}\`, when a request was not valid; \`requestId\` when the
 server failed. \`retryable\` says whether the same call may succeed later without a change.
 
-A command that ran and failed is no error: it is a result with its exit code. One that never ran is an error.
+A command that ran and failed is a result with its exit code. A command that never ran is an error.
 
 | code | status | retryable | message | hint |
 |---|---|---|---|---|
