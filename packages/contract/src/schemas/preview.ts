@@ -33,11 +33,9 @@ export const previewAuth = z.strictObject({
 
 export const createPreview = z.strictObject({
   port: portNumber,
-  domain: domain
-    .optional()
-    .meta({
-      description: 'A name that points at this server and that no other preview has. Needs the API key.',
-    }),
+  domain: domain.optional().meta({
+    description: 'A name that points at this server and that no other preview has. Needs the API key.',
+  }),
   authConfig: previewAuth.optional().meta({
     description:
       'Visitors need a token: as bearer, as ?islet_token= (which becomes a cookie), or as that cookie.',

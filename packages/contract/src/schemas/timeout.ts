@@ -18,11 +18,9 @@ export const timeouts = z.strictObject({
     .meta({
       description: 'For every command, job and piece of code without its own timeout. Default: 0, never.',
     }),
-  paused: lasting
-    .optional()
-    .meta({
-      description: 'How long the sandbox may stay paused before it is stopped. Default: 0, for ever.',
-    }),
+  paused: lasting.optional().meta({
+    description: 'How long the sandbox may stay paused before it is stopped. Default: 0, for ever.',
+  }),
   onIdle: z.enum(IDLE_ACTIONS).optional().meta({ description: 'Default: hibernate.' }),
 })
 export type Timeouts = z.input<typeof timeouts>
