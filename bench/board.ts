@@ -1,4 +1,4 @@
-// Writes a run down: results/latest.json and results/board.md with everything, the plots, six rows in the README and the rest in docs/performance.md.
+// Writes the results of a run: results/latest.json and results/board.md with everything, the plots, six rows in the README, the rest in docs/performance.md.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -56,7 +56,7 @@ export function writeBoard(board: Board): void {
   for (const [path, text] of Object.entries(pagesWith(board))) write(path, text)
 }
 
-/** The pages that show figures, by path, with their sections made from this board. */
+/** The pages that show figures, by path, with their sections updated from this board. */
 export function pagesWith(board: Board): Record<string, string> {
   const plots = plotsOf(board.rows)
   const pages = Object.entries(SECTIONS).map(([path, section]) => {
@@ -106,7 +106,7 @@ export function readmeSection({ machine, rows }: Shown, plots: readonly Plot[]):
   ].join('\n')
 }
 
-/** The machine, every row worth reading, all plots but that of the README, and how to repeat the run. */
+/** The machine, the main rows, all plots except the README's, and how to repeat the run. */
 export function pageSection({ machine, rows, failures }: Shown, plots: readonly Plot[]): string {
   const missed = rows.flatMap((row) => row.budgets ?? []).filter(({ held }) => !held).length
   return [

@@ -1,4 +1,4 @@
-// What the figures must hold on two cores, and whether a run held it.
+// The budgets of the figures on two cores, and whether a run met them.
 import { middle, type Row } from './figure.ts'
 import { round, type Samples } from './measure.ts'
 
@@ -10,7 +10,7 @@ interface Budget {
 }
 
 export interface Verdict {
-  /** As one reads it: `p50 ≤ 60`. */
+  /** As text: `p50 ≤ 60`. */
   budget: string
   held: boolean
 }
@@ -51,7 +51,7 @@ export const BUDGETS: Record<string, Budget[]> = {
   'store-set': [{ of: 'p50', atMost: 1.5 }],
 }
 
-/** The rows with what they must hold; a budget that this run has nothing to compare with is left out. */
+/** The rows with their budgets. A budget relative to something that was not measured is left out. */
 export function judged(rows: readonly Row[], budgets = BUDGETS): Row[] {
   return rows.map((row) => {
     const verdicts = (budgets[row.id] ?? []).flatMap((budget) => verdict(row, budget))
@@ -59,7 +59,7 @@ export function judged(rows: readonly Row[], budgets = BUDGETS): Row[] {
   })
 }
 
-/** What has a budget and no row: a board without it would hold by not looking. */
+/** Budgets without a row: a missing measurement must not count as a budget that was met. */
 export function unmeasured(rows: readonly Row[], budgets = BUDGETS): string[] {
   return Object.keys(budgets).filter((id) => !rows.some((row) => row.id === id))
 }
@@ -67,7 +67,7 @@ export function unmeasured(rows: readonly Row[], budgets = BUDGETS): string[] {
 function verdict(row: Row, { of, atMost = Infinity, atLeast = -Infinity }: Budget): Verdict[] {
   const value = measured(row, of)
   if (value === undefined) return []
-  // Nothing succeeded: no time to hold anything with.
+  // If no operation succeeded, there is no time to judge.
   const isMeasured = of === 'failed' || typeof row.islet === 'number' || row.islet.n > 0
   return [{ budget: written(of, atMost, atLeast), held: isMeasured && value <= atMost && value >= atLeast }]
 }

@@ -1,4 +1,4 @@
-// A Docker of our own to compare with: dockerd from Debian's docker.io on a data directory and socket of its own, with an
+// Docker to compare with: dockerd from Debian's docker.io with its own data directory and socket, and an
 // image made from the same files as our base. It starts and ends with the bench, and needs no registry.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -141,7 +141,7 @@ export class Docker {
     tar.stdout!.pipe(load.stdin!)
     const [code] = await once(load, 'exit')
     if (code !== 0) throw new Error('docker import failed')
-    // Or the kernel would write the image to the disk while we measure.
+    // Otherwise the kernel would write the image to the disk during the measurement.
     await execute('sync')
   }
 }

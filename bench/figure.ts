@@ -1,4 +1,4 @@
-// What a figure is: how it is taken, in words, and the function that takes it.
+// A figure: the function that measures it, and a description of how.
 import type { Verdict } from './budgets.ts'
 import type { Docker } from './docker.ts'
 import type { Floor } from './floor/floor.ts'
@@ -6,20 +6,20 @@ import type { Samples } from './measure.ts'
 
 /** One row of the board. */
 export interface Row {
-  /** Names it in the results, the budgets and the plots, whatever its words are. */
+  /** Identifies the row in results, budgets and plots, so that its text can change. */
   id: string
   figure: string
   unit: string
   islet: Samples | number
-  /** Undefined when this run has nothing to compare with. */
+  /** Undefined if Docker was not measured. */
   docker?: Samples | number
-  /** The least that the machine needs for the same. */
+  /** The minimum that the machine needs for the same work. */
   floor?: Samples | number
-  /** What the others are, or what to know. */
+  /** Explains what it is compared with, or anything else. */
   note?: string
-  /** The times at 0 … 100 percent, where a plot shows them. */
+  /** The times at 0 … 100 percent, if a plot shows them. */
   curve?: number[]
-  /** Points of a plot, of a figure that is the line through them. */
+  /** The points of the plot, if the figure is the slope of a line through them. */
   points?: [number, number][]
   budgets?: Verdict[]
 }

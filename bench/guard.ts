@@ -1,5 +1,5 @@
-// node bench/guard.ts [--update]: a few figures as multiples of the floor in half a minute, beside those of the last board. It says what got worse by
-// more than a third and does not fail for it, for machines differ; it fails when an operation does.
+// node bench/guard.ts [--update]: measures a few figures as multiples of the floor, in half a minute, and compares them with the last board. It reports
+// ratios that got worse by more than a third, without failing, because machines differ; it fails if an operation fails.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'

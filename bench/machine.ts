@@ -1,4 +1,4 @@
-// Where and of what the figures are.
+// The machine and the commit that the figures are from.
 import { execFileSync } from 'node:child_process'
 import { cpus, release, totalmem } from 'node:os'
 import { root } from '../tests/support/server.ts'

@@ -1,5 +1,5 @@
 // How a figure is taken: each sample is one operation timed by the monotonic clock; percentiles are of all samples that
-// succeeded, and what failed is counted beside them.
+// succeeded, and failures are counted separately.
 
 export interface Samples {
   n: number
@@ -11,10 +11,10 @@ export interface Samples {
   max: number
 }
 
-/** One that takes longer has failed: it must not keep the board from being printed. */
+/** An operation that takes longer has failed: it must not keep the board from being printed. */
 const LIMIT_MS = 120_000
 
-/** Of one figure, the first that failed are said at once; all are counted. */
+/** How many failures of one figure are printed at once; all are counted. */
 const SAID = 3
 
 /** Every operation that failed in this process, in words. */
@@ -30,7 +30,7 @@ export class Tally {
     this.#figure = figure
   }
 
-  /** Runs and times one operation; undefined when it failed, which is said and counted and ends nothing. */
+  /** Runs and times one operation. A failure is printed and counted, and gives undefined. */
   async time<T>(operation: () => Promise<T>): Promise<T | undefined> {
     const started = performance.now()
     return this.attempt(async () => {
@@ -61,7 +61,7 @@ export class Tally {
     return summarise(this.times, this.failed)
   }
 
-  /** What share of n operations succeeded, in percent. */
+  /** The percentage of n operations that succeeded. */
   successOf(n: number): number {
     return round(((n - this.failed) / n) * 100)
   }
@@ -102,13 +102,13 @@ export function summarise(times: readonly number[], failed = 0): Samples {
   return { n: sorted.length, failed, p50: at(0.5), p95: at(0.95), p99: at(0.99), min: at(0), max: at(1) }
 }
 
-/** The times at 0, 1 … 100 percent, for drawing how they spread. */
+/** The times at 0, 1 … 100 percent, for a plot of their distribution. */
 export function curveOf(times: readonly number[]): number[] {
   const sorted = [...times].sort((a, b) => a - b)
   return Array.from({ length: 101 }, (_, index) => round(percentile(sorted, index / 100)))
 }
 
-/** Of sorted values: the least one that at least this fraction of them does not exceed. 0 of none. */
+/** The smallest of the sorted values that at least this fraction does not exceed; 0 if there are none. */
 export function percentile(sorted: readonly number[], fraction: number): number {
   const rank = Math.max(1, Math.ceil(sorted.length * fraction))
   return sorted[rank - 1] ?? 0

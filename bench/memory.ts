@@ -1,23 +1,22 @@
-// How much memory the whole machine uses for something, by what it could not give back.
+// The memory that the whole machine uses and cannot free.
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { median } from './measure.ts'
 
 const READINGS = 5
-/** For what the kernel frees and writes a little later. */
+/** Time for the kernel to free and write memory. */
 const PAUSE_MS = 250
 
-/** Whose memory is asked for: processes by name or id. The kernel's is everyone's. */
+/** The processes whose memory counts, by name or id. Memory of the kernel always counts. */
 export interface Owners {
   names: readonly string[]
   pids?: readonly number[]
 }
 
 /**
- * Everything but free memory, after the caches were written and dropped, without what processes of others hold for themselves: the bench,
- * which keeps samples meanwhile, and whatever else runs. What programs have mapped counts once however many share it. The median of
- * some readings, for the machine breathes.
+ * Everything but free memory, after the caches were written and dropped, without the private memory of other processes, like the bench
+ * itself, which collects samples. Shared mappings count once. The median of some readings, because they fluctuate.
  */
 export async function usedBytes(owners: Owners): Promise<number> {
   const readings: number[] = []
@@ -30,7 +29,7 @@ export async function usedBytes(owners: Owners): Promise<number> {
   return median(readings)
 }
 
-/** What the kernel itself holds and cannot drop. */
+/** The kernel's own memory that it cannot drop. */
 export function kernelBytes(): number {
   return ['SUnreclaim', 'KernelStack', 'PageTables', 'Percpu'].reduce((sum, name) => sum + meminfo(name), 0)
 }
@@ -48,7 +47,7 @@ function othersBytes({ names, pids = [] }: Owners): number {
       const name = /^Name:\s+(.*)$/m.exec(status)?.[1]
       if (!names.includes(name ?? '')) sum += kilobytes(status, 'RssAnon')
     } catch {
-      // It has ended meanwhile.
+      // The process has already ended.
     }
   }
   return sum

@@ -1,5 +1,4 @@
-// A few figures, each as a multiple of what the machine needs at least, taken in turns with it: such a ratio says something about our code on any
-// machine and under any load, where a time says something about the machine.
+// A few figures as multiples of the floor, both measured in turns. Such a ratio depends less on the machine and its load than a time does.
 import type { Floor } from './floor/floor.ts'
 import { Asker } from './floor/http.ts'
 import { median, round, Tally } from './measure.ts'
@@ -9,9 +8,9 @@ import { transferContent } from './sizes.ts'
 /** How many times the floor something costs. */
 export type Ratios = Record<string, number>
 
-/** Worse than this much is said. */
+/** A larger increase is reported. */
 const TOLERANCE = 4 / 3
-/** For the pairs of one figure; fewer are taken on a slow machine. */
+/** Time for the pairs of one figure; a slow machine measures fewer pairs. */
 const LIMIT_MS = 4000
 
 export async function measureRatios(floor: Floor): Promise<Ratios> {
@@ -60,7 +59,7 @@ export async function measureRatios(floor: Floor): Promise<Ratios> {
   return ratios
 }
 
-/** What got worse by more than a third, in lines to read. A figure that is new has nothing to be worse than. */
+/** One line for each figure that got worse by more than a third. New figures are not compared. */
 export function worsened(now: Ratios, then: Ratios): string[] {
   return Object.entries(now).flatMap(([name, ratio]) => {
     const before = then[name]
@@ -69,14 +68,14 @@ export function worsened(now: Ratios, then: Ratios): string[] {
   })
 }
 
-/** To the result of the first command; removal is not in the clock. */
+/** Until the result of the first command; removal is not timed. */
 async function created(server: BenchServer): Promise<() => Promise<unknown>> {
   const sandbox = await server.create()
   await runTrue(sandbox)
   return () => sandbox.kill()
 }
 
-/** Adds the ratio of the medians of both, taken in turns. What `ours` answers with is called outside the clock. */
+/** Adds the ratio of the medians of both, measured in turns. The function that `ours` returns is called untimed. */
 async function pair(
   ratios: Ratios,
   name: string,
@@ -96,7 +95,7 @@ async function pair(
     await tally.attempt(() => cleanUp(after))
   }
   const ratio = round(median(tally.times) / median(floor.times))
-  // Where all of one side failed there is none.
+  // There is no ratio if all operations of one side failed.
   if (Number.isFinite(ratio) && ratio > 0) ratios[name] = ratio
 }
 

@@ -40,7 +40,7 @@ const FIGURES: Record<string, Figure> = {
   memory: memoryFigure,
   scale: scaleFigure,
 }
-// So that the cleanup of one figure is not measured by the next.
+// The cleanup of one figure must not slow the next.
 const SETTLE_MS = 1000
 
 const { values } = parseArgs({
@@ -65,7 +65,7 @@ for (const [name, { method, measure }] of Object.entries(FIGURES)) {
   try {
     board.rows.push(...judged(await measure({ floor, docker, quick: values.quick ?? false })))
   } catch (error) {
-    // Go on with the other figures.
+    // Continue with the other figures.
     new Tally(name).fail(error)
     console.error(error)
   }

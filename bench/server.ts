@@ -1,4 +1,4 @@
-// An Islet server of one figure, in a process of its own on a data directory of its own, with the base image.
+// An Islet server for one figure, with its own process and data directory, and the base image.
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import type { Islet, Sandbox } from 'islet'
@@ -11,10 +11,10 @@ type CreateOptions = Parameters<Islet['sandboxes']['create']>[0]
 /** Every sandbox is made from nothing. */
 export const COLD = { ISLET_WARM_MIN: '0', ISLET_WARM_MAX: '0' }
 
-/** The pool of a server that nobody has set up. */
+/** The default pool of a server. */
 export const USUAL = { ISLET_WARM_MIN: 'auto' }
 
-/** As many cells wait, never more or fewer, so that the pool's own size does not move what is measured. */
+/** A fixed number of waiting cells, so that changes of the pool's size do not affect the figures. */
 export function warm(count: number): Record<string, string> {
   return { ISLET_WARM_MIN: String(count), ISLET_WARM_MAX: String(count) }
 }
@@ -48,7 +48,7 @@ export class BenchServer {
     return this.islet.sandboxes.create(options)
   }
 
-  /** Waits until the pool holds what it wants to hold. */
+  /** Waits until the pool has reached its target. */
   async filled(): Promise<void> {
     const deadline = Date.now() + FILL_TIMEOUT_MS
     for (;;) {
@@ -83,7 +83,7 @@ export class BenchServer {
   }
 }
 
-/** `true` in it, which must succeed. */
+/** Runs `true`, which must succeed. */
 export async function runTrue(sandbox: Sandbox): Promise<void> {
   await ran(sandbox, ['true'])
 }

@@ -1,11 +1,11 @@
-// How much is moved, the same for Islet, Docker and the floor.
+// The sizes of test data, the same for Islet, Docker and the floor.
 export const MB = 1_000_000
 export const MIB = 1024 * 1024
 
 /** The file that goes up and down. */
 export const TRANSFER_BYTES = 256 * MB
 
-/** The same piece again and again, so that making it costs nothing. */
+/** Repeats one chunk, so that producing it takes no time. */
 export async function* transferContent(): AsyncGenerator<Uint8Array> {
   const piece = new Uint8Array(MIB).fill(7)
   for (let left = TRANSFER_BYTES; left > 0; left -= piece.length)
@@ -15,7 +15,7 @@ export async function* transferContent(): AsyncGenerator<Uint8Array> {
 /** The change that is checkpointed and forked. */
 export const TREE = { files: 20_000, bytes: 50 * MB, perFolder: 100 }
 
-/** A command that makes the change anew, every file with new content, below the folder `tree`. */
+/** A command that writes all files below `tree`, with new content. */
 export const CHANGE = `python3 -c "
 import os
 for i in range(${TREE.files}):

@@ -1,7 +1,7 @@
 // Draws where the time of a cold create goes: node bench/trace-create.ts OUT.svg
 //
 // A real server makes sandboxes one after the other while perf notes when processes begin, execute and end (tracepoints of the
-// kernel: a few microseconds each). Of each runtime the create of the middle is drawn.
+// kernel: a few microseconds each). For each runtime, the create with the median time is drawn.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -95,7 +95,7 @@ async function end(perf: ChildProcess): Promise<void> {
   await exited
 }
 
-/** Every process of the recording, as far as it was seen. */
+/** All processes in the recording. */
 function read(file: string): Map<number, Process> {
   const output = execFileSync('perf', ['script', '-i', file, '-F', 'pid,time,event,trace'], {
     encoding: 'utf8',
@@ -147,7 +147,7 @@ function rowsOf(create: Create, processes: Map<number, Process>, warden: number)
           { fromMs: ms(one.executedMs!), toMs: endMs },
         ]
       : [{ fromMs: ms(one.beganMs), toMs: endMs, color: one.parent === warden ? undefined : COLORS.floor }]
-    // The filter is tried out before it is set: the last call is the one.
+    // The seccomp filter is tried before it is set: the last call sets it.
     const marks = one.calls.slice(-1).map(({ name, atMs }) => ({ name, atMs: ms(atMs) }))
     return { name: nameOf(one, within, warden), spans, marks }
   })

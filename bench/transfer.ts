@@ -1,4 +1,4 @@
-// A client for large files in a process of its own: what else the bench holds in memory is not in its clock.
+// A client for large files in its own process, so that the heap of the bench does not affect the times.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -14,7 +14,7 @@ export interface Order {
 export class TransferClient implements AsyncDisposable {
   readonly #to: Omit<Order, 'verb' | 'path'>
   readonly #process: ChildProcess
-  /** It ends when it is told to, or by a mistake. */
+  /** Rejects when the process ends. */
   readonly #ended: Promise<never>
 
   constructor(to: Omit<Order, 'verb' | 'path'>) {

@@ -1,5 +1,4 @@
-// An agent that writes down each step it has taken: after a crash it goes on, in the same sandbox, with the first one that is not
-// written down.
+// An agent that stores each completed step: after a crash it continues in the same sandbox, with the first step that is not stored.
 import { Sandbox } from 'islet'
 
 await using sandbox = await Sandbox.create()

@@ -1,4 +1,4 @@
-// Imports go down only: lib ← contract ← parts ← control ← data ← edges ← app. This finds one that goes up or sideways.
+// Imports go down only: lib ← contract ← parts ← control ← data ← edges ← app. This finds imports that go up or sideways.
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const server = 'packages/server/src'
 
-/** Folders and top-level files of the server, lowest first. One may import those below it, and its own. */
+/** Folders and top-level files of the server, lowest first. A file may import from lower layers and from its own folder. */
 const LAYERS: readonly (readonly string[])[] = [
   ['lib'],
   ['wire', 'version.ts', 'log.ts', 'key.ts', 'tokens.ts', 'native.ts', 'config', 'config.ts'],
@@ -70,7 +70,7 @@ function check(file: string, target: string, typeOnly: boolean): void {
   if (to > from || sideways) problems.push(`${file}: may not import ${path}, which is above or beside it`)
 }
 
-/** Suites and harnesses wire whatever they test. */
+/** Suites and harnesses may import everything they test. */
 function isForTests(file: string): boolean {
   return /\.(test|suite|scratch)\.ts$|\/(testing|suite)(\/|\.ts$)|\/(harness|traces)\.ts$/.test(file)
 }

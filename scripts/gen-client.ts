@@ -1,5 +1,5 @@
-// Prints what clients need of the contract without zod: plain types, the routes, constants, and shapes by which an answer is checked.
-// The schemas stay the source; packages/contract/src/client.test.ts holds the types of both against each other.
+// Prints the contract for clients, without zod: plain types, the routes, constants, and the shapes that answers are checked with.
+// The schemas stay the source; packages/contract/src/client.test.ts compares the types of both.
 import { readdirSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import * as contract from '../packages/contract/src/index.ts'
@@ -9,7 +9,7 @@ type Schema = z.core.$ZodType
 type AnyDef = Record<string, unknown> & { type: string }
 
 const SCHEMAS = new URL('../packages/contract/src/schemas/', import.meta.url)
-/** What comes over sockets and in streams, of which no route says what it is. */
+/** Messages on sockets and in streams, which no route describes. */
 const MESSAGES = [
   'AttachServerMessage',
   'ImageProgress',
@@ -66,7 +66,7 @@ interface Declaration {
   text?: string
 }
 
-/** The exported types of a file. Those of parsed input are the server's own. */
+/** The exported types of a file, without the types of parsed input, which only the server uses. */
 function declarations(source: string): Declaration[] {
   return [...source.matchAll(/^(?:export )?type (\w+) = (.*)$/gm)].flatMap(
     ([text, name, right]): Declaration[] => {
@@ -153,7 +153,7 @@ function printFields(def: AnyDef, mode: Mode, indent: string): string {
   return ['{', ...lines, `${indent}}`].join('\n')
 }
 
-/** Shapes are of answers, which hold no defaults and nothing that is made from something else. */
+/** Shapes describe answers, which have no defaults and no transforms. */
 function printShape(schema: Schema): string {
   const name = named.output.get(schema)
   return name === undefined ? shapeText(schema) : shapeOfNamed(name, schema)
@@ -207,7 +207,7 @@ function printConstant([name, value]: [string, unknown]): string[] {
   return [`export const ${name} = ${text}`]
 }
 
-/** Those that stand beside schemas; the other files of the contract have no zod and are used as they are. */
+/** Constants in schema files; the other files of the contract have no zod, and clients import them directly. */
 function constantNames(): Set<string> {
   const sources = readdirSync(SCHEMAS).map((file) => readFileSync(new URL(file, SCHEMAS), 'utf8'))
   return new Set(

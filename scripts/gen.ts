@@ -1,4 +1,4 @@
-// Prints the TypeScript tables from the C message tables, and what clients need of the contract. `npm run gen` writes them, `--check`
+// Prints the TypeScript tables from the C message tables, and the contract for clients. `npm run gen` writes them, `--check`
 // fails when one is stale.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -122,7 +122,7 @@ function parseField([owner, tag, name, kind]: string[]): Field {
   }
 }
 
-/** Records that hold records come after them. */
+/** A record comes after the records that it contains. */
 function orderRecords(records: string[], fields: Field[]): string[] {
   const done: string[] = []
   const visit = (name: string): void => {

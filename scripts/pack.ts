@@ -61,7 +61,7 @@ async function stageSdk(to: string): Promise<void> {
     await bundle(dependencies, { entryPoints: [join(ROOT, 'packages/sdk/src/index.ts')], outdir, format })
     cpSync(TYPES, join(outdir, 'types'), { recursive: true })
   }
-  // What is below it is CommonJS, code and types.
+  // All code and types below this directory are CommonJS.
   writeFileSync(join(to, 'dist/cjs/package.json'), '{ "type": "commonjs" }\n')
   const entry = (format: 'esm' | 'cjs') => ({
     types: `./dist/${format}/types/sdk/src/index.d.ts`,
@@ -70,14 +70,14 @@ async function stageSdk(to: string): Promise<void> {
   finish(to, 'sdk', {
     files: ['dist'],
     exports: { '.': { import: entry('esm'), require: entry('cjs') } },
-    // For Node 20 alone.
+    // Browsers use their own WebSocket.
     browser: { ws: false },
     sideEffects: false,
     dependencies,
   })
 }
 
-/** Static programs, each run once: an emulator stands in for the architecture that this machine does not have. */
+/** Builds static programs and runs each once, in an emulator if they are for another architecture. */
 function buildNative(architecture: Architecture, to: string): void {
   const isOwn = process.arch === architecture
   const { compiler, emulator } = ARCHITECTURES[architecture]
@@ -95,7 +95,7 @@ function buildNative(architecture: Architecture, to: string): void {
   }
 }
 
-/** The declarations of the SDK and of what it takes from the contract, with imports that resolve where they are. */
+/** The declarations of the SDK and of the contract types that it uses, with relative imports. */
 function emitTypes(): void {
   const config = join(STAGE, 'tsconfig.json')
   writeFileSync(
@@ -108,7 +108,7 @@ function emitTypes(): void {
         emitDeclarationOnly: true,
         rootDir: join(ROOT, 'packages'),
         outDir: TYPES,
-        // Below node_modules it would be a library, of which nothing is written.
+        // tsc writes no declarations for libraries, that is, for files below node_modules.
         paths: { '@islet/contract/client': [join(ROOT, 'packages/contract/src/client.ts')] },
         typeRoots: [join(ROOT, 'node_modules/@types')],
       },
@@ -129,7 +129,7 @@ function emitTypes(): void {
 }
 
 function finish(to: string, name: 'cli' | 'sdk', fields: object): void {
-  // The scripts are the clone's: they send whoever runs npm pack in the source to this program.
+  // The scripts are for the clone: there, npm pack points to this program.
   const { scripts: _scripts, ...given } = manifests[name]
   const manifest = {
     ...given,

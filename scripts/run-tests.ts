@@ -1,5 +1,5 @@
 // Runs test files with node --test. A file that fails is run once more, alone, after all others: if it passes then, the end of the
-// output names it as flaky with its first error; if it fails again, it has failed. The last line counts.
+// output lists it as flaky with its first error, else as failed. The last line has the counts.
 //
 //   node scripts/run-tests.ts          all tests
 //   node scripts/run-tests.ts PATH…    only these (files or patterns)
@@ -18,7 +18,7 @@ interface Pass {
   env?: Record<string, string>
 }
 
-/** Of one test. The longest, a thousand kills, takes a minute on two free cores. */
+/** Time limit of one test. The longest, a thousand kills, takes a minute on two free cores. */
 const LIMIT_MS = 300_000
 /** How long the processes of a run that is interrupted may take to end. */
 const END_MS = 10_000
@@ -134,7 +134,7 @@ async function interrupt(signal: NodeJS.Signals): Promise<void> {
   process.exit(128 + constants.signals[signal])
 }
 
-/** Answers whether there is anybody left in the group of the tests. */
+/** Returns whether the process group of the tests still exists. */
 function killGroup(signal: NodeJS.Signals): boolean {
   try {
     return running?.pid !== undefined && process.kill(-running.pid, signal)

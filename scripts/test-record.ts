@@ -1,4 +1,4 @@
-// A reporter for node --test that writes down, as one JSON object at the end, what became of each test file.
+// A reporter for node --test that prints the result of each test file, as one JSON object at the end.
 import { resolve } from 'node:path'
 import type { TestEvent } from 'node:test/reporters'
 import { inspect } from 'node:util'
@@ -7,7 +7,7 @@ export interface FileResult {
   passed: number
   failed: number
   skipped: number
-  /** Of the first test of the file that failed: its name and error. */
+  /** The name and error of the first test that failed. */
   error?: string
 }
 
@@ -41,7 +41,7 @@ function count(results: Results, complaints: ReadonlyMap<string, string[]>, { ty
   results[file] ??= { passed: 0, failed: 0, skipped: 0 }
   const result = results[file]
   const { error, type: kind } = data.details as { error?: Error; type?: string }
-  // Node counts a file as a test of its own when that says more than its tests do: it crashed, or it has none.
+  // Node reports a file as a test if it crashed or has no tests.
   const isFile = resolve(data.name) === file
   if (kind === 'suite' && (error as { failureType?: string })?.failureType === 'subtestsFailed') return
   if (data.skip || data.todo) {

@@ -5,7 +5,7 @@ import { curveOf, Tally } from '../measure.ts'
 import { BenchServer, COLD, runTrue, USUAL, warm } from '../server.ts'
 
 const COUNT = 100
-/** Some more than are taken, so that the last of the burst finds one too. */
+/** More than the burst takes, so that its last create also finds a cell. */
 const POOL = 110
 const IDLE_ROUNDS = 3
 
@@ -47,7 +47,7 @@ export const burstFigure: Figure = {
           id: `burst-${id}-all`,
           figure: `100 creates at once, ${words}: all done`,
           unit: 'ms',
-          // A create that fails fails its round: it is counted here, where the budget is.
+          // A failed create fails its round. It is counted in this row, because this row has the budget.
           islet: { ...result.all.summary(), failed: result.each.failed },
           docker: dockerBurst?.all.summary(),
           note: '`docker run`',
@@ -68,7 +68,7 @@ export const burstFigure: Figure = {
   },
 }
 
-/** A server learns from a burst how many should wait, so each round has its own. */
+/** A server adapts the size of its pool after a burst, so each round has a new server. */
 async function idleRow(rounds: number): Promise<Row> {
   const figure = '100 creates at once on a server that was idle'
   const result = newBurst(figure)

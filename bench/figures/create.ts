@@ -100,7 +100,7 @@ export const createFigure: Figure = {
   },
 }
 
-/** A sample is counted as failed once, in `first`, whichever of its steps failed. */
+/** A failed sample is counted once, in `first`, whichever step failed. */
 async function measure(
   figure: string,
   { n, warmup }: { n: number; warmup: number },

@@ -1,4 +1,4 @@
-// 256 MB up and down through the API, and what the server's memory does meanwhile.
+// 256 MB up and down through the API, and the growth of the server's memory during it.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ export const filesFigure: Figure = {
     for (let round = 0; round < rounds; round++) {
       await time(up, 'write', `/tmp/large-${round}`)
       await time(down, 'read', `/tmp/large-${round}`)
-      // Else the sandbox's memory fills with what was written, and the next one waits for the disk.
+      // Otherwise written pages fill the sandbox's memory, and the next write waits for the disk.
       await sandbox.files.remove(`/tmp/large-${round}`)
     }
     for (let round = 0; round < rounds; round++) await time(over, 'write', '/tmp/large')
@@ -84,7 +84,7 @@ export const filesFigure: Figure = {
   },
 }
 
-/** MB/s at the percentiles of the times: p99 is of the slowest, as everywhere. */
+/** MB/s at the percentiles of the times: p99 is the slow end, as in other rows. */
 function rate(tally: Tally): Samples {
   const { n, failed, ...times } = tally.summary()
   const at = (ms: number) => (ms > 0 ? round(TRANSFER_BYTES / MB / (ms / 1000)) : 0)

@@ -1,4 +1,4 @@
-// What an idle sandbox costs the whole machine: the slope of the line through its used memory at several counts of sandboxes.
+// The memory of an idle sandbox: the slope of the machine's used memory over the number of sandboxes.
 import type { Sandbox } from 'islet'
 import type { Docker } from '../docker.ts'
 import type { Figure } from '../figure.ts'
@@ -10,7 +10,7 @@ import { MIB } from '../sizes.ts'
 const COUNTS = [0, 50, 100, 200, 300]
 const QUICK_COUNTS = [0, 10, 20, 40]
 const DOCKER_COUNTS = [0, 10, 20, 30]
-/** A name that /proc shows has 15 characters. */
+/** /proc cuts names to 15 characters. */
 const DOCKER_OWNERS = { names: ['dockerd', 'containerd', 'containerd-shim', 'sleep'] }
 const AT_ONCE = 8
 
@@ -33,7 +33,7 @@ export const memoryFigure: Figure = {
       sandboxes.push(sandbox)
       await runTrue(sandbox)
     }
-    // The first ones pay for what all share.
+    // The first sandboxes load what all share.
     await grow(tally, AT_ONCE, add)
     const already = sandboxes.length
     for (const count of quick ? QUICK_COUNTS : COUNTS) {
@@ -76,7 +76,7 @@ export const memoryFigure: Figure = {
   },
 }
 
-/** Adds this many, some at once; one that fails is counted. */
+/** Adds this many, several at once; counts failures. */
 export async function grow(tally: Tally, count: number, add: () => Promise<void>): Promise<void> {
   let left = count
   const caller = async () => {

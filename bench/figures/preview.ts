@@ -1,4 +1,4 @@
-// A small page through a preview, beside the same program on the machine itself: what the proxy costs.
+// The cost of the preview proxy: a small page through a preview, and from the same program directly on the machine.
 import { giveNode } from '../../tests/support/node-inside.ts'
 import type { Figure } from '../figure.ts'
 import { Asker, HELLO } from '../floor/http.ts'

@@ -1,4 +1,4 @@
-// What things cost with 10, 50, 100 and 500 idle sandboxes on the machine, and with 50 busy ones besides. Nothing should grow.
+// The time of calls with 10, 50, 100 and 500 idle sandboxes on the machine, and with 50 busy ones added. None should grow.
 import type { Sandbox } from 'islet'
 import type { Figure, Row } from '../figure.ts'
 import { round, sample, Tally } from '../measure.ts'
@@ -11,7 +11,7 @@ const COUNTS = [10, 50, 100, 500]
 const QUICK_COUNTS = [10, 50]
 const BUSY = 50
 const POOL = 8
-/** No larger than the least count, so that it is as long at each. */
+/** Not larger than the smallest count, so that every page has the same length. */
 const PAGE = 10
 /** Computes and prints a little ten times a second, without a new process each time. */
 const LOOP = `
@@ -21,12 +21,12 @@ while True:
     time.sleep(0.1)
 `
 
-/** With fewer sandboxes, what else the machine does weighs more than they do. */
+/** With fewer sandboxes, other changes in the machine's memory would dominate. */
 const MEMORY_FROM = 200
 
 export const scaleFigure: Figure = {
   method:
-    'Sandboxes are made 8 at a time until so many are alive; each has run `true` once and is idle. Then, with 8 cells waiting: create and ' +
+    'Sandboxes are made 8 at a time until that many are alive; each has run `true` once and is idle. Then, with 8 cells waiting: create and ' +
     'first result 30 times (each sandbox is removed again), `true` 300 times, a page of 10 of the list and one record 200 times each, one ' +
     'after another. Memory is what the machine uses more than before the first, divided by the count, from 200 on: of fewer, what else ' +
     'the machine does weighs more than they do. Busy: 50 more sandboxes, each of which computes a little and prints a line ten times a second. Floor: a bare ' +
@@ -40,7 +40,7 @@ export const scaleFigure: Figure = {
     const samples = quick ? { create: 5, exec: 50, read: 50 } : { create: 30, exec: 300, read: 200 }
     const bareSpawn = await floor.spawn(samples.exec)
     const bareRequest = await floor.request(samples.read)
-    // The first ones pay for what all share.
+    // The first sandboxes load what all share.
     await grow(tally, POOL, async () => {
       const sandbox = await server.create()
       await runTrue(sandbox)
@@ -101,7 +101,7 @@ export const scaleFigure: Figure = {
   },
 }
 
-/** After the first, which reads from the disk again what reading the memory has dropped. */
+/** The first create does not count: measuring memory dropped the caches, so it reads from the disk. */
 async function creates(server: BenchServer, figure: string, n: number, made: Tally): Promise<Tally> {
   const first = new Tally(figure)
   for (let index = -1; index < n; index++) {

@@ -1,4 +1,4 @@
-// A sandbox with 20,000 changed files of 50 MB in all: how long it stands still for a checkpoint, and how long a checkpoint, a fork, a
+// A sandbox with 20,000 changed files of 50 MB in all: how long it is frozen for a checkpoint, and how long a checkpoint, a fork, a
 // restore and a wake take, each to the result of a first command. With a pool, without one, and where layers are copied.
 import { setTimeout } from 'node:timers/promises'
 import type { Sandbox } from 'islet'
@@ -28,11 +28,11 @@ const NAMES: Record<string, string> = {
 export const stateFigure: Figure = {
   method:
     'A sandbox with 20,000 files of 50 MB in all, every one written again before each checkpoint and not yet on disk; `frozen` is how long ' +
-    'the sandbox stood still, as the server says. A fork is to the result of `true` in it, of the same sandbox after 100 more of the files were ' +
+    'the sandbox was frozen, as the server reports it. A fork is to the result of `true` in it, of the same sandbox after 100 more of the files were ' +
     'changed; ten at once the same. `All just written`: the fork comes right after every file was written again, so all 50 MB go to the disk ' +
     'first. Restore in place and wake are to the result of `true` as well. Warm: 12 cells wait before each. Cold: the pool is off. Copying: no ' +
     'pool, `ISLET_STORAGE=copy` on a plain directory. Docker: `docker commit` of a container with the same change, for a fork with a ' +
-    '`docker run` of it; it stands still all the while. Floor: `cp -a` of such a tree on the same disk.',
+    '`docker run` of it; the container is frozen all that time. Floor: `cp -a` of such a tree on the same disk.',
 
   async measure({ docker, floor, quick }) {
     const rounds = quick ? 2 : 8
@@ -63,7 +63,7 @@ export const stateFigure: Figure = {
   },
 }
 
-/** What Docker has for the same. */
+/** The corresponding operation of Docker. */
 const BESIDE: Record<string, 'commit' | 'fork'> = {
   checkpoint: 'commit',
   'checkpoint-frozen': 'commit',
@@ -72,7 +72,7 @@ const BESIDE: Record<string, 'commit' | 'fork'> = {
   'fork-fresh-frozen': 'commit',
 }
 
-/** A checkpoint does not need the pool, so the first one is the figure; what follows it is told apart. */
+/** A checkpoint does not use the pool, so its warm row has the plain id; all other rows name their kind. */
 function idOf(id: string, kind: string): string {
   if (id.startsWith('checkpoint')) return kind === 'warm' ? id : `${id}-${kind}`
   return id.startsWith('fork') ? id.replace('fork', `fork-${kind}`) : `${id}-${kind}`

@@ -4,7 +4,7 @@ import type { Figure } from '../figure.ts'
 import { round, Tally } from '../measure.ts'
 import { BenchServer } from '../server.ts'
 
-/** Kept output that an attaching client is given. */
+/** The kept output that an attaching client gets. */
 const KEPT_BYTES = 64 * 1024
 
 export const streamFigure: Figure = {
@@ -47,7 +47,7 @@ export const streamFigure: Figure = {
   },
 }
 
-/** From the call that starts a command to its first output in the caller's hand. */
+/** From the call that starts a command to its first output. */
 async function firstByte(sandbox: Sandbox): Promise<number> {
   const started = performance.now()
   let ms: number | undefined
@@ -62,7 +62,7 @@ async function firstByte(sandbox: Sandbox): Promise<number> {
   return ms
 }
 
-/** From the call to the mark that says: all that was kept is there. */
+/** From the call to `replay-end`. */
 async function attach(sandbox: Sandbox, processId: string): Promise<number> {
   const started = performance.now()
   const { promise, resolve } = Promise.withResolvers<number>()
@@ -73,7 +73,7 @@ async function attach(sandbox: Sandbox, processId: string): Promise<number> {
   return ms
 }
 
-/** What each of n operations says it took, after some that do not count. */
+/** The times that n operations return, after some warm-up runs. */
 async function collect(figure: string, n: number, operation: () => Promise<number>): Promise<Tally> {
   const tally = new Tally(figure)
   for (let index = 0; index < Math.ceil(n / 10); index++) await tally.attempt(operation)

@@ -1,15 +1,15 @@
-// The least that a new container costs without us: an OCI runtime that runs `true` in a bundle that is there already, on the base image's
-// files, which it may not write. crun where it works, as it is the faster one, else runc.
+// The minimum cost of a new container: an OCI runtime runs `true` in an existing bundle, with the base image as read-only root.
+// Uses crun, which is faster, else runc.
 import { execFile } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
-/** Where cgroups of both versions are mounted, crun starts only where it does not see the newer one. */
+/** If cgroups of both versions are mounted, crun starts only if version 2 is hidden from it. */
 const UNSEEN = ['unshare', '--mount', 'sh', '-c', 'umount /sys/fs/cgroup/unified && exec "$@"', 'sh']
 const CRUN = ['crun', '--cgroup-manager=disabled']
-/** The first that works is taken. */
+/** The first that works is used. */
 const COMMANDS = [CRUN, [...UNSEEN, ...CRUN], ['runc']]
 
 export class BareContainer {

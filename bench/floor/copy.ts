@@ -1,4 +1,4 @@
-// The least that moving data costs: cp on the same disk, with the bytes really copied.
+// The minimum cost of moving data: cp on the same disk, with all bytes copied (no reflink).
 import { execFile } from 'node:child_process'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { TRANSFER_BYTES, TREE } from '../sizes.ts'
 
 const execute = promisify(execFile)
 
-/** `cp` of the file that is sent up and down. The target is there already, as it is when a file is written again. */
+/** `cp` of the transferred file over an existing target, as when a file is overwritten. */
 export async function fileCopier(directory: string): Promise<() => Promise<void>> {
   const [from, to] = [join(directory, 'from'), join(directory, 'to')]
   await writeFile(from, Buffer.alloc(TRANSFER_BYTES, 7))

@@ -1,4 +1,4 @@
-// What Islet is measured against besides Docker: the least that this machine needs for the same, without any wall.
+// The floor: the minimum that this machine needs for the same work without a wall. Islet is compared with it and with Docker.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

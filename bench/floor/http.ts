@@ -1,4 +1,4 @@
-// The least that a request costs: a Node server of ten lines in a process of its own, and a kept connection to it.
+// The minimum cost of a request: a Node server of ten lines in its own process, and a kept connection to it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'

@@ -1,4 +1,4 @@
-// Bars side by side on a logarithmic axis: shorter is better, and what is ten times longer looks it.
+// Bars side by side on a logarithmic axis: shorter is better.
 import { logScale } from './scale.ts'
 import { COLORS, line, rectangle, short, svg, text } from './svg.ts'
 

@@ -5,7 +5,7 @@ import { COLORS, dot, line, PALETTE, path, rectangle, short, svg, text } from '.
 export interface Axis {
   label: string
   log?: boolean
-  /** Where to mark it, when that is not for the axis to say. */
+  /** The positions of the ticks. Default: chosen by the scale. */
   ticks?: readonly number[]
 }
 

@@ -6,7 +6,7 @@ import { COLORS } from './svg.ts'
 
 export interface Plot {
   file: string
-  /** What it shows, for those who do not see it. */
+  /** The alternative text of the image. */
   alt: string
   drawing: string
 }

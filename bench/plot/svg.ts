@@ -1,4 +1,4 @@
-// The few pieces that our plots are drawn with. White behind, so that they read the same on a light and on a dark page.
+// The elements that the plots are drawn with. The background is white, so that they look the same on light and dark pages.
 export const COLORS = {
   islet: '#0969da',
   docker: '#8c959f',
@@ -7,7 +7,7 @@ export const COLORS = {
   quiet: '#59636e',
   grid: '#e6e9ed',
 }
-/** For lines that are told apart only by colour. */
+/** For lines that differ only in colour. */
 export const PALETTE = ['#0969da', '#cf222e', '#1a7f37', '#9a6700', '#8250df', '#57606a']
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif'
@@ -17,7 +17,7 @@ export interface TextOptions {
   color?: string
   anchor?: 'start' | 'middle' | 'end'
   bold?: boolean
-  /** Reads upwards. */
+  /** Rotated, to be read upwards. */
   upright?: boolean
 }
 
@@ -59,7 +59,7 @@ export function dot(x: number, y: number, color: string): string {
   return `<circle cx="${at(x)}" cy="${at(y)}" r="3.5" fill="${color}"/>`
 }
 
-/** Three significant digits, without zeros that say nothing. */
+/** Three significant digits, without trailing zeros. */
 export function short(value: number): string {
   if (value !== 0 && Math.abs(value) < 1) return String(Number(value.toPrecision(2)))
   return Math.abs(value) < 100 ? String(Number(value.toPrecision(3))) : Math.round(value).toLocaleString('en')

@@ -1,4 +1,4 @@
-// What ran when: a row for each process, on a common axis in milliseconds.
+// A timeline with a row for each process, on a common axis in milliseconds.
 import { linearScale } from './scale.ts'
 import { COLORS, line, rectangle, short, svg, text } from './svg.ts'
 

@@ -1,4 +1,4 @@
-// Runs the README's command lines on a machine that nobody has used: a minimal Debian (what mmdebstrap calls minbase) with Node 20,
+// Runs the README's command lines on a new machine: a minimal Debian (what mmdebstrap calls minbase) with Node 20,
 // with mounts, processes, network and cgroups of its own. The repository in it is a clean clone of HEAD.
 //
 //   npm run fresh                              all legs, each in a root of its own
@@ -78,7 +78,7 @@ function packageScript(root: string): string {
   return `cd /root\n${noCompiler}${prints42(readmeLine(/^npm install --global .* && islet run .*$/m))}${noCompiler}`
 }
 
-/** As it stands in the README, so that what is tried is what people are told. */
+/** The line as the README has it, so that the test runs what the README says. */
 function readmeLine(pattern: RegExp): string {
   const [line] = pattern.exec(readFileSync(join(REPOSITORY, 'README.md'), 'utf8')) ?? []
   return line ?? stop(`README.md has no line ${pattern}.`)

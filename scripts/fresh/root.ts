@@ -1,4 +1,4 @@
-// The root file system of a new machine: a minimal Debian, Node 20, and what this machine needs to reach its registries.
+// The root file system of a new machine: a minimal Debian, Node 20, and this machine's settings for its registries.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { copyFileSync, cpSync, existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ export interface RootOptions {
   source?: string[] | undefined
 }
 
-/** In a new root: what npm needs to trust the registry before anything is installed. */
+/** The certificates in a new root with which npm trusts the registry before anything is installed. */
 export const AUTHORITIES = '/etc/islet-fresh-authorities.crt'
 const HOSTS = '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n'
 const NODE = ['node@20', 'npm@10']
@@ -72,7 +72,7 @@ async function parts({ suite: wanted, source }: RootOptions): Promise<{ archive:
   if (!existsSync(archive)) {
     writeFileSync(join(entry, 'sources'), sources)
     writeFileSync(join(entry, 'apt.conf'), aptConf, { mode: 0o600 })
-    // Ubuntu does not call apt essential, but nobody has a machine without it.
+    // Ubuntu does not mark apt as essential, but every machine has it.
     const include = ['apt', ...(sources.includes('https:') ? ['ca-certificates'] : [])]
     const options = [
       '--variant=minbase',
@@ -90,7 +90,7 @@ async function parts({ suite: wanted, source }: RootOptions): Promise<{ archive:
   return { archive, node }
 }
 
-/** What this machine has for the suite, or the main archive of its own suite. */
+/** The apt sources of this machine for the suite, else the main archive of its own suite. */
 function sourcesOf(all: readonly AptSource[], suite: string): string {
   const own = archiveOf(all, suite)
   if (own.length > 0) return own.map(({ content }) => content).join('\n')

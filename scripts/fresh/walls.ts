@@ -1,5 +1,5 @@
-// What a new machine has of its own: mounts, processes, a network behind NAT, and cgroups. All of it is named after one process, so
-// that it can be taken away whatever became of that.
+// The isolation of a new machine: its own mounts, processes, network behind NAT, and cgroups. All are named after one process, so
+// that they can be removed even if that process was killed.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -42,7 +42,7 @@ export async function enter(name: string, root: string, script: string): Promise
   return code ?? 1
 }
 
-/** Takes everything of that name away. */
+/** Removes everything of that name. */
 export async function clean(name: string, { keep = false } = {}): Promise<void> {
   const groups = cgroups()
     .map((at) => join(at, name))
@@ -58,7 +58,7 @@ export async function clean(name: string, { keep = false } = {}): Promise<void> 
   if (!keep) rmSync(root, { recursive: true, force: true })
 }
 
-/** Takes away what runs that were killed have left. */
+/** Removes what killed runs have left. */
 export async function sweep(): Promise<void> {
   for (const name of readdirSync(ROOTS)) {
     const pid = NAME.exec(name)?.[1]
@@ -97,7 +97,7 @@ function makeGroup(group: string): string {
   return group
 }
 
-/** Not when this machine reaches names or a proxy through its own loopback. */
+/** False if this machine reaches its nameserver or proxy through its loopback. */
 function canRoute(): boolean {
   const loopback = /\b127\.|localhost|::1/
   const proxies = Object.entries(process.env).filter(([name]) => /^https?_proxy$/i.test(name))
@@ -159,7 +159,7 @@ function quietly(program: string, args: string[]): void {
   try {
     execFileSync(program, args, { stdio: 'ignore' })
   } catch {
-    // It was never made.
+    // It was never created.
   }
 }
 
@@ -179,7 +179,7 @@ function kill(pid: string): void {
   try {
     process.kill(Number(pid), 'SIGKILL')
   } catch {
-    // It has ended meanwhile.
+    // It has already ended.
   }
 }
 

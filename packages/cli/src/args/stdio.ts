@@ -1,4 +1,4 @@
-// How a command in a sandbox runs and what it gets of our stdin and terminal, as options.
+// Options for how a command runs in a sandbox, and whether it gets our stdin and terminal.
 import { type Command, Option } from 'commander'
 import { hasPipedStdin } from '../stdio/input.ts'
 import { duration } from './parse.ts'

@@ -1,4 +1,4 @@
-// What a command reads: stdin and local files.
+// Reads the input of a command: stdin and local files.
 import { readFileSync } from 'node:fs'
 import { CliError, type UsageError } from '../errors.ts'
 

@@ -18,7 +18,7 @@ export async function followPiped(
   const session = await open(TO_OUR_STREAMS)
   options.signals.passTo(session)
   sayDropped(session.droppedBytes)
-  // If nobody reads our output, the command gets SIGPIPE, as in a pipe. We do not wait for its end.
+  // If the reader of our output has gone, the command gets SIGPIPE, as in a pipe. We do not wait for its end.
   const broken = new Promise<number>((resolve) => {
     onBrokenPipe(() => {
       const leave = () => resolve(BROKEN_PIPE)

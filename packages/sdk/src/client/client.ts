@@ -43,7 +43,7 @@ export class Client {
   readonly #credential: Credential
   readonly #transport: Transport
   readonly #socketPath: string | undefined
-  /** Checks who listens, before a key from a file is sent to an address of this machine. */
+  /** Checks the owner of the listening program before a key from a file is sent to an address of this machine. */
   readonly #assertOwner: (() => void) | undefined
   #WebSocket: SocketConstructor | undefined
   readonly #retries: number

@@ -1,4 +1,4 @@
-// What a client sends to authenticate: the API key, or the token of one sandbox, which is renewed before it expires.
+// The credential of a client: the API key, or the token of one sandbox, which is renewed before it expires.
 import { abortError } from '../errors.ts'
 
 /** A token, or a function that fetches one; it is called again before the token expires. */

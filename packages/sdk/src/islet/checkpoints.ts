@@ -6,7 +6,7 @@ import { COPY, createOnce, ONCE, type OnceOptions } from './create-once.ts'
 import { Patches } from './patches.ts'
 import { checkedCheckpoint } from './refs.ts'
 
-/** What is not given is taken from the checkpoint; `env` is merged. */
+/** Missing options are taken from the checkpoint; `env` is merged. */
 export interface FromCheckpointOptions extends CopySandbox, OnceOptions {}
 
 export interface ListCheckpointsOptions extends ListCheckpoints, Abortable {}

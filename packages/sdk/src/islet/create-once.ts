@@ -52,7 +52,7 @@ export async function createOnce<Name extends CreateRoute>(
   try {
     return await client.call(name as CreateRoute, { ...call, signal })
   } catch (error) {
-    // The sandbox may exist or be on its way; nobody else has the key to find it.
+    // The sandbox may exist already or soon, and only this call has the key to find it.
     if (signal?.aborted && idempotencyKey === undefined) void undo(client, name, call)
     throw error
   }

@@ -34,7 +34,7 @@ const SEND_HIGH_BYTES = 1024 * 1024
 const SEND_POLL_MS = 5
 const STDIN_CHUNK_BYTES = 64 * 1024
 
-/** What ExecSession and PtySession have in common. */
+/** The common part of ExecSession and PtySession. */
 export abstract class Session {
   readonly processId: string
   /** The exit code. Rejects if the session is closed, or the sandbox ends, before the process does. */
@@ -86,7 +86,7 @@ export abstract class Session {
     this.#output = new OutputCursor((channel, bytes) => handlers.onOutput?.(channel, bytes))
     this.result = this.#outcome.promise
     this.done = this.result.then(({ exitCode }) => exitCode)
-    // Callers who want these await them; nobody has to.
+    // Awaiting these promises is optional, so a rejection must not be unhandled.
     this.result.catch(() => {})
     this.done.catch(() => {})
     this.#connection = new Connection(client, 'attachProcess', {

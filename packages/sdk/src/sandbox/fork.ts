@@ -4,7 +4,7 @@ import { errorFromBody } from '../errors.ts'
 import type { Abortable } from '../options.ts'
 import { Sandbox } from './sandbox.ts'
 
-/** What is not given is taken from the source; `env` is merged. If the call is aborted, no fork remains. */
+/** Missing options are taken from the source; `env` is merged. If the call is aborted, no fork remains. */
 export interface ForkOptions extends CopySandbox, Abortable {}
 
 export type ForkResult = { ok: true; sandbox: Sandbox } | { ok: false; error: IsletError }

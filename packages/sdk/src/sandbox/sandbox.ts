@@ -71,8 +71,8 @@ export interface RunCommandOptions extends CommandOptions {
 }
 
 /**
- * One isolated Linux computer. `await using sandbox = await Sandbox.create()` removes it at the end of the block. What is done
- * to the sandbox as a whole is a method here; what happens inside is in groups, like `files` and `exec`.
+ * One isolated Linux computer. `await using sandbox = await Sandbox.create()` removes it at the end of the block. Actions on
+ * the whole sandbox are methods here; actions inside it are in groups, like `files` and `exec`.
  */
 export class Sandbox {
   readonly id: string
@@ -218,7 +218,7 @@ export class Sandbox {
     return this.#heard(await this.#call('wakeSandbox', { body: { timeout }, signal }))
   }
 
-  /** The idle timeout (milliseconds or '10m'; 0: never), or all timeouts; those that are left out stay. */
+  /** The idle timeout (milliseconds or '10m'; 0: never), or several timeouts; the others stay. */
   async setTimeout(timeout: number | string | Timeouts, options: Abortable = {}): Promise<SandboxInfo> {
     const body = typeof timeout === 'object' ? timeout : { idle: timeout }
     return this.#heard(await this.#call('setTimeout', { body, ...options }))

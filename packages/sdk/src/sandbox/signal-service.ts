@@ -1,4 +1,4 @@
-// What a client has of started signals: its handlers, and the channel the signals come by.
+// The client side of started signals: the handlers, and the channel on which signals arrive.
 import { type SignalMessage, type SignalStatus, signalMessageShape } from '@islet/contract/client'
 import { openChannel } from '../client/channel.ts'
 import type { Client } from '../client/client.ts'

@@ -5,7 +5,7 @@ const LOW_BYTES = 1024 * 1024
 
 /** Handles the messages of a socket one after the other. Pauses the socket, if it can be paused, while too many wait. */
 export class Inbox {
-  /** What the handler threw. The socket is closed then, and later messages are dropped. */
+  /** The error that the handler threw. It closes the socket, and later messages are dropped. */
   failure: unknown
   readonly #socket: Socket
   readonly #handle: (data: unknown) => void | Promise<void>
