@@ -75,7 +75,7 @@ test('getting-started.md leads to every other page of the guide', () => {
   assert.deepEqual(missing, [])
 })
 
-test('every command line that calls islet is one that islet understands', async () => {
+test('islet understands every command line in the docs that calls it', async () => {
   process.env.API_KEY ??= 'a variable that a page passes on'
   // Running text may leave out arguments; an unknown option or command is wrong anywhere.
   const incomplete = ['missingArgument', 'optionMissingArgument', 'missingMandatoryOptionValue', 'help']

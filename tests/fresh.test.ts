@@ -1,4 +1,4 @@
-// The walls of `npm run fresh`, around a root of a few programs: what runs there has a machine to itself, and nothing of it stays.
+// The isolation of `npm run fresh`, with a root of a few programs: it acts like a separate machine, and leaves nothing behind.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -18,7 +18,7 @@ test('a missing program is reported with its package', () => {
   assert.equal(status, 1)
 })
 
-test('the check finds programs that a test does not name, that no table has, and that nobody installs', (t) => {
+test('the check finds programs that a test does not declare, that no table has, or that setup does not install', (t) => {
   const tree = mkdtempSync(join(tmpdir(), 'islet-programs-'))
   t.after(() => rmSync(tree, { recursive: true }))
   for (const directory of ['tests', 'scripts']) mkdirSync(join(tree, directory))

@@ -1,4 +1,4 @@
-// `npm run release` on a copy of this repository: what it refuses, and what it prepares.
+// `npm run release` on a copy of this repository.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import {

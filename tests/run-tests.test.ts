@@ -1,4 +1,4 @@
-// What scripts/test makes of test files that fail, fail once, crash, never end, or hold no test.
+// The verdict of scripts/test on test files that fail, fail once, crash, never end, or have no test.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-// What docs/coming-from/computesdk.md says, row by row, through our SDK.
+// Checks docs/coming-from/computesdk.md row by row, through our SDK.
 import { startSuite } from '../support/suite.ts'
 import { envRows } from './computesdk/env.ts'
 import { fileRows } from './computesdk/files.ts'

@@ -1,4 +1,4 @@
-// What docs/coming-from/opencomputer.md says, row by row, through our SDK.
+// Checks docs/coming-from/opencomputer.md row by row, through our SDK.
 import assert from 'node:assert/strict'
 import { type FromCheckpointOptions, Sandbox } from 'islet'
 import { failsWith } from '../support/shell.ts'
@@ -224,7 +224,7 @@ testRows('opencomputer.md', {
     assert.equal(text(out), 'text and bytes')
   },
   'session.kill(signal)': async () => {
-    // Without a shell: one that has not started its command yet takes SIGINT and goes on.
+    // Without a shell: a shell that has not started its command yet ignores SIGINT.
     const session = await exec.start('sleep', { args: ['600'] })
     await session.kill('SIGINT')
     assert.equal((await session.result).signal, 'SIGINT')

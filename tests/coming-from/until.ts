@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const LIMIT_MS = 120_000
 
-/** Waits for what is about to happen. */
+/** Waits until the condition holds. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + LIMIT_MS
   while (!(await isSo())) {

@@ -1,4 +1,4 @@
-// Whatever is sent, the answer is a 4xx of the table with a body that says what is wrong; the server goes on.
+// Any bad input gets a 4xx of the table with a body that says what is wrong; the server keeps running.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ERRORS, type ErrorCode } from '@islet/contract'

@@ -1,4 +1,4 @@
-// Events and patches behind the real wall: what stands still there goes on with its memory.
+// Events and patches behind the real wall, where suspended sandboxes keep their memory.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SandboxEvent } from 'islet'
@@ -32,7 +32,7 @@ test('a client that follows hears of every move once, across servers that stop a
   assert.deepEqual(seen, (await islet.events(sandbox.id).list({ direction: 'asc' })).events)
 })
 
-test('patches come to sandboxes that go on with their memory, before whoever woke them', async () => {
+test('a sandbox that wakes with its memory runs its patches before the call that woke it', async () => {
   const base = await suite.create({ user: 'nobody', env: { TEAM: 'blue' } })
   const { id } = await base.createCheckpoint('base')
   const sandbox = await islet.checkpoints.createSandbox(id)
@@ -55,7 +55,7 @@ test('patches come to sandboxes that go on with their memory, before whoever wok
   assert.deepEqual(told, ['patch.applied', 'resumed', 'patch.applied'])
 })
 
-test('a sandbox that stands still while it is patched goes on with that, and is not idle meanwhile', async () => {
+test('a sandbox suspended during a patch continues the patch when it wakes, and is not idle until the patch ends', async () => {
   const base = await suite.create()
   const { id } = await base.createCheckpoint('base')
   await islet.checkpoints.patches.create(id, { script: 'sleep 3; echo once >> log' })

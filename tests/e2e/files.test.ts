@@ -14,7 +14,7 @@ const { files } = sandbox
 
 const MIB = 1024 * 1024
 const LARGE_BYTES = 200 * MIB
-/** What the server may take for itself while any number of bytes pass through it. */
+/** The allowed growth of the server's memory during transfers of any size. */
 const RSS_GROWTH_BYTES = 150 * MIB
 
 test('text, bytes and streams come back as they went', async () => {

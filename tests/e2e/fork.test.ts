@@ -28,7 +28,7 @@ async function forked(from: Sandbox, options: { count: number; env?: Record<stri
   })
 }
 
-test('ten forks at once have exactly the files, store and env of their parent, and are nobody else', async () => {
+test('ten forks at once have exactly the files, store and env of their parent, and their own identity', async () => {
   const children = await forked(parent, { count: FORKS, env: { ROLE: 'child' } })
   const look = 'cat /proc/self/uid_map /etc/machine-id /etc/hostname; hostname; echo $ROLE $KEPT'
   const all = await Promise.all([parent, ...children].map((each) => say(each, look)))
@@ -65,7 +65,7 @@ async function checkTokens(children: Sandbox[]): Promise<void> {
   }
 }
 
-/** What one writes no other sees. */
+/** A file that one sandbox writes is not seen by the others. */
 async function checkApart([first, second]: Sandbox[]): Promise<void> {
   await say(first!, 'cd /workspace/tree && rm -r 7 && mv 8 7 && echo more >> 9/900', { user: 'root' })
   await first!.store.set('config', { value: 'changed' })
@@ -122,7 +122,7 @@ test('an only fork has the files of its parent and a limit of its own, and each 
   assert.equal(await say(tiny, 'cat /workspace/file'), 'mine')
 })
 
-test('a command that runs in the parent goes on, and does not run in the fork', async () => {
+test('a command that runs in the parent keeps running, and does not run in the fork', async () => {
   await using source = await suite.create()
   const running = source.exec.run('while [ ! -e /tmp/stop ]; do echo >> /tmp/count; done; wc -l < /tmp/count')
   running.catch(() => {})

@@ -1,4 +1,4 @@
-// A server whose sandboxes have a kernel of their own: what runs goes on after hibernation, in a restored checkpoint and in forks.
+// A server whose sandboxes have their own kernel: processes continue after hibernation, in a restored checkpoint and in forks.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -59,7 +59,7 @@ async function count(sandbox: Sandbox): Promise<{ secret: string; n: number }> {
   return { secret: secret!, n: Number(n) }
 }
 
-/** It runs, and is the one that ran before. */
+/** The process runs, and is the same as before. */
 async function goesOn(sandbox: Sandbox, before: { secret: string; n: number }): Promise<void> {
   const { secret, n } = await count(sandbox)
   assert.equal(secret, before.secret)
@@ -93,7 +93,7 @@ if (skip) {
     assert.equal(await say(sandbox, 'hostname'), sandbox.id)
   })
 
-  it('hibernates to disk and wakes with what ran, the server killed meanwhile', async () => {
+  it('hibernates to disk and wakes with its processes, although the server was killed in between', async () => {
     const { sandbox, before } = await start()
     await sandbox.hibernate()
     await sandbox.wake()
@@ -106,7 +106,7 @@ if (skip) {
     await sandbox.kill()
   })
 
-  it('goes back to a checkpoint with what ran then', async () => {
+  it('is restored to a checkpoint with the processes of that time', async () => {
     const { sandbox, before } = await start()
     const checkpoint = await sandbox.createCheckpoint({ name: 'running' })
     await say(sandbox, 'pkill python3; rm count')
@@ -115,7 +115,7 @@ if (skip) {
     await sandbox.kill()
   })
 
-  it('goes on in forks and in the original, each on its own', async () => {
+  it('continues in forks and in the original, independently', async () => {
     const { sandbox, before } = await start()
     const copy = await sandbox.fork()
     assert.equal(await say(copy, 'hostname'), copy.id)
@@ -174,7 +174,7 @@ if (skip) {
     await sandbox.deleteCheckpoint(checkpoint.id)
   })
 
-  it('is refused less memory than what ran needs, in words', async () => {
+  it('is refused less memory than its processes need, with a reason', async () => {
     await using sandbox = await suite.create()
     await sandbox.exec.spawn(['python3', '-c', FULL])
     await until(async () => (await sandbox.exec.run('test -e full')).exitCode === 0)

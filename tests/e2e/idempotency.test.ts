@@ -92,7 +92,7 @@ test('a token knows the name of its own sandbox, and no other', async () => {
   assert.equal(await status(other!.id), 403)
 })
 
-test('getOrCreate gives all who ask at once the same sandbox, wakes it by its use, and makes another when it is gone', async () => {
+test('getOrCreate gives concurrent callers the same sandbox, a use wakes it, and a new one is created when it is gone', async () => {
   const all = () =>
     Promise.all(Array.from({ length: 10 }, () => islet.sandboxes.getOrCreate('shared', { env: { A: '1' } })))
   const first = await all()
@@ -101,7 +101,7 @@ test('getOrCreate gives all who ask at once the same sandbox, wakes it by its us
   const again = await islet.sandboxes.getOrCreate('shared', { env: { A: '2' } })
   const { stdout, autoResumed } = await again.exec.run('echo $A')
   assert.deepEqual([again.id, stdout, autoResumed], [first[0]!.id, '1\n', true])
-  // Some are given the one that goes, the others its successor; nobody fails.
+  // Some callers get the sandbox that is being removed, the others its successor; no call fails.
   const [given] = await Promise.all([all(), again.kill()])
   const { id } = await islet.sandboxes.getOrCreate('shared')
   assert.notEqual(id, again.id)

@@ -1,4 +1,4 @@
-// Every state a sandbox can be in, every verb that can be said to it over HTTP, and what keeps running meanwhile.
+// Every state of a sandbox with every verb over HTTP, and the processes that run in it.
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -16,14 +16,14 @@ const { islet, server } = suite
 const MIB = 1024 * 1024
 const VERBS = ['pause', 'resume', 'hibernate', 'wake', 'restore', 'delete'] as const
 type Verb = (typeof VERBS)[number]
-/** The state is the one that the verb leads to: it is answered as it is. */
+/** The sandbox is already in the verb's target state: the verb changes nothing and returns it. */
 const STAYS: Partial<Record<SandboxStatus, readonly Verb[]>> = {
   running: ['resume', 'wake'],
   paused: ['pause'],
   hibernated: ['hibernate'],
   stopped: ['delete'],
 }
-/** What a verb makes of a sandbox in this state, and the event of that. All others are refused. */
+/** The state that a verb leads to from this state, and its event. All other verbs are refused. */
 const MOVES: Record<SandboxStatus, Partial<Record<Verb, [SandboxStatus, string]>>> = {
   creating: {},
   running: {
@@ -84,7 +84,7 @@ for (const status of SANDBOX_STATUSES.filter((one) => one !== 'creating')) {
   })
 }
 
-test('one that failed is saved and forked with all its files, and runs again when it is restored', async () => {
+test('a failed sandbox is saved and forked with all its files, and runs again when it is restored', async () => {
   await using sandbox = await suite.create({ env: { KEPT: 'yes' } })
   await sandbox.service.start({ name: 'idler', start: 'exec sleep 1000' })
   await sandbox.service.waitFor('idler', 'running')
@@ -142,7 +142,7 @@ for (const [stop, goOn] of [
   ['pause', 'resume'],
   ['hibernate', 'wake'],
 ] as const) {
-  test(`what runs stands still from ${stop} to ${goOn}, and goes on exactly where it was`, async () => {
+  test(`processes are frozen from ${stop} to ${goOn}, and continue exactly where they were`, async () => {
     await using sandbox = await suite.create({ timeout: { idle: 0 } })
     const counter = await sandbox.exec.spawn('n=0; while n=$((n+1)); do echo $n; sleep 0.005; done > count')
     await until(() => sandbox.files.exists('count'))
@@ -170,7 +170,7 @@ for (const [stop, goOn] of [
   })
 }
 
-test('a command that somebody waits for is paused too, and answers when the sandbox has gone on', async () => {
+test('a command that a client waits for is paused too, and answers after the sandbox is resumed', async () => {
   await using sandbox = await suite.create()
   const running = sandbox.exec.run('touch begun; until test -e go; do sleep 0.01; done; echo done')
   await until(() => sandbox.files.exists('begun'))
@@ -231,7 +231,7 @@ test('calls that a pause overtakes wait, and none is lost', { timeout: 300_000 }
   })
   const disturbing = (async () => {
     while (!isOver) {
-      // Whether somebody woke it first is nobody's mistake.
+      // Another caller may have woken it first, which is not an error.
       await sandbox.pause().catch(refusedFor('pause'))
       await sleep(Math.random() * 10)
       await sandbox.resume().catch(refusedFor('resume'))
@@ -242,7 +242,7 @@ test('calls that a pause overtakes wait, and none is lost', { timeout: 300_000 }
   assert.ok((await movesOf(server, sandbox.id)).filter((type) => type === 'paused').length > 3)
 })
 
-test('twenty calls at once to one that stands still share one wake, whatever they are', async () => {
+test('twenty different calls at once to a suspended sandbox share one wake', async () => {
   await using sandbox = await suite.create()
   await sandbox.files.write('index.html', 'served')
   await sandbox.exec.spawn('python3 -m http.server --bind 127.0.0.1 8000')
@@ -279,7 +279,7 @@ test('twenty calls at once to one that stands still share one wake, whatever the
   }
 })
 
-test('whoever was woken for says so, and nobody else', async () => {
+test('only the answers to calls that woke the sandbox say so', async () => {
   await using sandbox = await suite.create()
   assert.equal((await sandbox.exec.run('true')).autoResumed, false)
   await sandbox.pause()
@@ -299,7 +299,7 @@ test('whoever was woken for says so, and nobody else', async () => {
   assert.deepEqual([again.headers.get('islet-auto-resumed'), await again.text()], [null, 'b'])
 })
 
-test('looking at a sandbox that stands still does not wake it, and neither does changing its record', async () => {
+test('neither reading nor changing the record of a suspended sandbox wakes it', async () => {
   await using sandbox = await suite.create({ name: 'looked-at' })
   for (const stop of ['pause', 'hibernate'] as const) {
     const { status } = await sandbox[stop]()
@@ -320,7 +320,7 @@ test('looking at a sandbox that stands still does not wake it, and neither does 
   }
 })
 
-test('one whose processes died while it stood still starts over from its files', async () => {
+test('a sandbox whose processes died while it was suspended starts again from its files', async () => {
   for (const stop of ['pause', 'hibernate'] as const) {
     await using sandbox = await suite.create()
     await sandbox.files.write('kept', 'still here')
@@ -340,7 +340,7 @@ test('one whose processes died while it stood still starts over from its files',
   }
 })
 
-test('one that stands still is deleted, and a wake and a delete at once end in stopped', async () => {
+test('a suspended sandbox is deleted, and a wake and a delete at once end in stopped', async () => {
   for (let round = 0; round < 5; round++) {
     const sandbox = await suite.create()
     await sandbox.hibernate()

@@ -92,7 +92,7 @@ test('limits hold inside, and an update of them takes effect', async () => {
   )
 })
 
-test('limits above what the machine has are refused with what there is, by whatever call', async () => {
+test('every call refuses limits above what the machine has, and says what it has', async () => {
   const { machine } = await islet.info()
   assert.ok(machine.memoryBytes > 0 && machine.cpuMillis >= 10 && machine.diskBytes > 0 && machine.pids >= 16)
   await using sandbox = await suite.create()
@@ -200,7 +200,7 @@ test('a delete ends the commands that run with sandbox_lost', async () => {
   await Promise.all(lost)
 })
 
-test('a create whose client goes away leaves nothing', async () => {
+test('a create whose client disconnects leaves nothing', async () => {
   const before = JSON.stringify(heldBy(server))
   for (const delayMs of [0, 1, 5, 20, 50]) {
     const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"name":"gone"}' }
@@ -208,7 +208,7 @@ test('a create whose client goes away leaves nothing', async () => {
   }
   await settled(async () => {
     const { sandboxes } = await islet.sandboxes.list({ name: 'gone' })
-    // One may have been faster than its client.
+    // A create may have been faster than its client.
     await Promise.all(
       sandboxes.filter(({ status }) => status === 'running').map(({ id }) => islet.sandboxes.delete(id)),
     )
@@ -216,7 +216,7 @@ test('a create whose client goes away leaves nothing', async () => {
   })
 })
 
-// The SDK always sends an Idempotency-Key, and the server keeps what such a create made for whoever comes back with it.
+// The SDK always sends an Idempotency-Key, and the server keeps the result of such a create for a retry with the same key.
 test('a create that is aborted in the SDK leaves nothing', async () => {
   for (const delayMs of [1, 5, 20]) {
     const outcome = await suite

@@ -1,4 +1,4 @@
-// What a sandbox has goes with it: rows, open files, whoever waits. And a server ends however many clients it has.
+// Everything of a sandbox ends with it: rows, open files, waiting calls. And a server ends however many clients it has.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
@@ -36,7 +36,7 @@ test(`${SANDBOXES} sandboxes that used everything leave no row and no open file`
   }, STRICT)
 })
 
-test('whoever waits in a sandbox that is deleted is told so at once', { timeout: 120_000 }, async () => {
+test('calls that wait in a deleted sandbox are answered at once', { timeout: 120_000 }, async () => {
   await withServer(async (server) => {
     const { pid } = server
     for (const [name, wait] of Object.entries(WAITS)) {
@@ -170,7 +170,7 @@ const WAITS: Record<string, Wait> = {
       start: `trap '' TERM; touch mark; sleep 1000 & wait; sleep 1000`,
     })
     await marked(sandbox)
-    // It stops with its sandbox: who waits may hear that first.
+    // The service stops with its sandbox, and the waiting call may see that first.
     const done = sandbox.service.stop('web').then(() => {
       throw Object.assign(new Error('It has stopped.'), { code: 'sandbox_lost' })
     })

@@ -54,7 +54,7 @@ test('a client that is told no address uses the socket for calls, streams and We
   const [url, six, bytes, heard, exitCode, signed, many] = JSON.parse(await node(program))
   assert.deepEqual([url, six, bytes], [`unix:${join(server.dataDir, 'islet.sock')}`, '42\n', 10_000_000])
   assert.deepEqual([heard, exitCode, many], ['heard you\n', 0, 600])
-  // Whoever gets such a URL has no socket.
+  // A client with an explicit URL does not use the socket.
   assert.ok(signed.startsWith(`${server.url}/v1/signed-files?`), signed)
   assert.equal((await fetch(signed)).status, 409, 'the sandbox is gone')
 })
@@ -119,7 +119,7 @@ test("another user's program at the address gets no key from the key file, neith
   const named = { ...env, ISLET_DATA_DIR: '/var/lib/islet' }
   await assert.rejects(as([gid], [process.execPath, ISLET, 'ls'], named), refused)
   assert.ok(!stranger.heard.includes(server.key), stranger.heard)
-  // What the user hands over goes where the user says.
+  // A key that the user gives is sent to the URL that the user gives.
   await islet('ls', { ...env, ISLET_API_KEY: server.key }).catch(() => {})
   assert.ok(stranger.heard.includes(server.key))
 })
@@ -136,7 +136,7 @@ test("without a server another user's program at the default address gets no key
   await server.stop()
   const directory = mkdtempSync(join(tmpdir(), 'islet-heard-'))
   try {
-    // A network of its own: somebody may use the default port of this machine.
+    // Its own network namespace, because the default port of this machine may be in use.
     const script = `ip link set lo up
       "$NODE" --eval "$LISTENER" > heard &
       until test -s heard; do sleep 0.05; done

@@ -235,7 +235,7 @@ test('the token of a sandbox cannot turn its network on', async () => {
   assert.equal((await offline.getInfo()).network.enabled, false)
 })
 
-test('a sandbox that stands still is switched, and forks and restores keep how it is', async () => {
+test('the network of a suspended sandbox is switched, and forks and restores keep the setting', async () => {
   await using sandbox = await suite.create()
   const before = await sandbox.createCheckpoint('before')
   await sandbox.pause()
@@ -265,7 +265,7 @@ test('a guest that does not answer keeps neither its network nor its sandbox', a
   assert.equal((await sandbox.getInfo()).status, 'stopped')
 })
 
-test('what a crash cut off is carried out by the next server', async () => {
+test('the next server completes a switch that a crash interrupted', async () => {
   const [on, off, still] = await Promise.all([
     suite.create(),
     suite.create({ network: { enabled: true } }),

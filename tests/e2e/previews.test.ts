@@ -17,7 +17,7 @@ import { startSuite } from '../support/suite.ts'
 const PORT = 3000
 const PORT6 = 3001
 const MIB = 1024 * 1024
-/** What the server may take for itself while any number of bytes pass through it. */
+/** The allowed growth of the server's memory during transfers of any size. */
 const RSS_GROWTH_BYTES = 150 * MIB
 
 const suite = await startSuite()

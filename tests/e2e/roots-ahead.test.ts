@@ -1,4 +1,4 @@
-// Cells that wait with a root: whoever asks for another gets another, and what was made ahead is nobody's and goes.
+// Cells that wait with a root: a create with another root gets that root, and unused layers are removed.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtempDisposable, rm, writeFile } from 'node:fs/promises'
@@ -18,11 +18,11 @@ const suite = await startSuite({
 const stacked = await startSuite({ env: { ISLET_WARM_MIN: '2', ISLET_WARM_MAX: '2', ISLET_STORAGE: 'copy' } })
 const { islet, server } = suite
 
-/** What a sandbox shows of how it was made. */
+/** The properties of a sandbox that its root determines. */
 const LOOK =
   'hostname; cat /etc/hostname; df -B1 --output=size /dev/shm | tail -1 | tr -d " "; ls /sys/class/net; ls -A /workspace'
 
-test('who asks for what was not expected gets what was asked for, again and again', async () => {
+test('a create that was not expected still gets the requested root, again and again', async () => {
   const asked: [CreateOptions, string[]][] = [
     [{}, ['lo']],
     [{ resources: { memory: '128Mi' } }, ['lo']],
@@ -42,7 +42,7 @@ test('who asks for what was not expected gets what was asked for, again and agai
   }
 })
 
-test('what waits with a root has it, and who gets it has that layer', async () => {
+test('a cell that waits with a root has it mounted, and its sandbox gets that layer', async () => {
   await suite.create().then((sandbox) => sandbox.kill())
   await warm(server)
   const waiting = rootsAhead()
@@ -55,7 +55,7 @@ test('what waits with a root has it, and who gets it has that layer', async () =
   assert.equal(taken.length, 1)
 })
 
-test('roots that nobody wanted leave no layer', async () => {
+test('roots that were not used leave no layer', async () => {
   const source = await suite.create()
   await say(source, 'echo one > /workspace/file')
   const { id } = await source.createCheckpoint('one')
@@ -114,7 +114,7 @@ test('an image that is damaged does not hold up the pool', async () => {
   assert.equal(await say(sandbox, 'hostname'), sandbox.id)
 })
 
-test('where layers lie on each other, roots that wait go before what they stand on', async () => {
+test('with stacked layers, waiting roots are removed before the layers below them', async () => {
   const source = await stacked.create()
   await say(source, 'echo saved > /workspace/file')
   const { id } = await source.createSnapshot({ tag: 'below' })

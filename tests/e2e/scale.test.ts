@@ -1,5 +1,5 @@
-// What one sandbox costs must not depend on how many others there are: nobody carries what belongs to another, and those that do
-// nothing cost no time.
+// The cost of one sandbox must not depend on the number of others: none carries the mounts of another, and idle ones take no
+// time.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -15,7 +15,7 @@ const suite = await startSuite({ env: { ISLET_WARM_MAX: '0', ISLET_WARM_MIN: '0'
 const slot = slotOf(suite.server.dataDir)!
 const warden = childrenOf(suite.server.pid).find((pid) => nameOf(pid) === 'warden')!
 
-test('what a sandbox has mounted is seen by it alone', async () => {
+test('the mounts of a sandbox are visible only in it', async () => {
   await suite.create()
   const before = { host: mountsOf('self').filter(isOurs), warden: mountsOf(warden).length }
   await Promise.all([suite.create(), suite.create(), suite.create()])

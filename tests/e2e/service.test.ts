@@ -1,4 +1,4 @@
-// The server as a service: what it says about itself, what it logs, how it stops.
+// The server as a service: its info, its log and its shutdown.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { startSuite } from '../support/suite.ts'
 const suite = await startSuite({ env: { ISLET_DEFAULT_RUNTIME: 'host', ISLET_LOG_LEVEL: 'debug' } })
 const { server, islet } = suite
 
-test('it says what it is and what it can do', async () => {
+test('it reports its version and capabilities', async () => {
   const info = await islet.info()
   assert.deepEqual([info.engine, info.isolation, info.sandboxes], ['oci', 'namespace', 0])
   for (const name of ['wall', 'memoryLimit', 'cpuLimit', 'pidsLimit', 'network', 'users']) {

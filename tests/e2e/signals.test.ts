@@ -43,7 +43,7 @@ test('programs of any user send signals, and reach nothing else of the link', as
   }
 })
 
-test('signals of one sandbox are not heard by those who listen to another', async () => {
+test('listeners of one sandbox do not receive signals of another', async () => {
   await using one = await suite.create()
   await using other = await suite.create()
   const [heard, unheard] = [await listen(one), await listen(other)]
@@ -53,7 +53,7 @@ test('signals of one sandbox are not heard by those who listen to another', asyn
   assert.deepEqual([heard, unheard], [[{ signal: 'mine' }], [{ signal: 'theirs' }]])
 })
 
-test('a port that opens is told with an address that works, whoever opened it and wherever it listens', async () => {
+test('the signal for an opened port has a URL that works, for any user and address', async () => {
   await using sandbox = await suite.create({ network: { enabled: false } })
   await say(sandbox, 'mkdir -p /tmp/www && echo hello > /tmp/www/index.html')
   const before = await sandbox.exec.spawn('exec python3 -m http.server 7999', { cwd: '/tmp/www' })

@@ -1,4 +1,4 @@
-// A sandbox that is frozen, paused or hibernated, and everybody who was in touch with something inside.
+// A sandbox that is frozen, paused or hibernated, and the clients that are connected to it.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
@@ -58,7 +58,7 @@ async function eventsOf(
 const countOf = async (sandbox: Sandbox) => Number(await say(sandbox, 'cat count'))
 
 for (const [verb, { begin, end }] of Object.entries(STANDS_STILL)) {
-  test(`${verb}: a command that is waited for goes on and is answered`, async () => {
+  test(`${verb}: a command that a client waits for continues and is answered`, async () => {
     await using sandbox = await suite.create()
     let isOver = false
     const waited = sandbox.exec.run('touch began; sleep 1; echo done', { timeout: 60_000 }).finally(() => {
@@ -101,7 +101,7 @@ for (const [verb, { begin, end }] of Object.entries(STANDS_STILL)) {
       told.map(({ type }) => type),
       ['service.started', 'service.ready'],
     )
-    // Somebody looks after it again.
+    // A client is attached again.
     await sandbox.exec.run(`kill ${before.pid}`)
     await until(async () => (await sandbox.service.retrieve('web')).restartCount === 1)
     await sandbox.service.waitFor('web')
@@ -158,7 +158,7 @@ http.server.ThreadingHTTPServer(('127.0.0.1', 4000), Slow).serve_forever()
     }
   })
 
-  test(`${verb}: a command whose client went away meanwhile is killed when it goes on`, async () => {
+  test(`${verb}: a command whose client left during the suspension is killed after it`, async () => {
     await using sandbox = await suite.create()
     const left = new AbortController()
     const waited = sandbox.exec.run(COUNTER, { signal: left.signal }).catch(() => {})
@@ -171,7 +171,7 @@ http.server.ThreadingHTTPServer(('127.0.0.1', 4000), Slow).serve_forever()
     await until(async () => (await eventsOf(sandbox, 'process.exited')).some(isKilled))
   })
 
-  test(`${verb}: the server is killed meanwhile, and all goes on where it was`, async () => {
+  test(`${verb}: after a kill of the server everything continues where it was`, async () => {
     await using sandbox = await suite.create()
     const started = await server.post(`/v1/sandboxes/${sandbox.id}/processes`, { command: COUNTER })
     const { id } = (await started.json()) as { id: string }
@@ -204,7 +204,7 @@ const isKilled = ({ data }: { data: object }) => 'signal' in data && data.signal
 
 test('a command in the foreground keeps its sandbox awake also after the server was killed', async () => {
   await using sandbox = await suite.create({ timeout: { idle: 2000 } })
-  // Nobody waits for the answer any more when the server is gone.
+  // The answer is lost, because the server is gone.
   void sandbox.exec.run('sleep 7; date +%s%N > ended').catch(() => {})
   await until(async () => (await eventsOf(sandbox, 'process.started')).length === 1)
   await server.kill()
@@ -221,7 +221,7 @@ test('a command in the foreground keeps its sandbox awake also after the server 
   assert.equal(order[0]!.type, 'process.exited')
 })
 
-test('a server that is told to stop does not wait for a command that stands still, which goes on later', {
+test('a shutdown does not wait for the command of a suspended sandbox, which continues later', {
   timeout: 120_000,
 }, async () => {
   await withServer(

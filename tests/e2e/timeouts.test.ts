@@ -1,4 +1,4 @@
-// What sandboxes do by themselves after a while: idle, paused too long, and what keeps them from it.
+// The timeouts of sandboxes, idle and paused, and what keeps a sandbox awake.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,7 +24,7 @@ open('here', 'w')
 server.accept()
 `
 
-test('what nobody uses is hibernated, and the next use wakes it and says so', async () => {
+test('an idle sandbox is hibernated, and the next use wakes it and says so', async () => {
   await using sandbox = await suite.create(IDLE)
   const { id, keepAwake } = await sandbox.exec.spawn('sleep 1000', { keepAwake: false })
   const service = await sandbox.service.start({ name: 'web', start: 'sleep 1000' })
@@ -57,7 +57,7 @@ test('what nobody uses is hibernated, and the next use wakes it and says so', as
   assert.deepEqual((await movesOf(server, sandbox.id)).slice(4, 5), ['woken'])
 })
 
-test('commands, jobs, attached clients, open preview connections and what has keepAwake are not idle', {
+test('commands, jobs, attached clients, open preview connections and keepAwake keep a sandbox awake', {
   timeout: 300_000,
 }, async () => {
   const made = await Promise.all(Array.from({ length: 8 }, () => suite.create()))
@@ -102,7 +102,7 @@ test('commands, jobs, attached clients, open preview connections and what has ke
   }
 })
 
-test('one that is to be killed when it is idle is stopped for good, and says why', async () => {
+test('with onIdle kill an idle sandbox is stopped, and says why', async () => {
   const sandbox = await suite.create({ timeout: { idle: '1s', onIdle: 'kill' } })
   await becomes(sandbox, 'stopped')
   assert.equal((await sandbox.getInfo()).reason, 'It was idle for 1 s.')
@@ -133,7 +133,7 @@ test('timeouts have their defaults, and each can be changed alone', async () => 
   assert.equal((await sandbox.getInfo()).timeouts.idleMs, 1_200_000)
 })
 
-test('a shorter timeout takes hold of one that is idle already; 0 leaves it alone', async () => {
+test('a shorter timeout applies to a sandbox that is idle already; 0 turns it off', async () => {
   await using shorter = await suite.create({ timeout: { idle: '1h' } })
   await using never = await suite.create({ timeout: { idle: '1h' } })
   await never.setTimeout('3s')

@@ -29,7 +29,7 @@ const sandbox = await suite.create()
 const { hostname: host, port } = new URL(server.url)
 after(() => rmSync(directory, { recursive: true }))
 
-test('the SDK, a WebSocket and the CLI reach it over https, and nobody over http', async () => {
+test('the SDK, a WebSocket and the CLI reach it over https, and not over http', async () => {
   assert.match(server.url, /^https:/)
   assert.equal((await sandbox.exec.run('echo hi')).stdout, 'hi\n')
   let echoed = ''

@@ -1,4 +1,4 @@
-// What previews are for: a dev server in a sandbox, seen in a real browser, hot reload included.
+// A dev server in a sandbox, opened through a preview in a real browser, with hot reload.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { chromium } from 'playwright-core'

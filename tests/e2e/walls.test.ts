@@ -1,4 +1,4 @@
-// What is inside must stay inside: files, processes, kernel interfaces and the network of the host and of neighbours.
+// The wall: a sandbox must not reach files, processes, kernel interfaces or the network of the host and of neighbours.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'

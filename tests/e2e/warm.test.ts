@@ -1,4 +1,4 @@
-// The warm pool: what is made from it is like what is made without it, and nothing of it is used twice or left.
+// The warm pool: a sandbox from it is like one made without it, and no cell is used twice or left behind.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -53,7 +53,7 @@ test('a hundred creates at once from a warm pool share nothing, and all are gone
   )
 })
 
-test('a server that nobody has set up has cells that wait before anything was asked for', async () => {
+test('a server with default settings has waiting cells before the first create', async () => {
   const { min, max } = (await auto.islet.info()).warm
   assert.equal(min, Math.min(warmFloor(), 6))
   await warm(auto.server)
@@ -153,7 +153,7 @@ test('the pool grows with demand up to its ceiling, and shows it', async () => {
   assert.deepEqual(await warm(small.server), { ready: 12, target: 12, min: 2, max: 12 })
 })
 
-test('nobody comes in through the socket of a cell that waits; each sandbox finds its own', async () => {
+test('other programs cannot use the socket of a waiting cell; each sandbox finds its own', async () => {
   await warm(small.server)
   const waiting = cellsOf(small.server)
   for (const id of waiting) {
@@ -169,7 +169,7 @@ test('nobody comes in through the socket of a cell that waits; each sandbox find
   await Promise.all(sandboxes.map((sandbox) => sandbox.kill()))
 })
 
-test('one that died while it waited is not given out', async () => {
+test('a cell that died while it waited is not given out', async () => {
   await warm(small.server)
   for (const { pid } of liveOf(small).values()) process.kill(pid, 'SIGKILL')
   while ((await small.islet.info()).warm.ready > 0) await setTimeout(5)

@@ -116,7 +116,7 @@ test('a file that is saved is one change, however it is saved, and no file on it
   assert.ok(!seen.includes(`add ${root}/old 5\n`), seen.join('\n'))
 })
 
-test('what is held while nobody is connected is bounded', async () => {
+test('events held while no client is connected are limited', async () => {
   await using sandbox = await suite.create()
   await say(sandbox, 'mkdir busy; yes | head -c 900000 > big')
   const status = () => readFileSync(`/proc/${suite.server.pid}/status`, 'utf8')

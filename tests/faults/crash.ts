@@ -30,7 +30,7 @@ export async function crashDuring<T>(
   return acknowledged?.value
 }
 
-/** What the server holds is exactly what its sandboxes need. */
+/** The server holds exactly the resources that its sandboxes need. */
 export async function assertNoLeak(server: TestServer): Promise<void> {
   const { total } = await server.islet().sandboxes.list({ limit: 1000 })
   const { cells, layers, cgroups } = heldBy(server)

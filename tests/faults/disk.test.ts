@@ -1,4 +1,4 @@
-// A disk that somebody fills: a sandbox, or another program of the machine. The server's data directory is on a small one.
+// A disk that a sandbox or another program fills. The server's data directory is on a small one.
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -62,7 +62,7 @@ function assertReserved({ dataDir }: TestServer): void {
 }
 
 for (const storage of ['auto', 'copy'])
-  test(`storage ${storage}: one that writes more than the disk has is paused, its neighbour answers, and deleting it brings all back`, async () => {
+  test(`storage ${storage}: a sandbox that fills the disk is paused, its neighbour answers, and deleting it frees all space`, async () => {
     await onSmallDisk(
       async ({ server }) => {
         const [neighbour, culprit] = [await make(server), await make(server)]
@@ -94,7 +94,7 @@ for (const storage of ['auto', 'copy'])
     )
   })
 
-test('one that holds much and is woken while the disk is low is not taken for one that fills it', async () => {
+test('a large sandbox that is woken while the disk is low is not mistaken for one that fills it', async () => {
   await onSmallDisk(async ({ server }) => {
     const [sleeper, culprit] = [await make(server), await make(server)]
     await sleeper.exec.run('head -c 20M /dev/zero > /held')

@@ -17,7 +17,7 @@ test('a command in flight finishes and its result and output can be fetched afte
       if (acknowledged) assert.ok(listed.processes.some((process) => process.id === acknowledged.id))
       for (const process of listed.processes) {
         const ended = await waitForEnd(server, id, process.id)
-        // One that the guest never heard of did not run; all others ran to their end.
+        // A process that the guest never received did not run; all others ran to their end.
         if (ended.status === 'lost') assert.notEqual(process.id, acknowledged?.id)
         else await assertWhole(server, id, ended)
       }
@@ -62,7 +62,7 @@ test('output that crosses several crashes is kept whole and in order', async () 
   })
 })
 
-test('a counter that was started before the crash goes on counting', async () => {
+test('a counter that was started before the crash keeps counting', async () => {
   await withServer(async (server) => {
     const { id } = await server.islet().sandboxes.create()
     const command = 'i=0; while :; do i=$((i+1)); echo $i > new; mv new count; sleep 0.02; done'

@@ -1,4 +1,4 @@
-// What ends while nothing can be written down: on the server's own disk, which is a small one here.
+// Processes that end while the server's disk, a small one here, is full.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import {
@@ -34,7 +34,7 @@ test('a command that ends on a full disk has ended for everybody, and is written
     const filler = join(disk, 'filler')
     try {
       fill(filler)
-      // What the server keeps back for itself goes too.
+      // The server's own reserve is used up too.
       rmSync(join(server.dataDir, 'ballast'))
       fill(`${filler}-2`)
       // A name and no content: there is room for that.

@@ -32,7 +32,7 @@ test('an overlay that was acknowledged is completed, whenever the server is kill
   })
 })
 
-test('an overlay goes on in a sandbox that was started again', async () => {
+test('an overlay continues in a sandbox that was started again', async () => {
   await withServer(async (server) => {
     const sandbox = await withTemplate(await server.islet().sandboxes.create())
     await sandbox.files.makeDir('mine')

@@ -60,7 +60,7 @@ test('a patch that runs while several servers die is followed to its end, and se
     }
     await making
     const again = await server.islet().sandboxes.connect(sandbox.id)
-    // Whoever uses it waits until it is patched.
+    // Calls wait until the sandbox is patched.
     assert.equal(await say(again, 'cat log'), 'begun\ndone')
     assert.deepEqual(statuses(await again.listPatches()), ['applied'])
     assert.deepEqual(await told(again), ['patch.applied'])

@@ -46,7 +46,7 @@ test('a sandbox whose first process is killed fails with a reason, and can be de
   })
 })
 
-test('a warden that dies ends the server, and the next one goes on', async () => {
+test('a warden that dies ends the server, and the next server continues', async () => {
   await withServer(async (server) => {
     const sandbox = await server.islet().sandboxes.create()
     const warden = execFileSync('pgrep', ['-P', String(server.pid), 'warden'], { encoding: 'utf8' }).trim()

@@ -9,7 +9,7 @@ import { assertNoLeak, crashDuring, killCells, MOMENTS, withServer } from './cra
 
 const WEB = 'exec python3 -m http.server "$PORT" --bind 127.0.0.1'
 
-test('a service goes on without the server, and the next one keeps it', async () => {
+test('a service keeps running without the server, and the next server keeps it', async () => {
   await withServer(async (server) => {
     const sandbox = await server.islet().sandboxes.create()
     const healthCheck = { path: '/', interval: 100 }
@@ -29,7 +29,7 @@ test('a service goes on without the server, and the next one keeps it', async ()
   })
 })
 
-test('one that ended while there was no server gets what its policy says', async () => {
+test('the restart policy applies to a service that ended while there was no server', async () => {
   await withServer(async (server) => {
     const sandbox = await server.islet().sandboxes.create()
     const { service } = sandbox

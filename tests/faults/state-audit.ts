@@ -1,4 +1,4 @@
-// What a server holds on disk and on the machine, compared with what its records say: nothing more, nothing less.
+// Compares what a server holds on disk and on the machine with its records: nothing more, nothing less.
 import assert from 'node:assert/strict'
 import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

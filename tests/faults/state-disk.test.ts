@@ -1,4 +1,4 @@
-// What is saved, on a disk that is full, that loses layers, or that loses what was not synced.
+// Saved states on a disk that is full, that loses layers, or that loses unsynced data.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// The server is killed at every step that can be seen from outside of saving, going back, multiplying and standing still.
-// Afterwards what was acknowledged is there bit for bit, what was not is gone or whole, every sandbox can be used, nothing leaks.
+// The server is killed at every visible step of checkpoint, restore, fork and suspension. Afterwards acknowledged work is there
+// bit for bit, other work is complete or absent, every sandbox can be used, and nothing leaks.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Forks, SnapshotInfo } from '@islet/contract'
@@ -24,7 +24,7 @@ import {
 
 const env = { ISLET_POOL_SIZE: '512Mi', ISLET_LOG_LEVEL: 'warn' }
 
-test('a checkpoint that a crash cut off is gone or whole, and the sandbox goes on', async () => {
+test('a checkpoint that a crash interrupted is complete or absent, and the sandbox continues', async () => {
   await withServer(
     async (server) => {
       const id = await fill(server.islet(), 'first')
@@ -151,7 +151,7 @@ test('a snapshot that a crash cut off is gone or whole, and a tag names exactly 
   )
 })
 
-test('one that was put to sleep, woken or paused when the server died can be used at once', async () => {
+test('a sandbox that was being hibernated, woken or paused when the server died can be used at once', async () => {
   await withServer(
     async (server) => {
       const id = await fill(server.islet(), 'sleeper')
@@ -186,7 +186,7 @@ test('one that was put to sleep, woken or paused when the server died can be use
   )
 })
 
-test('a checkpoint whose deletion a crash cut off is gone or whole; layers that others stand on stay', async () => {
+test('a checkpoint whose deletion a crash interrupted is complete or absent; layers that others need stay', async () => {
   await withServer(
     async (server) => {
       const id = await fill(server.islet(), 'source')
@@ -197,7 +197,7 @@ test('a checkpoint whose deletion a crash cut off is gone or whole; layers that 
         const child = await call<{ id: string }>(server, 'POST', `/checkpoints/${doomed}/sandboxes`, {})
         const other = await checkpoint(server, id, `other-${index}`)
         await call(server, 'DELETE', `/sandboxes/${id}/checkpoints/${other.id}`)
-        // Nobody stands on this one but the checkpoint, so that its layer can be seen to go.
+        // Only the checkpoint needs this layer, so its removal can be seen.
         if (step === at.layerGone) await server.islet().sandboxes.delete(child.id)
         await crashAt(server, step, () => call(server, 'DELETE', path))
         await audit(server)
@@ -252,7 +252,7 @@ async function toBe(server: TestServer, id: string, wanted: string): Promise<voi
   assert.equal(await statusOf(server, id), wanted)
 }
 
-/** What ran in it goes on. */
+/** The processes in it continue. */
 async function beats(server: TestServer, id: string): Promise<void> {
   const sandbox = await server.islet().sandboxes.connect(id)
   const { exitCode } = await sandbox.exec.run(

@@ -1,4 +1,4 @@
-// Sandboxes that stand still, and their clocks, while servers come and go and the machine is started anew.
+// Suspended sandboxes and their timeouts across restarts of the server and reboots of the machine.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,7 +13,7 @@ import { assertNoLeak, withServer } from './crash.ts'
 const MADE = ['created', 'started']
 const HOST = { env: { ISLET_DEFAULT_RUNTIME: 'host' } }
 
-test('what stood still stands still under the next server, and goes on where it was', async () => {
+test('a suspended sandbox stays suspended under the next server, and continues where it was', async () => {
   await withServer(async (server) => {
     for (const [stop, goOn] of [
       ['pause', 'resume'],
@@ -35,7 +35,7 @@ test('what stood still stands still under the next server, and goes on where it 
       assert.deepEqual([process, pid], ['running', counter.pid])
       const seen = Number(await say(again, 'wc -l < count'))
       await until(async () => Number(await say(again, 'wc -l < count')) > seen)
-      // And by whoever uses it.
+      // Any use wakes it too.
       await again[stop]()
       await server.stop()
       await server.start()
@@ -48,7 +48,7 @@ test('what stood still stands still under the next server, and goes on where it 
   }, HOST)
 })
 
-test('a pause whose time was over while the server was down ends, others go on', async () => {
+test('a paused timeout that expired while the server was down takes effect; other pauses continue', async () => {
   await withServer(async (server) => {
     const over = await server.islet().sandboxes.create({ timeout: { paused: '500ms' } })
     const waiting = await server.islet().sandboxes.create({ timeout: { paused: '1h' } })
@@ -72,7 +72,7 @@ test('a pause whose time was over while the server was down ends, others go on',
   }, HOST)
 })
 
-test('an idle sandbox is hibernated though its server was killed meanwhile; one that works or has time is not', async () => {
+test('an idle sandbox is hibernated although its server was killed; a busy one, or one with time left, is not', async () => {
   await withServer(async (server) => {
     const busy = await server.islet().sandboxes.create({ timeout: { idle: '3s' } })
     const job = await busy.exec.spawn('until [ -e enough ]; do sleep 0.1; done')

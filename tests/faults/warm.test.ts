@@ -1,4 +1,4 @@
-// Servers with a warm pool that are killed: what waited is gone, what was made from it goes on, nothing is half bound.
+// Kills of servers with a warm pool: waiting cells are removed, sandboxes keep running, no cell is half bound.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hasCode, type Sandbox } from 'islet'

@@ -19,7 +19,7 @@ async function watched(
   return { sandbox, watcher, seen }
 }
 
-/** The same watcher on the other side of what happened: told that something may be missing, and it goes on. */
+/** The same watcher afterwards: it got `overflow`, and reports new changes. */
 async function goesOn({ sandbox, watcher, seen }: Awaited<ReturnType<typeof watched>>): Promise<void> {
   await until(() => seen.includes('overflow'))
   const info = await sandbox.watcher.retrieve(watcher.getId())

@@ -1,4 +1,4 @@
-// What a user installs: the tarballs of `npm run pack` in empty directories, without this repository and without a compiler.
+// The tarballs of `npm run pack`, installed in empty directories without this repository and without a compiler.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -70,7 +70,7 @@ export async function npm(args: string[], cwd: string): Promise<void> {
   await run('npm', [...args, '--no-audit', '--no-fund', '--loglevel=error'], { cwd, ...LIMIT })
 }
 
-/** What it printed. Fails with all that it said. */
+/** Returns the output of the command; throws with all of it if the command fails. */
 export async function say(
   command: string,
   args: string[],

@@ -1,4 +1,4 @@
-// A sandbox that nobody harms, for what everybody else must not notice: how long the server is away, and a job that prints all the time.
+// A sandbox that no fault targets. It measures how long the server is away, and runs a job that prints all the time.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ExecResult, ProcessInfo, ProcessOutput, Sandbox } from '@islet/contract'

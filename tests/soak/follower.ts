@@ -1,4 +1,4 @@
-// Somebody who follows the history of a sandbox as a stream, across kills of the server, and misses nothing.
+// Follows the history of a sandbox as a stream, across kills of the server, and must miss nothing.
 import { Refused } from '../faults/state-world.ts'
 import type { World } from './world.ts'
 
@@ -14,7 +14,7 @@ export class Follower {
     this.#world = world
     this.#path = `/v1/sandboxes/${sandboxId}/events?follow=true`
     this.over = this.#follow()
-    // Whoever deletes the sandbox waits for it.
+    // The client that deletes the sandbox waits for this.
     this.over.catch(() => {})
   }
 

@@ -1,4 +1,4 @@
-// Processes that go on without anybody: their output and exit code are whole whatever became of the server meanwhile.
+// Processes without attached clients: their output and exit code are complete whatever happened to the server.
 import assert from 'node:assert/strict'
 import type { ProcessInfo, ProcessOutput } from '@islet/contract'
 import type { Client } from './client.ts'

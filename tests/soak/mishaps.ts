@@ -1,4 +1,4 @@
-// What happens to the server while its clients work: kills of all kinds, a full disk, a clock that jumps.
+// Faults of the server while its clients work: kills of all kinds, a full disk, a clock that jumps.
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readRecords } from '../faults/state-audit.ts'
@@ -23,7 +23,7 @@ const FORWARD: Span = [30 * 60_000, 5 * 3_600_000]
 const FULL_EVERY: Span = [20_000, 50_000]
 const FULL_FOR: Span = [2000, 8000]
 const SAMPLE_EVERY_MS = 1000
-/** What the server takes to notice that its warden is dead. */
+/** The time in which the server notices that its warden is dead. */
 const ENDS_BY_MS = 30_000
 const FIRST = 1 / 6
 const PAGE_BYTES = 4096

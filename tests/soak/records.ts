@@ -1,4 +1,4 @@
-// What the server keeps in rows of its own: the store, the environment, services.
+// State that the server keeps in its own rows: the store, the environment, services.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServiceInfo, StoreSet } from '@islet/contract'
@@ -92,7 +92,7 @@ export async function readStore(client: Client, sandbox: Known): Promise<Record<
   for (const key of keys) {
     const entry = await client
       .surely<{ value: string }>('get from the store', sandbox, 'GET', `${path}/${encodeURIComponent(key)}`)
-      // It has expired meanwhile.
+      // It has already expired.
       .catch(unless('key_not_found'))
     if (entry) store[key] = entry.value
   }

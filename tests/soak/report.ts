@@ -1,4 +1,4 @@
-// What a soak found, as Markdown and as JSON.
+// The results of a soak, as Markdown and as JSON.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { table } from '../../bench/table.ts'

@@ -1,4 +1,4 @@
-// Checkpoints, snapshots and forks: what is made of them holds what the sandbox held then.
+// Checkpoints, snapshots and forks: sandboxes made from them have the state that was saved.
 import type { CheckpointInfo, Forks, SnapshotInfo } from '@islet/contract'
 import { Refused, unless } from '../faults/state-world.ts'
 import type { Client } from './client.ts'

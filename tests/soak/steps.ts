@@ -1,4 +1,4 @@
-// What a client does next, and what all its sandboxes must be at the end.
+// Chooses the next step of a client, and checks all its sandboxes at the end.
 import assert from 'node:assert/strict'
 import type { Client } from './client.ts'
 import { readEvents } from './events.ts'

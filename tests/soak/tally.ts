@@ -1,4 +1,4 @@
-// What a soak counts.
+// The counters of a soak.
 
 export interface Counts {
   acknowledged: number

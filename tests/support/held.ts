@@ -1,4 +1,4 @@
-// What a server holds for its sandboxes, counted from outside, to be compared with the sandboxes it says it has.
+// Counts from outside what a server holds for its sandboxes, to compare it with its list of sandboxes.
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { slotOf, tracesOf } from './leftovers.ts'

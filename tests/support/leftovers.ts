@@ -1,4 +1,4 @@
-// What a server may leave on a machine, looked at from outside: compare before and after.
+// Everything that a server could leave on a machine, seen from outside: compare before and after.
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { needs } from './programs.ts'
@@ -17,7 +17,7 @@ export interface Traces {
 
 /** Everything of the server of this data directory, and what belongs to no data directory but looks like ours. */
 export function tracesOf(dataDir: string, held?: string): Traces {
-  // Another server may have taken the slot meanwhile: what is there now is its own.
+  // Another server may have taken the slot: then what is there belongs to it.
   const slot = held !== undefined && isOfAnother(held, dataDir) ? undefined : held
   const name = slot === undefined ? undefined : `islet${slot}`
   return {

@@ -33,7 +33,7 @@ export async function breakDown(sandbox: Sandbox): Promise<void> {
   await becomes(sandbox, 'failed')
 }
 
-/** As this machine numbers it: the parent of a command that nobody else runs. */
+/** The host's pid of the first process: the parent of a command that only this test runs. */
 export async function firstProcessOf(sandbox: Sandbox): Promise<number> {
   const seconds = `${1000 + Math.floor(Math.random() * 1e6)}.${Date.now()}`
   const { id } = await sandbox.exec.spawn(['sleep', seconds])

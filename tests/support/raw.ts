@@ -1,4 +1,4 @@
-// Requests as bytes on a socket: what no client library would send.
+// Requests as bytes on a socket, which no client library would send.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { TestServer } from './server.ts'

@@ -1,4 +1,4 @@
-// What a reboot of the machine does to one server: all that ran is dead, all that was mounted or in /run is gone.
+// Simulates a reboot for one server: its processes are killed, its mounts and files in /run removed.
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { until } from '../coming-from/until.ts'
@@ -50,7 +50,7 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has ended meanwhile.
+    // It has already ended.
   }
 }
 

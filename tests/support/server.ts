@@ -53,7 +53,7 @@ export class TestServer {
     return readFileSync(join(this.dataDir, 'key'), 'utf8').trim()
   }
 
-  /** What the SDK and the CLI need to find this server and no other. */
+  /** The environment in which the SDK and the CLI find this server and no other. */
   get clientEnv(): NodeJS.ProcessEnv {
     return { ...cleanEnv(), ISLET_URL: this.url, ISLET_API_KEY: this.key }
   }
@@ -100,7 +100,7 @@ export class TestServer {
     throw new Error(`The server did not start:\n${this.output}`)
   }
 
-  /** As a crash would. Sandboxes go on. */
+  /** Kills the server, like a crash. Sandboxes keep running. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL')
   }
@@ -111,7 +111,7 @@ export class TestServer {
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   }
 
-  /** As an administrator would. */
+  /** Stops it as an administrator would. */
   async stop(): Promise<number | null> {
     return this.#end('SIGTERM')
   }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type AnyErrorCode, type ExecResult, hasCode, type RunOptions, type Sandbox } from 'islet'
 
-/** What it printed, without the last line end. It must succeed. */
+/** Returns its output without the last newline. The command must succeed. */
 export async function say(
   sandbox: Sandbox,
   command: string | string[],

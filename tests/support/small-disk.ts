@@ -29,7 +29,7 @@ export class SmallDisk implements Disposable {
     return bavail * bsize
   }
 
-  /** What somebody else on the machine does: takes all that is left but `leaveMib`. */
+  /** Takes all free space but `leaveMib`, like another program on the machine. */
   fill(leaveMib = 0): void {
     const path = join(this.dir, `filler-${this.#fillers.length}`)
     this.#fillers.push(path)
@@ -49,7 +49,7 @@ export class SmallDisk implements Disposable {
   }
 }
 
-/** What is made in the temporary directory meanwhile is made there. */
+/** While it runs, the temporary directory is on this disk. */
 export async function onDisk<T>(disk: SmallDisk, make: () => Promise<T>): Promise<T> {
   const { TMPDIR } = process.env
   process.env.TMPDIR = disk.dir

@@ -1,4 +1,4 @@
-// One server for all tests of a file, and the proof that nothing of it stays on the machine.
+// One server for all tests of a file, and the check that it leaves nothing on the machine.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { after } from 'node:test'
@@ -21,7 +21,7 @@ export class Suite {
     return this.islet.sandboxes.create({ runtime: 'host', ...options })
   }
 
-  /** Nothing of it stays. */
+  /** Checks that nothing is left. */
   async close(): Promise<void> {
     const { dataDir } = this.server
     await this.server[Symbol.asyncDispose]()

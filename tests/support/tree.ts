@@ -40,7 +40,7 @@ function hashTree(sandbox: Sandbox): Promise<string> {
   return say(sandbox, ['python3', SCRIPT, TREE], { user: 'root' })
 }
 
-/** So many files of so many bytes in all, in directories of 100. */
+/** This many files with this many bytes in all, in directories of 100. */
 export async function fillTree(sandbox: Sandbox, files: number, bytes: number): Promise<void> {
   await say(sandbox, ['python3', SCRIPT, TREE, 'fill', String(files), String(bytes)], { user: 'root' })
 }
