@@ -54,7 +54,7 @@ test('a client that is told no address uses the socket for calls, streams and We
   const [url, six, bytes, heard, exitCode, signed, many] = JSON.parse(await node(program))
   assert.deepEqual([url, six, bytes], [`unix:${join(server.dataDir, 'islet.sock')}`, '42\n', 10_000_000])
   assert.deepEqual([heard, exitCode, many], ['heard you\n', 0, 600])
-  // A client with an explicit URL does not use the socket.
+  // A signed URL names the server's address: its recipient does not have the socket.
   assert.ok(signed.startsWith(`${server.url}/v1/signed-files?`), signed)
   assert.equal((await fetch(signed)).status, 409, 'the sandbox is gone')
 })

@@ -101,7 +101,7 @@ for (const [verb, { begin, end }] of Object.entries(STANDS_STILL)) {
       told.map(({ type }) => type),
       ['service.started', 'service.ready'],
     )
-    // A client is attached again.
+    // The service is supervised again.
     await sandbox.exec.run(`kill ${before.pid}`)
     await until(async () => (await sandbox.service.retrieve('web')).restartCount === 1)
     await sandbox.service.waitFor('web')

@@ -21,7 +21,7 @@ export class Suite {
     return this.islet.sandboxes.create({ runtime: 'host', ...options })
   }
 
-  /** Checks that nothing is left. */
+  /** Ends the server and checks that nothing is left. */
   async close(): Promise<void> {
     const { dataDir } = this.server
     await this.server[Symbol.asyncDispose]()

@@ -1,4 +1,4 @@
-// What is installed on a machine: the systemd unit and completions. No test here may change the machine it runs on.
+// The systemd unit and the completions. No test here may change the machine it runs on.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

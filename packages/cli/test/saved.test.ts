@@ -246,7 +246,7 @@ describe('snapshot', () => {
   })
 })
 
-/** Runs a command that shows progress. Answers with what the terminal shows at the end. */
+/** Runs a command that shows progress. Returns the final content of the terminal. */
 async function inTerminal(...words: string[]): Promise<string> {
   const { stdout, exitCode } = await islet(words, { url: api.url, terminal: true })
   assert.equal(exitCode, 0, stdout)

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import * as plain from './client.ts'
 import * as full from './index.ts'
 
-// Checked by the compiler: what is printed for clients is what the schemas say. What clients send may be narrower: a number that a schema
+// Checked by the compiler: the types printed for clients equal those of the schemas. Types of requests may be narrower: a number that a schema
 // reads from the text of a query has no type there.
 type Differing = {
   [Name in full.RouteName]: [plain.BodyOf<Name>] extends [full.BodyOf<Name>]
@@ -32,7 +32,7 @@ describe('the contract for clients', () => {
     }
   })
 
-  it('finds what an answer lacks, and where, and leaves alone what it has besides', () => {
+  it('finds a missing field of an answer, and where, and allows extra fields', () => {
     const info = { id: 'trm-1', sandboxId: 'sbx-1', pty: true, keepAwake: false, status: 'running' }
     const terminal = { ...info, encoding: 'raw', processId: null, channel: '/x', createdAt: 'now', new: 1 }
     const list = plain.ROUTES.listTerminals.response

@@ -38,7 +38,7 @@ describe('units', () => {
     assert.deepEqual(['500m', '1.5', 2, 0.25].map(parseCpuMillis), [500, 1500, 2000, 250])
   })
 
-  it('refuse what is not one, what is negative and what no number can hold', () => {
+  it('refuse invalid text, negative values and values that no number can hold', () => {
     for (const value of [
       '',
       '5',
@@ -138,14 +138,14 @@ describe('schemas', () => {
   const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown) =>
     schema.safeParse(value).success
 
-  it('hold paths to what a kernel takes', () => {
+  it('limit paths to what the kernel accepts', () => {
     for (const path of ['/', 'a', '../x', '/a b', 'é'.repeat(2047)])
       assert.ok(accepts(sandboxPath, path), path)
     for (const path of ['', '/a\0', 'x'.repeat(4096), 'é'.repeat(2048), 1, null])
       assert.ok(!accepts(sandboxPath, path))
   })
 
-  it('hold environments to what a kernel takes', () => {
+  it('limit environments to what the kernel accepts', () => {
     assert.ok(accepts(env, { A: '', 'a.b-c': 'x', ü: 'y' }))
     for (const bad of [{ '': 'x' }, { 'A=': 'x' }, { A: 'x\0' }, { A: 1 }, { A: null }, [], 'A=b'])
       assert.ok(!accepts(env, bad))

@@ -5,7 +5,7 @@ import { hasCode, Islet, type IsletError, Sandbox, type SandboxInfo } from './in
 
 /** Classes and methods that are not public. */
 const INTERNAL = new Set(['Client', 'Connection', 'OutputCursor', 'Session', 'TerminalInstance.open'])
-/** As methods name their options. */
+/** The option names, in the form that methods list them. */
 const TAKES_OPTIONS = /^[^{]*\boptions\b/
 const MOST_PARAMETERS = 4
 

@@ -29,7 +29,7 @@ test('every call that needs the key shows it as a bearer token and nowhere else'
   assert.equal(proxy.asked[1]?.headers.authorization, undefined)
 })
 
-test('create makes what it is told, each time another one', async () => {
+test('each create makes a new sandbox with the given options', async () => {
   const input = { name: 'first', env: { A: '1' } }
   const first = await Sandbox.create({ url: api.url, apiKey, ...input })
   const second = await Sandbox.create({ url: api.url, apiKey, env: input.env })

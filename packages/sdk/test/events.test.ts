@@ -39,7 +39,7 @@ test('events are listed by limit, direction, place, time and type', async () => 
   assert.equal((await events.list({ until: new Date(0) })).events.length, 0)
 })
 
-test('one who follows is told what was and what happens, until the sandbox is gone', async () => {
+test('follow gives past events, then new events, until the sandbox is gone', async () => {
   const sandbox = await lived(1)
   const seen: string[] = []
   for await (const { type } of sandbox.events.follow()) {
@@ -55,7 +55,7 @@ test('one who follows is told what was and what happens, until the sandbox is go
 
 const typesOf = (events: readonly SandboxEvent[]) => events.map(({ type }) => type)
 
-test('a stream that breaks, cleanly or not, goes on: no event is missed and none comes twice', async () => {
+test('a stream that breaks, cleanly or not, continues: no event is missed and none comes twice', async () => {
   const sandbox = await lived(30)
   const { events: expected } = await sandbox.events.list({ direction: 'asc', limit: 1000 })
   const faults: Fault[] = [

@@ -67,7 +67,7 @@ test('a range that would be ignored is refused, and the hint says how to write i
     await assert.rejects(files.read('ten', range), { code: 'bad_request', hint: /whole numbers/ })
 })
 
-test('exists is false for what is missing, and throws only when nobody could be asked', async () => {
+test('exists is false for a missing file, and throws only if the server cannot be reached', async () => {
   const { files } = sandbox
   await files.write('file', '')
   assert.deepEqual([await files.exists('file'), await files.exists('none')], [true, false])
@@ -80,7 +80,7 @@ test('exists is false for what is missing, and throws only when nobody could be 
 })
 
 test('a list that had to be cut is an error unless a limit was asked for', async () => {
-  // In memory: a disk takes seconds to make so many.
+  // In memory: on a disk, creating this many takes seconds.
   const many = mkdtempSync('/dev/shm/islet-sdk-')
   try {
     for (let n = 0; n <= LIMITS.listEntries; n++) symlinkSync('x', join(many, String(n)))

@@ -49,7 +49,7 @@ test('create waits when it is told to, also until the copying has failed', async
   assert.ok(clash.copyError)
 })
 
-test('waiting ends with timeout after all retries, or when it is aborted; the copying goes on', async () => {
+test('waiting ends with timeout after all retries, or when it is aborted; the copying continues', async () => {
   const { overlay } = sandbox.files
   const large = source.replace(/template$/, 'large')
   const begun = await Promise.all(

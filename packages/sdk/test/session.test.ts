@@ -102,7 +102,7 @@ test('a connection that breaks is opened again and every byte is given once', as
   assert.equal(session.truncated, false)
 })
 
-test('what is typed while the connection is being made again arrives afterwards, in order', async () => {
+test('input sent during a reconnect arrives afterwards, in order', async () => {
   await using proxy = await startProxy(api.url)
   let seen = ''
   const session = await (await through(proxy.url)).exec.start('cat', {
@@ -145,7 +145,7 @@ test('attaching to a process that does not exist says so', async () => {
   await assert.rejects(sandbox.exec.attach(newId('process')), (error) => hasCode(error, 'process_not_found'))
 })
 
-test('closing a session rejects what is awaited and leaves the process alone', async () => {
+test('closing a session rejects its promises and leaves the process running', async () => {
   const session = await sandbox.exec.start('cat')
   session.close()
   session.close()
@@ -170,7 +170,7 @@ test('the end of the sandbox ends the session with its code', async () => {
   await assert.rejects(session.done, (error) => hasCode(error, 'sandbox_lost'))
 })
 
-test('as much output is kept as was asked for, and what is dropped is counted', async () => {
+test('keepOutput limits the kept output, and dropped bytes are counted', async () => {
   const [whole, little] = await Promise.all([
     sandbox.exec.spawn('seq 1 300000'),
     sandbox.exec.spawn('echo first >&2; seq 1 300000', { keepOutput: '64Ki' }),
@@ -228,7 +228,7 @@ test('a terminal has its size, is typed into and resized', async () => {
 })
 
 test('a terminal without a command is a login shell, and closing it ends it', async () => {
-  // An empty home: what root's own profile does on this machine is not what is tried here.
+  // An empty home, so that root's profile on this machine has no effect.
   const env = { HOME: (await sandbox.getInfo()).workdir }
   let seen = ''
   const pty = await sandbox.pty.create({

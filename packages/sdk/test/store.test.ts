@@ -14,7 +14,7 @@ after(() => api[Symbol.asyncDispose]())
 
 const isMissing = (error: unknown) => error instanceof IsletError && error.code === 'key_not_found'
 
-test('the documented calls do what is documented', async () => {
+test('the documented calls work as documented', async () => {
   const { store } = sandbox
   assert.deepEqual(await store.set('status', { value: 'processing' }), { ok: true, expires_at: null })
   const value = { step: 3, total: 10, score: 0.91 }
@@ -50,7 +50,7 @@ test('what has expired is as if it had never been', async () => {
   await assert.rejects(sandbox.store.get('brief'), isMissing)
 })
 
-test('any text is a key, also what a URL cannot say', async () => {
+test('any text is a key, also text that a URL cannot end in', async () => {
   const { store } = sandbox
   for (const key of [
     '.',
@@ -79,7 +79,7 @@ test('any text is a key, also what a URL cannot say', async () => {
   }
 })
 
-test('what is not allowed is refused before anything is written', async () => {
+test('an invalid call is refused before anything is written', async () => {
   const { store } = sandbox
   const isBad = (error: unknown) => hasCode(error, 'bad_request')
   await assert.rejects(store.set('x'.repeat(513), { value: 1 }), isBad)

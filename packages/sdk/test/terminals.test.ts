@@ -16,7 +16,7 @@ before(async () => {
 })
 after(() => api[Symbol.asyncDispose]())
 
-/** What it printed and which events came, in order. */
+/** The output and the events, in order. */
 function follow(terminal: TerminalInstance) {
   const seen = { text: '', events: [] as string[] }
   terminal.on('output', (data) => {
@@ -47,7 +47,7 @@ test('a pty is typed into, resized, and tells all its clients when it is destroy
   pty.resize(120, 40)
   const other = await sandbox.terminal.connect(pty.id)
   const second = follow(other)
-  // The second sees what the first saw, and then what comes.
+  // The second client gets the kept output, then live output.
   await other.write('stty size; echo "now $((40+2))"\n')
   await until(() => first.text.includes('now 42') && second.text.includes('now 42'))
   assert.match(second.text, /30 100[\s\S]*é2[\s\S]*40 120/)
@@ -61,7 +61,7 @@ test('a pty is typed into, resized, and tells all its clients when it is destroy
   await assert.rejects(sandbox.terminal.connect(pty.id), (error) => hasCode(error, 'terminal_not_found'))
 })
 
-test('a pty goes on without its client, and the next one sees what happened meanwhile', async () => {
+test('a pty keeps running without a client, and the next client gets the output it missed', async () => {
   const gate = makeGate(await sandbox.getInfo())
   const pty = await sandbox.terminal.create({ pty: true, shell: '/bin/sh' })
   const gone = follow(pty)

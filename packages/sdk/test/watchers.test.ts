@@ -48,7 +48,7 @@ test('a file written right after create is seen, whenever the handler comes', as
   }
 })
 
-test('a watcher says what it is', async () => {
+test('a watcher has its id, path, status and channel', async () => {
   const directory = fresh('says')
   const ignored = ['*.test.ts', 'node_modules']
   const watcher = await sandbox.watcher.create('says', { includeContent: true, ignored, encoding: 'base64' })

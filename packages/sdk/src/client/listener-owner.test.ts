@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { ownerCheck } from './listener-owner.ts'
 
-test('our own program may have the key, by every name of the loopback; where nothing listens nobody gets it', async () => {
+test('our own program gets the key, by every name of the loopback; if nothing listens, it is not sent', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'islet-owner-'))
   const key = join(directory, 'key')
   writeFileSync(key, 'key')

@@ -1,4 +1,4 @@
-// What the client does with connections, on servers that do what ours does not.
+// How the client handles connections, with servers that behave differently from ours.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,7 +21,7 @@ test('a source that is waited for is told when its call is aborted', async () =>
   await told.promise
 })
 
-test('what is sent after the answer is not sent', async () => {
+test('the rest of a request body is not sent after the answer', async () => {
   await using server = await serve((_, outgoing) => outgoing.writeHead(413).end('too much'))
   const told = Promise.withResolvers<void>()
   const body = new ReadableStream<Uint8Array>({

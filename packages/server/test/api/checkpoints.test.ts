@@ -61,7 +61,7 @@ test('a restore brings files, env, store and services of that moment back, and n
   assert.deepEqual((await made<{ value: unknown }>('GET', of(id, '/store/key'))).value, { n: 1 })
 })
 
-test('what ran is ended by a restore, and who waits for it is told', async () => {
+test('a restore ends running processes, and calls that wait for them are answered', async () => {
   const { id } = await api.createSandbox()
   const { id: cid } = await checkpoint(id, 'quiet')
   const running = api.call('POST', of(id, '/exec'), { command: 'touch running; sleep 600' })
@@ -158,7 +158,7 @@ test('a checkpoint is of its own sandbox alone, and outlives it', async () => {
   assert.equal((await api.call('DELETE', of(id, `/checkpoints/${cid}`))).status, 204)
 })
 
-test('a copy takes over what is not given, merges env, and what was built on a deleted checkpoint goes on', async () => {
+test('a copy inherits missing options and merges env, and sandboxes of a deleted checkpoint keep running', async () => {
   const input = {
     env: { A: '1', B: '1' },
     metadata: { k: 'v' },
@@ -213,7 +213,7 @@ test('the same Idempotency-Key makes one copy, also when the checkpoint is gone 
   assert.equal((await made<CreatedSandbox>('POST', from(cid), {}, init)).id, first!.id)
 })
 
-test('one that is hibernated is saved, forked and restored without being woken for the first two', async () => {
+test('a hibernated sandbox is saved and forked without being woken, and restored', async () => {
   const { id } = await api.createSandbox()
   await sh(id, 'echo asleep > file')
   await made('POST', of(id, '/hibernate'))

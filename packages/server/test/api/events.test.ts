@@ -108,7 +108,7 @@ test('what makes no sense is refused', async () => {
   assert.equal((await errorOf(none)).code, 'sandbox_not_found')
 })
 
-test('a stream tells what there is, then what happens, and ends with the sandbox', async () => {
+test('a stream gives past events, then new events, and ends with the sandbox', async () => {
   const { id } = await api.createSandbox()
   const client = await EventClient.open(api, id)
   await until(() => client.events.length === 2)
@@ -123,7 +123,7 @@ test('a stream tells what there is, then what happens, and ends with the sandbox
   assert.deepEqual(client.events, (await list(id, '?direction=asc')).events)
 })
 
-test('a browser asks by its Accept header, goes on by Last-Event-ID, and is told when there is no more', async () => {
+test('a browser asks with its Accept header, continues with Last-Event-ID, and gets 204 at the end', async () => {
   const { id } = await api.createSandbox()
   const [first] = (await list(id, '?direction=asc')).events
   await api.call('DELETE', `/v1/sandboxes/${id}`)
@@ -172,7 +172,7 @@ test('reading and following wake nothing, and are no activity', async () => {
   await client.close()
 })
 
-test('those who follow one sandbox are bounded; who leaves makes room', async () => {
+test('the number of followers of one sandbox is limited; a follower that leaves makes room', async () => {
   const { id } = await api.createSandbox()
   const clients = await Promise.all(
     Array.from({ length: LIMITS.eventListeners }, () => EventClient.open(api, id)),

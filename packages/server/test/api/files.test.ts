@@ -119,7 +119,7 @@ describe('files', () => {
     }
   })
 
-  it('are not sent again to who has them', async () => {
+  it('are not sent again to a client that has them', async () => {
     const etag = (await read('ten')).headers.get('etag')!
     for (const method of ['GET', 'HEAD']) {
       const response = await read('ten', { 'if-none-match': `"x", ${etag}` }, method)

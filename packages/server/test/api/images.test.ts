@@ -125,7 +125,7 @@ describe('images', () => {
     assert.deepEqual(left, [])
   })
 
-  it('read no path of the machine but those that its operator names, whatever leads there', async () => {
+  it('read only paths of the machine that the settings allow, also through links', async () => {
     mkdirSync(at('secret/etc'), { recursive: true })
     mkdirSync(at('allowed/within'), { recursive: true })
     writeFileSync(at('secret.tar'), tarOf(ROOT))

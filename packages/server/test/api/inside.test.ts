@@ -85,7 +85,7 @@ console.log(batch.status, value)`
     assert.equal(((await outside.json()) as { value: string }).value, 'n')
   })
 
-  it('the store is closed to whoever has no token, or another', async () => {
+  it('the store refuses a caller with no token, or with a wrong one', async () => {
     assert.deepEqual([plain.env.ISLET_STORE_URL, plain.env.ISLET_STORE_TOKEN], [undefined, undefined])
     const { token } = (await (await api.call('POST', `/v1/sandboxes/${made.id}/token`, {})).json()) as {
       token: string
@@ -103,7 +103,7 @@ console.log(batch.status, value)`
       assert.equal(answer.code, 'unauthorized')
     }
     assert.equal((await trusted.call('GET', '/v1/store', { token: trusted.token })).status, 200)
-    // Not before it is known who calls is a body taken in.
+    // A body is read only after the caller is known.
     const large = { headers: { 'content-length': String(2 ** 30) } }
     assert.equal((await plain.call('PUT', '/v1/store/x', large)).code, 'unauthorized')
   })
@@ -226,7 +226,7 @@ console.log(batch.status, value)`
     assert.match(await plain.raw(head + text), /^HTTP\/1\.1 400 /)
   })
 
-  it('whoever sends a lot waits, and nobody else does', async () => {
+  it('a program that sends too much waits, and others do not', async () => {
     const busy = await InsideClient.of(api, (await api.createSandbox({ storeAccess: true })).id)
     const operations = Array.from({ length: 8 }, (_, i) => ({
       op: 'set',
@@ -243,7 +243,7 @@ console.log(batch.status, value)`
     assert.equal(await Promise.race([late, other]), 'other')
   })
 
-  it('no more than so many connections are held', async () => {
+  it('the number of connections is limited', async () => {
     const own = await InsideClient.of(api, (await api.createSandbox()).id)
     const sockets = await Promise.all(Array.from({ length: 100 }, () => own.connect()))
     await until(() => sockets.filter((socket) => socket.destroyed).length >= 36)

@@ -97,7 +97,7 @@ describe('a background process as a job', () => {
     await until(() => pids.every((pid) => !isAlive(pid)))
   })
 
-  it('goes on when a client comes back in time, and when none was ever there', async () => {
+  it('keeps running if a client returns in time, or if it never had one', async () => {
     const kept = await start('sleep 600', { maxRunAfterDisconnect: '10m' })
     const left = await attach(kept.id)
     left.socket.close()

@@ -122,7 +122,7 @@ test('a sandbox made from the checkpoint is answered with all of them applied, i
   assert.equal(await exec(sandbox.id, 'cat log'), 'one hello root 0\ntwo c\n', 'once each')
 })
 
-test('what is added later is applied when the sandbox wakes, before whoever woke it goes on', async () => {
+test('a patch added later is applied when the sandbox wakes, before the call that woke it', async () => {
   const id = await checkpoint()
   const { id: sandboxId, patches } = await make(id)
   assert.equal(patches, undefined)
@@ -137,7 +137,7 @@ test('what is added later is applied when the sandbox wakes, before whoever woke
   assert.equal((await events(sandboxId)).length, 1)
 })
 
-test('one that fails is told with its end and its output, and stops those after it until it is deleted', async () => {
+test('a failed patch is reported with its exit code and output, and blocks later patches until it is deleted', async () => {
   const id = await checkpoint()
   const good = await patch(id, 'echo good >> log')
   const bad = await patch(id, 'echo before the end; cd /not/there; exit 7')
@@ -176,7 +176,7 @@ test('one that fails is told with its end and its output, and stops those after 
   assert.equal(await exec(sandbox.id, 'cat log'), 'good\nafter\n', 'what was applied stays')
 })
 
-test('of what it prints the end is kept', async () => {
+test('the end of its output is kept', async () => {
   const id = await checkpoint()
   await patch(id, 'for i in $(seq 40000); do echo "line $i é"; done; exit 1')
   const [run] = (await make(id)).patches!
@@ -194,14 +194,14 @@ test('a script as large as may be arrives whole', async () => {
   assert.deepEqual([run!.status, run!.output], ['applied', String(text.length)])
 })
 
-test('one that is killed, or takes its shell away, has failed with the reason', async () => {
+test('a patch that is killed, or removes its shell, has failed with a reason', async () => {
   const id = await checkpoint()
   await patch(id, 'kill -9 $$')
   const [run] = (await make(id)).patches!
   assert.deepEqual([run!.status, run!.exitCode, run!.reason], ['failed', 137, 'It was ended by SIGKILL.'])
 })
 
-test('forks and checkpoints carry what was applied; a restore sets it back', async () => {
+test('forks and checkpoints keep the applied patches; a restore resets them', async () => {
   const id = await checkpoint()
   const sandbox = await make(id)
   const before = await save(sandbox.id)
@@ -213,7 +213,7 @@ test('forks and checkpoints carry what was applied; a restore sets it back', asy
   assert.ok(fork.ok)
   assert.deepEqual(statuses(fork.sandbox.patches), ['applied'])
   assert.equal(await exec(fork.sandbox.id, 'cat log'), 'once\n')
-  // A fork goes on with the patches of the checkpoint that its source was made from.
+  // A fork continues with the patches of the checkpoint that its source was made from.
   await patch(id, 'echo more >> log')
   await hibernate(fork.sandbox.id)
   assert.deepEqual(statuses((await wake(fork.sandbox.id)).patches), ['applied', 'applied'])
@@ -274,7 +274,7 @@ test('a patch that cannot be started has failed, and says why', async () => {
   assert.equal(patches?.[0]?.reason, 'There is no bash in the sandbox.')
 })
 
-test('one that is deleted while it is patched is gone', async () => {
+test('a sandbox that is deleted while it is patched is gone', async () => {
   const id = await checkpoint()
   await patch(id, 'echo $$ > running; sleep 600')
   const making = api.call('POST', `/v1/checkpoints/${id}/sandboxes`, { name: 'doomed' })

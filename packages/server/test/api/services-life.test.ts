@@ -269,7 +269,7 @@ describe('a health check', () => {
 })
 
 describe('a service that is ready', () => {
-  it('is told to whoever listens for signals', async () => {
+  it('is sent to all listeners of signals', async () => {
     const port = await freePort()
     const socket = new WebSocket(`${api.url}/v1/sandboxes/${services.sandbox.id}/signals`, AUTHORIZED)
     const seen: { type: string; event?: { signal: string; port?: number; url?: string } }[] = []

@@ -221,7 +221,7 @@ describe('services', () => {
     assert.equal((await errorOf(await waiting)).code, 'service_not_found')
   })
 
-  it('are only so many, and go with their sandbox', async () => {
+  it('are limited in number, and end with their sandbox', async () => {
     const other = await TestServices.open(api)
     const names = Array.from({ length: LIMITS.services }, (_, n) => `s${n}`)
     for (const name of names) await other.start({ name, start: 'sleep 600', restartPolicy: 'always' })
@@ -251,7 +251,7 @@ describe('services', () => {
     await api.call('DELETE', `/v1/sandboxes/${other.sandbox.id}`)
   })
 
-  it('do not hold a server up that is told to stop, nor do those who wait for them', async () => {
+  it('do not delay a shutdown of the server, and neither do calls that wait for them', async () => {
     await using other = await startTestApi({ drainTimeoutMs: 600_000 })
     const theirs = await TestServices.open(other)
     await theirs.start({ name: 'slow', start: 'sleep 600' })

@@ -60,7 +60,7 @@ describe('signals', () => {
     assert.equal((await verb('status')).status, 'stopped')
   })
 
-  it('are started by whoever connects, and stopping ends all who did', async () => {
+  it('are started by the first connection, and stopping ends all connections', async () => {
     const clients = [await listen(), await listen()]
     assert.equal((await verb('status')).status, 'active')
     await verb('stop')
@@ -76,7 +76,7 @@ describe('signals', () => {
     await verb('stop')
   })
 
-  it('reach everybody who listens, from outside and from inside', async () => {
+  it('reach all listeners, from outside and from inside', async () => {
     const url = 'http://localhost:3000'
     const events: SignalEvent[] = [
       { signal: 'port', port: 3000, type: 'open', url },
@@ -103,7 +103,7 @@ describe('signals', () => {
     }
   })
 
-  it('are gone when nobody listens', async () => {
+  it('are lost if there is no listener', async () => {
     await verb('stop')
     assert.equal((await emit({ signal: 'unheard' })).status, 204)
     const client = await listen()
@@ -133,7 +133,7 @@ describe('signals', () => {
     }
   })
 
-  it('tell of ports that open and close, on any address, and not of those that were open', async () => {
+  it('report ports that open and close, on any address, and not ports that were open before', async () => {
     const before = await serve()
     const client = await listen()
     for (const host of ['127.0.0.1', '0.0.0.0', '::1']) {

@@ -12,7 +12,7 @@ after(() => api[Symbol.asyncDispose]())
 
 const codeOf = ({ body }: { body: Record<string, unknown> }) => (body.error as { code?: string })?.code
 
-test('stores of all sandboxes, with those of checkpoints, have a limit together; deleting makes room, and sandboxes go on', async () => {
+test('the stores of all sandboxes and checkpoints share one limit; deleting makes room, and sandboxes keep running', async () => {
   const ids = await Promise.all([1, 2].map(async () => (await api.createSandbox()).id))
   const [first, second] = ids.map((id) => new StoreCalls(api, id))
   const value = 'x'.repeat(500_000)

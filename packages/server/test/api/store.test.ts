@@ -253,7 +253,7 @@ describe('the store of a sandbox', () => {
     assert.equal(((await store.list('')).body.keys as string[]).length, 10)
   })
 
-  test('wakes a sandbox that stands still, as all that is done with it', async () => {
+  test('wakes a suspended sandbox, like every other use', async () => {
     const { id } = await api.createSandbox()
     const path = `/v1/sandboxes/${id}`
     await api.call('PUT', `${path}/store/a`, { value: 1 })

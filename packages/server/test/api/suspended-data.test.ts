@@ -176,7 +176,7 @@ test('a client of a watcher stays over hibernation and restore, and sees what ha
   client.socket.close()
 })
 
-test('whoever listens to signals hears of ports again after a wake', async () => {
+test('listeners of signals get ports again after a wake', async () => {
   const services = await TestServices.open(api)
   const { sandbox } = services
   const port = await freePort()

@@ -35,7 +35,7 @@ describe('a transfer of a file', () => {
     await until(() => !isHeldOpen(at('huge')))
   })
 
-  it('ends at once for who has the file already', async () => {
+  it('ends at once for a client that has the file already', async () => {
     const { headers } = await api.call('HEAD', `${sandbox}/files?path=huge`)
     const known = { headers: { 'if-none-match': headers.get('etag')! } }
     assert.equal((await api.call('GET', `${sandbox}/files?path=huge`, undefined, known)).status, 304)

@@ -222,7 +222,7 @@ describe('a watcher', () => {
     assert.equal((await api.call('GET', routeOf(`${none}/events`))).status, 400)
   })
 
-  it('is one of at most so many, and a sandbox that goes takes its own along', async () => {
+  it('is limited in number, and ends with its sandbox', async () => {
     const other = await api.createSandbox()
     const made = await Promise.all(
       Array.from({ length: LIMITS.watchers + 2 }, () => api.call('POST', routeOf('', other), { path: '.' })),

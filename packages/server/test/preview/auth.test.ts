@@ -10,7 +10,7 @@ const TOKEN = 'a-token-of-good-length'
 const AUTH = { type: 'token', token: TOKEN } as const
 const HTML = { Accept: 'text/html' }
 
-it('shows a program none of our keys and tokens, whoever sends them and whatever the preview asks for', async (t) => {
+it('never passes our keys and tokens on to a program, with or without auth of the preview', async (t) => {
   const lab = await openLab()
   t.after(() => lab[Symbol.asyncDispose]())
   const tokenOf = async (id: string) =>
@@ -68,7 +68,7 @@ describe('a preview that asks for a token', () => {
     assert.ok(!lab.api.logged.some((line) => line.includes(TOKEN)))
   })
 
-  it('refuses who brings none or a wrong one: a page for browsers, an error for programs', async () => {
+  it('refuses a missing or wrong token: a page for browsers, an error for programs', async () => {
     const page = await get(shown.url, { headers: HTML })
     assert.equal(page.status, 401)
     assert.match(page.text, /<h1>/)
@@ -206,7 +206,7 @@ describe('a preview that asks for a token', () => {
     assert.ok(!/authorization|cookie/.test(text), text)
   })
 
-  it('cuts off who was let in before the token was changed', async () => {
+  it('cuts off visitors admitted before the token was changed', async () => {
     const open = await lab.show((_incoming, outgoing) => void outgoing.write('for ever'))
     const response = await fetch(open.url)
     const reader = response.body!.getReader()

@@ -104,7 +104,7 @@ describe('previews', () => {
     assert.equal((await make(1)).status, 201)
   })
 
-  it('end when the server does, also while somebody reads', async () => {
+  it('end when the server does, also during a download', async () => {
     await using own = await openLab({ drainTimeoutMs: 200 })
     const shown = await own.show((_incoming, outgoing) => void outgoing.write('for ever'))
     const response = await fetch(shown.url)

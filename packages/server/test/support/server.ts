@@ -18,7 +18,7 @@ export interface TestApi extends AsyncDisposable {
   dataDir: string
   /** Every line of the log, down to trace. */
   logged: string[]
-  /** As when the server is told to stop: drains, then ends everything. Twice is fine. */
+  /** A regular shutdown: drains, then ends everything. Calling it twice is fine. */
   close(): Promise<void>
   /** With the key and, for an object body, as JSON. */
   call(method: string, path: string, body?: unknown, init?: RequestInit): Promise<Response>
@@ -100,7 +100,7 @@ export async function errorOf(response: Response): Promise<ErrorBody['error'] & 
   return { ...((await response.json()) as ErrorBody).error, status: response.status }
 }
 
-/** Waits for what another part of the program is about to do. */
+/** Waits until the condition holds. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + UNTIL_MS
   while (!(await isSo())) {
@@ -128,12 +128,12 @@ export function parentOf(pid: number): number {
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
 }
 
-/** Those whose working directory is there. */
+/** The processes whose working directory is there. */
 function processesIn(directory: string): number[] {
   return pids().filter((pid) => linkOf(`/proc/${pid}/cwd`).startsWith(directory))
 }
 
-/** What servers hold of the machine: see instance.ts. */
+/** The resources of the machine that servers hold: see instance.ts. */
 function slotsOf(dataDir: string): string[] {
   return globSync('/run/islet/*/owner.*.json').filter((path) => {
     try {

@@ -99,7 +99,7 @@ export class TestServices {
   }
 }
 
-/** A port of this machine that somebody listens on until the end of the block. */
+/** A port of this machine that is in use until the end of the block. */
 export async function takenPort(): Promise<AsyncDisposable & { port: number }> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
