@@ -1,4 +1,4 @@
-// One token against the server: answers nobody reads, output that grows when it is written down, bodies that take long to read.
+// Attacks with one token: answers that are not read, output that grows when encoded, bodies that take long to parse.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

@@ -1,4 +1,4 @@
-// One attack on a server, and what its neighbours notice of it.
+// One attack on a server, and its effect on neighbours.
 //
 // While the attack runs, a sandbox that has nothing to do with it is asked to run a command again and again, and the memory of the
 // server is watched. Every attack asserts that the neighbour always answered and that the server grew by less than MAX_GROWTH_BYTES.
@@ -29,7 +29,7 @@ export interface Row {
 
 const MIB = 1024 ** 2
 export const MAX_GROWTH_BYTES = 64 * MIB
-/** One command of the neighbour that takes longer has failed: its server hangs. */
+/** A command of the neighbour that takes longer has failed: its server hangs. */
 const HANGS_MS = 30_000
 /** The campaign wants exact figures; the suite wants to know whether the neighbour answers. */
 const ASK_EVERY_MS = process.env.ISLET_TEST_CAMPAIGN ? 20 : 100

@@ -1,4 +1,4 @@
-// Strangers who connect and say nothing, or half of something, until no connection is left.
+// Clients without a key that connect and send nothing, or half a request, until no connection is left.
 import assert from 'node:assert/strict'
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'

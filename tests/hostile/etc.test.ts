@@ -1,4 +1,4 @@
-// A sandbox whose /etc is not what it was can be forked, restored and woken like any other.
+// A sandbox with a changed /etc can be forked, restored and woken like any other.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eachIsolation } from './attack.ts'

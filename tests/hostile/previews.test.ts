@@ -1,4 +1,4 @@
-// Programs inside that answer previews and health checks with floods, and visitors who do not read.
+// Programs inside that flood previews and health checks, and visitors that do not read.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

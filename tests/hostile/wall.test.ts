@@ -1,4 +1,4 @@
-// What code inside tries on the wall around it: on PID 1, on what it shares with other sandboxes, on what it sees of the machine.
+// Attacks from inside on the wall: on PID 1, on resources shared with other sandboxes, on visible parts of the machine.
 import assert from 'node:assert/strict'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

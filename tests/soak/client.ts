@@ -1,4 +1,4 @@
-// One client: it does one thing after another to sandboxes of its own and knows what they must hold.
+// One client: it does one step after another on its own sandboxes and knows their expected content.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CheckpointInfo, ExecResult, Sandbox } from '@islet/contract'
@@ -8,15 +8,15 @@ import type { Known, Saved, SavedOf } from './model.ts'
 import type { Random } from './random.ts'
 import { type CallOptions, FULL, LOST, type World } from './world.ts'
 
-/** How a call of a sandbox may fail whose first process was just killed. */
+/** Allowed error codes of calls to a sandbox whose first process was just killed. */
 const WOUND_CODES = new Set(['sandbox_lost', 'invalid_state', 'engine_unavailable'])
-/** A command that begins so long after the kill and runs shows that the sandbox is over it. */
+/** If a command that begins this long after the kill runs, the sandbox survived. */
 const OVER_MS = 10_000
 /** While there is no room, and until there is. */
 const AGAIN_MS = 250
 const DONE_BY_MS = 180_000
 const LINES = 40
-/** Of the sandboxes: their events are read as a stream too. */
+/** The share of sandboxes whose events are also read as a stream. */
 const FOLLOWED = 0.3
 
 export class Client {
@@ -54,7 +54,7 @@ export class Client {
     this.world.sandboxes.add(sandbox)
   }
 
-  /** One attempt: its answer; LOST: nobody knows; FULL: not done. Of a sandbox whose first process was killed it may be LOST too. */
+  /** One attempt. Returns the answer, LOST (unknown whether it was done) or FULL (not done). After a kill of the first process: maybe LOST. */
   async try<T>(
     kind: string,
     sandbox: Known | undefined,

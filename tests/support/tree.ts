@@ -22,12 +22,12 @@ export function newSeed(): string {
   return process.env.TREE_SEED ?? randomBytes(8).toString('hex')
 }
 
-/** At random, the same for the same seed; answers with the hash of what it is then. */
+/** Makes random changes, the same for the same seed; returns the hash of the tree. */
 export function changeTree(sandbox: Sandbox, times: number, seed: string): Promise<string> {
   return say(sandbox, ['python3', SCRIPT, TREE, seed, String(times)], { user: 'root' })
 }
 
-/** That the tree is as a `changeTree` left it; `text`, with the seed, is said when it is not. */
+/** Asserts that the tree is as `changeTree` left it; a failure prints `text` and the seed. */
 export async function assertTree(sandbox: Sandbox, hash: string, text: string): Promise<void> {
   const found = await hashTree(sandbox)
   if (found === hash) return
