@@ -11,14 +11,14 @@ export function configurationPage(): string {
   return `<!-- Printed from packages/server/src/config/settings.ts: UPDATE=1 node --test packages/server/src/config.test.ts -->
 # Configuration
 
-A setting is taken from the command line, else from the environment, else from the config file, else it has its default.
-The server refuses to start on a variable or key it does not know and on a value it cannot read, and names all of them at once.
+A setting comes from the command line, else from the environment, else from the config file, else it has its default.
+If a variable or key is unknown or a value is invalid, the server refuses to start and names all of them at once.
 
 | variable | in the config file | default | meaning |
 |---|---|---|---|
 ${SETTING_NAMES.map(row).join('\n')}
 
-Also known:
+Other variables:
 
 | variable | meaning |
 |---|---|

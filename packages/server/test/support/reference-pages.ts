@@ -19,7 +19,7 @@ Every error has this body. Branch on \`code\`; the message and the hint are for 
 { "error": { "code": "sandbox_not_found", "message": "There is no such sandbox.", "hint": "islet ls lists them.", "retryable": false } }
 \`\`\`
 
-\`details\` may be there too: \`issues\`, a list of \`{path, message}\`, when a request was not valid; \`requestId\` when the
+\`details\` is optional: \`issues\`, a list of \`{path, message}\`, if a request was not valid; \`requestId\` if the
 server failed. \`retryable\` says whether the same call may succeed later without a change.
 
 A command that ran and failed is a result with its exit code. A command that never ran is an error.
@@ -53,7 +53,7 @@ export function apiPage(): string {
 
 Send \`Authorization: Bearer <key>\` on every route but \`/health\`, \`/ready\`, \`/openapi.json\` and \`/docs\`. Bodies are JSON
 unless the table says bytes; unknown fields and query keys are refused. The exact shapes are at \`/openapi.json\`, and as a page
-at \`/docs\`. Errors: [errors.md](errors.md). HEAD is answered wherever GET is. \`X-Request-Id\` is echoed, or made.
+at \`/docs\`. Errors: [errors.md](errors.md). Every GET route also answers HEAD. Every answer has an \`X-Request-Id\`: yours, or a new one.
 
 ${sections.join('\n\n')}
 
@@ -68,8 +68,8 @@ client: stdin bytes   {type:'resize', cols, rows}   {type:'signal', signal}   {t
 \`\`\`
 
 Browsers cannot set headers on a WebSocket: they offer the protocols \`islet\` and \`islet.bearer.<key>\`. A failure is
-\`{type:'error', error: {code, message}}\` and a close: 1003 not JSON, 1008 not a message of these, 1009 too large, 4000 + the HTTP
-status of an error the caller made, 1011 an error of the server, 1001 the server stops (attach again).
+\`{type:'error', error: {code, message}}\` and a close: 1003 not JSON, 1008 an unknown message, 1009 too large, 4000 + the HTTP
+status for an error of the caller, 1011 an error of the server, 1001 the server stops (attach again).
 `
 }
 
