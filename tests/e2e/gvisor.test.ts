@@ -178,7 +178,7 @@ if (skip) {
     await using sandbox = await suite.create()
     await sandbox.exec.spawn(['python3', '-c', FULL])
     await until(async () => (await sandbox.exec.run('test -e full')).exitCode === 0)
-    const refused = (error: IsletError) => error.code === 'bad_request' && /needs about/.test(error.message)
+    const refused = (error: IsletError) => error.code === 'bad_request' && /need about/.test(error.message)
     await assert.rejects(sandbox.fork({ resources: { memory: '64Mi' } }), refused)
     await using fork = await sandbox.fork()
     assert.equal(await say(fork, 'pgrep -c python3'), '1')

@@ -18,7 +18,7 @@ import type { ProcessInfo } from '@islet/contract'
 import { until } from '../coming-from/until.ts'
 import { TestServer } from '../support/server.ts'
 
-test('a command that ends on a full disk has ended for everybody, and is written down when there is room', async () => {
+test('a command that ends on a full disk has ended for everybody, and is recorded when there is room', async () => {
   const disk = mkdtempSync(join(tmpdir(), 'islet-full-'))
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'islet-test', disk])
   const { TMPDIR } = process.env
@@ -41,7 +41,7 @@ test('a command that ends on a full disk has ended for everybody, and is written
       writeFileSync(join(globSync(join(server.dataDir, 'workspaces/*'))[0]!, 'go'), '')
       await until(async () => ((await look(`/${started.id}`)) as ProcessInfo).status === 'exited')
       assert.equal(((await look(`/${started.id}`)) as ProcessInfo).result?.exitCode, 7)
-      await until(() => server.output.includes('not written down yet'))
+      await until(() => server.output.includes('is not recorded yet'))
     } finally {
       for (const path of globSync(`${filler}*`)) rmSync(path)
     }
