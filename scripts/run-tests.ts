@@ -31,7 +31,7 @@ const NATIVE = ['native/guest/tests/*.test.ts', 'packages/server/src/warden/*.te
 /** These bound the memory of the guest, which the sanitizers multiply. All other tests use the guest and the warden without sanitizers. */
 const NATIVE_MEMORY = 'native/guest/tests/{files,output}.test.ts'
 /** Many tests wait more than they compute. */
-const CONCURRENCY = 2 * availableParallelism()
+const CONCURRENCY = 3 * availableParallelism()
 
 const ALL: readonly Pass[] = [
   {

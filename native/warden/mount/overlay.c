@@ -165,18 +165,22 @@ static int mount_portable(const struct tree *tree, struct parts *parts, struct f
   return overlay_leave_place(mount_attached(tree, parts, fail), fail);
 }
 
+static bool is_read_only(int mount_fd) {
+  struct statvfs info;
+  return fstatvfs(mount_fd, &info) < 0 || info.f_flag & ST_RDONLY;
+}
+
 int overlay_mount(const struct tree *tree, const char *layer, int user_ns, struct fail *fail) {
   struct parts parts = {.upper = -1};
   int mount_fd = open_parts(tree, layer, user_ns, &parts, fail);
   if (mount_fd == 0) {
     mount_fd = warden.portable ? mount_portable(tree, &parts, fail) : mount_detached(tree, &parts, fail);
   }
-  struct statvfs info;
-  if (mount_fd >= 0 && (fstatvfs(mount_fd, &info) < 0 || info.f_flag & ST_RDONLY)) {
-    close(mount_fd);
-    return fail_kind(fail, KIND_SYSTEM, "overlay", "the overlay of %s came out read-only", tree->tree);
-  }
-  return mount_fd;
+  if (mount_fd < 0 || !is_read_only(mount_fd)) return mount_fd;
+  close(mount_fd);
+  /* The kernel mounts read-only when it cannot make a directory in the work directory, which open_parts has just made. */
+  uint32_t kind = is_read_only(parts.upper) ? KIND_SYSTEM : KIND_NO_SPACE;
+  return fail_kind(fail, kind, "overlay", "the overlay of %s came out read-only", tree->tree);
 }
 
 /* Tries it with two read-only lowers. */
