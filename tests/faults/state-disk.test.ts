@@ -71,6 +71,9 @@ test('on a full pool every call succeeds or says so, nothing is half done, and d
       await islet.sandboxes.delete(hog.id)
       // The filesystem gives back what was deleted a little later.
       const again = await whenThereIsRoom(() => checkpoint(server, id, 'again'))
+      const writer = await islet.sandboxes.connect(id)
+      const write = 'head -c 32M /dev/zero > /probe && sync; wrote=$?; rm -f /probe; exit $wrote'
+      await whenThereIsRoom(async () => ((await writer.exec.run(write)).exitCode === 0 ? true : undefined))
       await whenThereIsRoom(() => change(islet, id, 'away').then(() => true))
       await whenThereIsRoom(() => restore(server, id, again.id))
       assert.equal(await look(islet, id), before)
@@ -83,7 +86,7 @@ test('on a full pool every call succeeds or says so, nothing is half done, and d
 })
 
 /** What the filesystem holds back while it removes what was deleted makes so small a pool low once more. */
-async function whenThereIsRoom<T>(work: () => Promise<T>): Promise<T> {
+async function whenThereIsRoom<T>(work: () => Promise<T | undefined>): Promise<T> {
   let done: T | undefined
   await until(async () => {
     done = await work().catch(unless('disk_low'))
