@@ -39,7 +39,7 @@ test('the documented calls work as documented', async () => {
 
 test('an empty key is refused by every call', async () => {
   const { store } = sandbox
-  const isRefused = (error: unknown) => hasCode(error, 'bad_request') && /not empty/.test(error.message)
+  const isRefused = (error: unknown) => hasCode(error, 'bad_request') && /not be empty/.test(error.message)
   for (const call of [() => store.set('', { value: 1 }), () => store.get(''), () => store.delete('')])
     await assert.rejects(call(), isRefused)
 })
