@@ -11,13 +11,13 @@ const END = '<!-- /soak -->'
 
 const NEW_PAGE = `# Reliability
 
-What was done to a server to find out whether it keeps what it has acknowledged, and what its neighbours notice of an attack. The figures
-below are printed by the programs that measured them: \`npm run soak -- --minutes 60 --report docs/reliability.md\`, and the campaign of \`tests/hostile\`.
+Two kinds of tests: does a server keep everything that it has acknowledged, and what do neighbours notice of an attack? The programs
+that measure write the figures: \`npm run soak -- --minutes 60 --report docs/reliability.md\`, and the campaign of \`tests/hostile\`.
 
 ## Soak
 
-Clients do random things to sandboxes and compare every answer with a model, while the server, its warden and the first processes of sandboxes
-are killed, the disk runs full and the clock jumps. One difference ends the run and fails it.
+Clients run random operations on sandboxes and compare every answer with a model, while the server, its warden and the first processes of sandboxes
+are killed, the disk fills up and the clock jumps. One difference ends the run and fails it.
 
 ${BEGIN}
 ${END}
