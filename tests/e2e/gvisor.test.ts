@@ -201,7 +201,7 @@ if (skip) {
     await sandbox.kill()
   })
 
-  it('starts over from files among which something waits for whoever opens it', async () => {
+  it('starts over from files that contain a fifo in place of the placeholder', async () => {
     const { dataDir } = suite.server
     const sandbox = await suite.create()
     await say(sandbox, 'touch /tmp/mine')

@@ -52,7 +52,7 @@ test(`bytes that are nearly a request are answered with an error of the table, o
     const first = kept[n] ?? random.bytes(random.pick(whole))
     // One after the other on one connection, without waiting.
     const bytes = random.chance(0.3) ? Buffer.concat([first, random.pick(whole)]) : first
-    checkRaw(await exchange(bytes), bytes)
+    checkRaw(await sendRaw(bytes), bytes)
   }, AT_ONCE)
   await isWell()
   console.log(`${cases} connections`)
@@ -126,8 +126,8 @@ async function haveSandbox(): Promise<void> {
   sandbox = await suite.create()
 }
 
-/** Everything that the server sends to those bytes, until it ends the connection or has said all. */
-function exchange(bytes: Buffer): Promise<string> {
+/** Returns everything that the server answers before the connection is closed. */
+function sendRaw(bytes: Buffer): Promise<string> {
   const { hostname, port } = new URL(server.url)
   return new Promise((resolve) => {
     let heard = ''

@@ -210,7 +210,7 @@ function connections(target: Target): void {
     const isSeen = existsSync(TRACKED)
     if (isSeen) assert.ok(trackedOf(address) > MAX_CONNECTIONS / 2)
     await attacker.kill()
-    // Whoever has the address next begins with none.
+    // The next sandbox with this address begins with none.
     if (isSeen) assert.equal(trackedOf(address), 0)
   })
 }

@@ -31,7 +31,7 @@ export async function readEvents(client: Client, sandbox: Known): Promise<Sandbo
   return events
 }
 
-/** That it is gone is told once, and whoever followed its history was told of all of it. */
+/** Exactly one event says that the sandbox is gone, and a follower of its history got every event. */
 export async function assertToldOfEnd(client: Client, sandbox: Known): Promise<void> {
   const follower = sandbox.follower
   if (follower) {

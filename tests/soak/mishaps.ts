@@ -86,7 +86,7 @@ export class Mishaps {
     }
   }
 
-  /** Also for whoever needs the server to start anew. */
+  /** Also called from outside to start the server again. */
   async start(killedAt = performance.now()): Promise<void> {
     const { server } = this.#world
     const measured = this.#canary.measureRecovery(killedAt)

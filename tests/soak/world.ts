@@ -81,7 +81,7 @@ export class World {
   }
 
   async up(): Promise<void> {
-    // The connection of whoever asks may have broken before the kill was noticed here.
+    // The caller's connection may break before the kill is noticed here.
     await sleep(5)
     await this.#up?.promise
     this.signal.throwIfAborted()

@@ -160,7 +160,7 @@ export class Guest {
   closed(): Promise<void> {
     const { promise } = this.#closed
     const waited = within(promise, 'the connection to close')
-    waited.catch(() => {}) // whoever awaits it hears of it
+    waited.catch(() => {}) // the caller that awaits it gets the error
     return waited
   }
 

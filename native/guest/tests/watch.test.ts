@@ -31,11 +31,11 @@ function fresh(name: string): string {
   return dir
 }
 
-/** Stops the guest and fills the kernel's queue; SIGCONT lets it see. */
+/** Stops the guest and fills the kernel's queue; after SIGCONT the guest sees it. */
 async function overflow(dir: string): Promise<void> {
   const limit = Number(readFileSync('/proc/sys/fs/inotify/max_queued_events', 'utf8'))
   process.kill(guest.pid, 'SIGSTOP')
-  await until('the guest stands still', () =>
+  await until('the guest is stopped', () =>
     /^State:\s+T/m.test(readFileSync(`/proc/${guest.pid}/status`, 'utf8')),
   )
   writeFileSync(join(dir, 'a'), '')

@@ -70,7 +70,7 @@ void *nl_body(struct nl *nl, size_t length) {
   return reserve(nl, length);
 }
 
-static int exchange(int fd, struct nl *nl, void (*each)(const struct nlmsghdr *, void *), void *context) {
+static int send_and_receive(int fd, struct nl *nl, void (*each)(const struct nlmsghdr *, void *), void *context) {
   static _Alignas(8) char answer[ANSWER_BYTES];
   struct nlmsghdr *request = header_of(nl);
   if (send(fd, request, request->nlmsg_len, 0) < 0) return -1;
@@ -97,12 +97,12 @@ int nl_talk(int fd, struct nl *nl) {
 
 int nl_talk_each(int fd, struct nl *nl, void (*each)(const struct nlmsghdr *, void *), void *context) {
   header_of(nl)->nlmsg_flags |= NLM_F_ACK;
-  return exchange(fd, nl, each, context);
+  return send_and_receive(fd, nl, each, context);
 }
 
 int nl_dump(int fd, struct nl *nl, void (*each)(const struct nlmsghdr *, void *), void *context) {
   header_of(nl)->nlmsg_flags |= NLM_F_DUMP;
-  return exchange(fd, nl, each, context);
+  return send_and_receive(fd, nl, each, context);
 }
 
 const struct rtattr *nl_link_attr(const struct nlmsghdr *header, uint16_t type) {

@@ -1,4 +1,4 @@
-// The SDK's side of standing still. The engine of these tests cannot freeze; what pause does is in tests/e2e.
+// Pause and hibernate in the SDK. The engine of these tests cannot freeze; tests/e2e checks what pause does.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startTestApi, TEST_KEY, type TestApi } from '../../server/test/support/server.ts'

@@ -38,7 +38,7 @@ const EVENT_STREAM: JsonSchema = {
 }
 const WOKEN = {
   [AUTO_RESUMED]: {
-    description: 'true: the sandbox stood still and was woken for this.',
+    description: 'true: the sandbox was suspended and was woken for this call.',
     schema: { type: 'string', enum: ['true'] },
   },
 }
