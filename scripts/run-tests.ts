@@ -10,6 +10,7 @@ import { availableParallelism, constants, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { createImages } from '../packages/server/src/image/images.ts'
 import type { FileResult, Results } from './test-record.ts'
 
 interface Pass {
@@ -31,7 +32,7 @@ const NATIVE = ['native/guest/tests/*.test.ts', 'packages/server/src/warden/*.te
 /** These bound the memory of the guest, which the sanitizers multiply. All other tests use the guest and the warden without sanitizers. */
 const NATIVE_MEMORY = 'native/guest/tests/{files,output}.test.ts'
 /** Many tests wait more than they compute. */
-const CONCURRENCY = 3 * availableParallelism()
+const CONCURRENCY = 2 * availableParallelism()
 
 const ALL: readonly Pass[] = [
   {
@@ -57,6 +58,9 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 const paths = process.argv.slice(2)
 const concurrency = Number(process.env.ISLET_TEST_CONCURRENCY ?? 2)
 const passes = paths.length > 0 ? [{ paths, concurrency }] : ALL
+// Test servers copy this image, because building it takes more of the CPU than the rest of their start.
+const imagesDir = join(scratch, 'images')
+await createImages({ imagesDir, inUse: async () => new Set() }).resolve('host')
 const notes: string[] = []
 const total = { passed: 0, failed: 0, skipped: 0 }
 for (const pass of passes) for (const result of await runPass(pass)) add(result)
@@ -92,7 +96,7 @@ async function runFiles({ paths, concurrency, env }: Pass): Promise<Results> {
   // In a process group of its own, so that an interrupt reaches what the tests started too.
   running = spawn(process.execPath, [...args, ...paths], {
     stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...env },
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined, ISLET_TEST_IMAGES: imagesDir, ...env },
     detached: true,
   })
   const [code, signal] = await once(running, 'exit')

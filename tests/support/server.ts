@@ -1,5 +1,5 @@
 // A real server in a process of its own, on a data directory of its own, for tests that cross processes.
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,6 +15,8 @@ export const ISLET = process.env.ISLET_TEST_PROGRAM ?? join(root, 'packages/cli/
 /** Loading its code takes a second of CPU time; on a machine that is busy with other tests that is half a minute. */
 const START_TIMEOUT_MS = 120_000
 
+/** The flags with which bin/islet.js would restart it. */
+const SMALL_HEAP = ['--max-semi-space-size=8', '--heap-growing-percent=40']
 /** Few, because most tests make few sandboxes. */
 const FEW_WARM = { ISLET_WARM_MIN: '1' }
 /** What the server holds on the machine is then what its sandboxes need. */
@@ -36,7 +38,7 @@ export class TestServer {
 
   constructor(options: TestServerOptions = {}) {
     this.#env = options.env ?? {}
-    this.dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'islet-test-'))
+    this.dataDir = options.dataDir ?? newDataDir()
   }
 
   static async start(options: TestServerOptions = {}): Promise<TestServer> {
@@ -75,7 +77,7 @@ export class TestServer {
   async start(): Promise<void> {
     const port = this.url ? new URL(this.url).port : '0'
     this.output = ''
-    const child = spawn(process.execPath, [ISLET, 'serve', '--no-setup', '--port', port], {
+    const child = spawn(process.execPath, [...SMALL_HEAP, ISLET, 'serve', '--no-setup', '--port', port], {
       env: {
         ...cleanEnv(),
         ISLET_LOG_FORMAT: 'json',
@@ -140,6 +142,14 @@ export class TestServer {
   #keep(chunk: Buffer): void {
     this.output = (this.output + chunk.toString()).slice(-1_000_000)
   }
+}
+
+/** With the image `host` of scripts/run-tests.ts, as hard links, if there is one. */
+function newDataDir(): string {
+  const dataDir = mkdtempSync(join(tmpdir(), 'islet-test-'))
+  const images = process.env.ISLET_TEST_IMAGES
+  if (images) spawnSync('cp', ['-al', images, join(dataDir, 'images')])
+  return dataDir
 }
 
 /** The environment without settings of another server. */
