@@ -11,7 +11,7 @@ import { until } from '../coming-from/until.ts'
 import { assertNoLeak, withServer } from '../faults/crash.ts'
 import type { TestServer } from '../support/server.ts'
 
-const SANDBOXES = 50
+const SANDBOXES = 20
 const AT_ONCE = 5
 /** Of what goes with a sandbox. Its own row and those of its processes stay for a while. */
 const TABLES = ['terminals', 'watchers', 'overlays', 'services', 'previews', 'store']

@@ -43,7 +43,7 @@ test('terminals and their clients outlive the server', async () => {
 test('a crash while a terminal is opened leaves one that was acknowledged, or nothing', async () => {
   await withServer(async (server) => {
     const sandbox = await server.islet().sandboxes.create({ runtime: 'host' })
-    for (const moment of MOMENTS.slice(0, 6)) {
+    for (const moment of MOMENTS) {
       const path = `/v1/sandboxes/${sandbox.id}/terminals`
       const open = async () => (await (await server.post(path, { pty: true })).json()) as { id: string }
       const made = await crashDuring(server, moment, open)

@@ -19,7 +19,6 @@ const { arch } = process
 const RUNTIMES = [
   `node20@npm:node-linux-${arch}@20`,
   `node22oldest@npm:node-linux-${arch}@22.13.1`,
-  `node22@npm:node-linux-${arch}@22`,
   `bun@npm:@oven/bun-linux-${arch === 'arm64' ? 'aarch64' : arch}`,
   `deno@npm:@deno/linux-${arch}-glibc`,
 ]
@@ -66,7 +65,7 @@ test('islet runs a sandbox without a compiler, on the oldest Node it names and, 
 for (const [title, program, args] of [
   ['Node 20 as CommonJS', 'node20/bin/node', ['use.cjs']],
   ['Node 20 as a module', 'node20/bin/node', ['use.mjs']],
-  ['Node 22 as a module', 'node22/bin/node', ['use.mjs']],
+  ['Node 22 as a module', 'node22oldest/bin/node', ['use.mjs']],
   ['Bun', 'bun/bin/bun', ['use.mjs']],
   ['Bun as CommonJS', 'bun/bin/bun', ['use.cjs']],
   ['Deno', 'deno/deno', ['run', '--allow-net', '--allow-env', '--allow-read', 'use.mjs']],
