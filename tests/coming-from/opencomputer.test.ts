@@ -184,7 +184,9 @@ testRows('opencomputer.md', {
     assert.deepEqual([text(out), text(err), exit], ['arg x in /tmp\n', 'bad\n', 4])
   },
   'sandbox.exec.attach(sessionId, opts)': async () => {
-    const first = await exec.start('echo before; cat')
+    const printed = Promise.withResolvers<void>()
+    const first = await exec.start('echo before; cat', { onStdout: () => printed.resolve() })
+    await printed.promise
     const seen: string[] = []
     const again = await exec.attach(first.sessionId, {
       onStdout: (data) => void seen.push(text([data])),

@@ -45,7 +45,7 @@ for number in range(${SYSCALLS}):
         if child == 0:
             try: call(number)
             finally: os._exit(0)
-        last, deadline = 0, 0
+        last, deadline = begun[0], time.monotonic() + 5
         while os.waitpid(child, os.WNOHANG)[0] == 0:
             # Those that block do not end by themselves.
             if begun[0] != last: last, deadline = begun[0], time.monotonic() + 0.05
