@@ -56,7 +56,7 @@ const FILL = `set -e; mkdir -p tree/a/b "tree/an empty one"; cd tree
 const CHANGE = `set -e; cd tree; echo "$1" >> a/b/text; rm -f a/dangling; rm -rf c; mkdir c; head -c 10000 /dev/urandom > "c/$1"; mv a/random c/moved
   head -c 100000 /dev/urandom > a/random`
 const LOOK = `cd /; set -- "$OLDPWD/tree" etc/profile.d etc/skel etc/moved; echo "$STATE"
-  { find "$@" -type d -printf '%p d %m %U %G %T@\\n'; find "$@" ! -type d -printf '%p %y %m %U %G %n %s %T@ %l\\n'; } 2>/dev/null | sort
+  { find "$@" -type d -printf '%p d %m %U %G %T@\\n'; find "$@" ! -type d \\( -path 'etc/*' -printf '%p %y %m %U %G %s %T@ %l\\n' -o -printf '%p %y %m %U %G %n %s %T@ %l\\n' \\); } 2>/dev/null | sort
   find "$1" -type f -exec sha256sum {} + | sort`
 
 /** Makes a sandbox with files, env and store. */
