@@ -1,4 +1,4 @@
-// What is hostile inside a sandbox, at the one door it has to this server: it hurts itself only. A neighbour is asked all
+// Hostile programs inside a sandbox, at the one socket that leads to this server: they hurt only their own sandbox. A neighbour is asked all
 // the time and always answers, and the server's memory and open files stay bounded.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'

@@ -13,7 +13,7 @@ import type { TestServer } from '../support/server.ts'
 
 const SANDBOXES = 20
 const AT_ONCE = 5
-/** Of what goes with a sandbox. Its own row and those of its processes stay for a while. */
+/** Tables whose rows go with a sandbox. Its own row and those of its processes stay for a while. */
 const TABLES = ['terminals', 'watchers', 'overlays', 'services', 'previews', 'store']
 const CODES = ['sandbox_lost', 'invalid_state', 'service_not_found', 'overlay_not_found']
 /** As /proc/net/tcp says it. */

@@ -196,7 +196,7 @@ test('the network is switched while a sandbox runs, and connections end with it'
   assert.equal(await say(sandbox, 'grep $(hostname) /etc/hosts'), `127.0.1.1 ${sandbox.id}`)
   await cannotFetch(sandbox, internet.web)
 
-  // What a program inside puts in the way is replaced inside, and leads nowhere on the machine.
+  // A file or link that a program inside puts in the way is replaced inside, and leads nowhere on the machine.
   await say(sandbox, 'ln -sf /etc/machine-id /etc/resolv.conf; echo "192.0.2.7 mine" >> /etc/hosts', {
     user: 'root',
   })

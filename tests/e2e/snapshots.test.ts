@@ -53,7 +53,7 @@ print(len(out), hashlib.sha256('\\n'.join(out).encode()).hexdigest())
 `
 const hashOf = async (sandbox: Sandbox) => say(sandbox, `python3 - <<'END'\n${HASH}\nEND`, ROOT)
 
-/** Where layers lie on each other; the other server has whatever is best on this machine. */
+/** This server stacks layers; the other server has the best storage of this machine. */
 const STACKED = { env: { ...WITHOUT_WARM, ISLET_STORAGE: 'copy', ISLET_IMPORT_DIRS: tmpdir() } }
 const [here, there] = [await startSuite(STACKED), await startSuite({ env: WITHOUT_WARM })]
 const scratch = mkdtempSync(join(tmpdir(), 'islet-test-'))

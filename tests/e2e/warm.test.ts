@@ -188,7 +188,7 @@ test('without a pool nothing waits', async () => {
   assert.equal(heldBy(none.server).cells, 1)
 })
 
-/** Where the layers of the server have this file. */
+/** The layers of the server that have this file. */
 function copiesOf(path: string): string[] {
   return globSync(join(small.server.dataDir, 'pool/layers/*/*', path))
 }
@@ -218,7 +218,7 @@ function cellOf(suite: Suite, uidMap: string): string {
   return found[0]![0]
 }
 
-/** What `ls -A` of several empty directories prints, and then a number. */
+/** The output of `ls -A` for several empty directories, and then a number. */
 function lines(n: number): string {
   return `/dev/shm:\n\n/tmp:\n\n/workspace:\n${n}`
 }

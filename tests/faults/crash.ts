@@ -53,7 +53,7 @@ export async function withServer(
 }
 
 /**
- * What a power cut does to the first processes of the cells of a slot; the oldest `count` of them. One that the crash
+ * Kills the first processes of the oldest `count` cells of a slot, as a power cut does. A cell that the crash
  * cut off while it was being made has no record of a process yet.
  */
 export function killCells(slot: string, count = Number.POSITIVE_INFINITY): void {

@@ -85,7 +85,7 @@ test('on a full pool every call succeeds or says so, nothing is half done, and d
   )
 })
 
-/** What the filesystem holds back while it removes what was deleted makes so small a pool low once more. */
+/** While the filesystem removes deleted files it reserves space, which makes such a small pool low once more. */
 async function whenThereIsRoom<T>(work: () => Promise<T | undefined>): Promise<T> {
   let done: T | undefined
   await until(async () => {
@@ -162,7 +162,7 @@ test('an acknowledged checkpoint survives a power cut, with files that nobody ha
           wanted.push({ id, checkpoint: (await checkpoint(server, id, name)).id, state })
           await restore(server, id, wanted.at(-1)!.checkpoint)
         }
-        // What a disk has that was cut off now: what the pool's filesystem has not written is not in its file.
+        // The content of a disk that loses power now: data that the pool's filesystem has not written is not in its file.
         for (const name of ['islet.db-wal', 'islet.db', 'pool.img', 'images', 'key', 'token-key'])
           execFileSync('cp', ['-a', '--sparse=always', join(server.dataDir, name), copy.dataDir])
       },

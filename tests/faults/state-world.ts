@@ -104,11 +104,11 @@ export async function look(islet: Islet, id: string): Promise<string> {
 /** Some of what a call has begun is done after its answer. */
 const AFTER_ANSWER_MS = 3000
 
-/** What can be seen from outside while a call is carried out. */
+/** The state that is visible from outside during a call. */
 export interface Outside {
   layers: string[]
   cells: string[]
-  /** Of any sandbox. */
+  /** Whether any sandbox is frozen. */
   frozen: boolean
   /** The call has answered. */
   answered: boolean

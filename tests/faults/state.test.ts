@@ -240,7 +240,7 @@ test('a deep stack that is made one layer is whole, whenever the server dies', a
       assert.equal(await look(server.islet(), id), before)
       await audit(server)
     },
-    // Where layers are stacked on each other.
+    // Only storage that stacks layers on each other.
     { env: { ...env, ISLET_STORAGE: 'copy' } },
   )
 })

@@ -1,4 +1,4 @@
-// What the writers of the store's fault test do, step by step, and what the store must hold after it.
+// The steps of the writers of the store's fault test, and the content of the store after each step.
 import assert from 'node:assert/strict'
 import type { StoreOperation } from '@islet/contract'
 
@@ -46,7 +46,7 @@ export class Model {
     this.next[client] = n + 1
   }
 
-  /** Of each client all that was acknowledged, and of the step after that all or nothing. */
+  /** Everything that was acknowledged to each client, and all or nothing of its next step. */
   check(found: State): void {
     for (const [client, acknowledged] of this.#states.entries()) {
       const own = Object.fromEntries(Object.entries(found).filter(([key]) => key.startsWith(`${client}/`)))

@@ -22,7 +22,7 @@ const SERVER_KILLS = 12
 /** A writer is killed after some of its steps, up to so many, and then within so long. */
 const STEPS = 20
 const WITHIN_MS = 2
-/** Of so many, one is killed while it opens. */
+/** One of this many is killed while it opens. */
 const EARLY = 10
 
 test(`${KILLS} kills of a process that writes: all that was acknowledged is there, batches are whole`, async () => {
@@ -102,7 +102,7 @@ async function runAndKill(
   writer.kill('SIGKILL')
   await ended
   assert.equal(writer.signalCode, 'SIGKILL')
-  // What follows the last newline was cut short by the kill.
+  // The kill cut off the text after the last newline.
   const [found, ...acknowledged] = text.split('\n').slice(0, -1)
   if (found !== undefined) model.check(JSON.parse(found))
   for (const line of acknowledged) {

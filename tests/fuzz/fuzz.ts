@@ -1,5 +1,5 @@
 // Random inputs that can be had again: every run prints its seed, ISLET_TEST_SEED=n repeats it, and ISLET_TEST_MINUTES=n makes it longer.
-// What was once interesting is kept in corpus/, one input a file, and tried first in every run.
+// Inputs that were interesting once are kept in corpus/, one per file, and tried first in every run.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -40,7 +40,7 @@ function check(text: string, random: Random): void {
   nameserversIn(text)
 }
 
-/** What cannot be done is said by an error of the table. */
+/** A refused input gets an error of the table. */
 function unlessRefused<T>(work: () => T): T | undefined {
   try {
     return work()

@@ -169,7 +169,7 @@ async function ask({ server }: Suite, token: string, path: string, headers = '')
   return socket
 }
 
-/** What is held for those who left is free a moment later. */
+/** Memory that is held for clients who left is free a moment later. */
 async function until<T>(work: () => Promise<T>): Promise<T> {
   for (const deadline = Date.now() + 30_000; ; await sleep(100)) {
     try {

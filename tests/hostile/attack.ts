@@ -81,7 +81,7 @@ export async function eachIsolation(options: TargetOptions, body: (target: Targe
   }
 }
 
-/** What the server holds in memory that is its own: pages of files do not count. */
+/** The server's own memory: pages of files do not count. */
 export function serverBytes(suite: Suite): number {
   const status = readFileSync(`/proc/${suite.server.pid}/status`, 'utf8')
   return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)![1]) * 1024

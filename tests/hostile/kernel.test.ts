@@ -11,7 +11,7 @@ const ARGUMENT_SETS = 4
 const MAJORS = 256
 const MINORS = [0, 1, 3, 8, 10, 200, 237] as const
 
-/** Of this machine, as root outside sees them. The others change by themselves. */
+/** Settings of this machine, as root outside sees them. The others change by themselves. */
 const SETTINGS = ['kernel', 'vm', 'fs', 'net/core', 'net/ipv4']
 const CHANGING =
   /random\/|ns_last_pid|dentry-state|inode-nr|inode-state|file-nr|aio-nr|quota|route\/|conf\/|neigh\/|hostname|seccomp|pty\/nr/

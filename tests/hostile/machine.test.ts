@@ -1,4 +1,4 @@
-// What the kernel counts for the whole machine, or outside the memory limit of a sandbox: one takes all that it can get, and the other
+// Resources that the kernel counts for the whole machine, or outside the memory limit of a sandbox: one takes all that it can get, and the other
 // still gets its own.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
@@ -13,11 +13,11 @@ import { eachIsolation, type Target } from './attack.ts'
 needs('nft')
 
 const MIB = 1024 ** 2
-/** What sockets of a sandbox may hold beside its memory on cgroup v1, and as much again for what is on its way. */
+/** Memory that sockets of a sandbox may hold beside its limit on cgroup v1, and as much again for data in flight. */
 const MAX_SOCKET_BYTES = 128 * MIB
 const MAX_PTYS = 256
 const MAX_CONNECTIONS = 4096
-/** Of some kernels only. */
+/** Only some kernels have it. */
 const TRACKED = '/proc/net/nf_conntrack'
 /** As many percent of the memory as are half a GiB. */
 const CEILING = Math.ceil((512 * MIB * 100) / totalmem())
@@ -181,14 +181,14 @@ await eachIsolation({ area: 'ceiling', env: { ISLET_MEMORY_CEILING: String(CEILI
     await using attacker = await target.suite.create()
     await target.attack('more memory than all sandboxes together may have', 1, async () => {
       const hog = attacker.exec.run(['/usr/bin/python3', '-c', `x = b'x' * ${2 * 512 * MIB}`])
-      // Where that ends the whole sandbox, nobody is left to answer.
+      // If that ends the whole sandbox, no process is left to answer.
       const result = await hog.catch(() => undefined)
       if (result) assert.equal(result.signal, 'SIGKILL')
     })
   })
 })
 
-/** Of the machine's connection tracking. */
+/** Entries of the machine's connection tracking. */
 function connections(target: Target): void {
   let internet: Internet
   before(async () => {
@@ -224,7 +224,7 @@ async function addressOf(sandbox: Sandbox, peer: string): Promise<string> {
   return (await sandbox.exec.run(['/usr/bin/python3', '-c', program])).stdout.trim()
 }
 
-/** What it got, and the name of the error that ended it. It keeps all of it until its sandbox is gone. */
+/** The amount that it got, and the name of the error that ended it. It keeps everything until its sandbox is gone. */
 async function take(
   sandbox: Sandbox,
   what: string,

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { constants, setPriority } from 'node:os'
 
-/** What a listener's queue has room for. */
+/** The length of a listener's queue. */
 const AT_ONCE = 200
 
 const [host, port, connections, text] = process.argv.slice(2) as [string, string, string, string]

@@ -100,7 +100,7 @@ await eachIsolation({ area: 'wall' }, (target) => {
       assert.deepEqual(await sleepers(sandbox), ['1009'])
     })
     assert.equal((await sandbox.exec.get(kept.id)).status, 'running')
-    // What a command that ends by itself leaves behind is its daemon.
+    // A process that outlives a command that ended by itself is its daemon.
     await sandbox.exec.run('setsid sleep 1006 >/dev/null 2>&1 &')
     await until(async () => (await sleepers(sandbox)).includes('1006'))
   })

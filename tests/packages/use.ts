@@ -23,7 +23,7 @@ async function use({ Sandbox, hasCode }, options) {
 `
 export const TOLD = JSON.stringify(['42', 'written', 'heard you', 3, false, 'gone'])
 
-/** Of Node, Bun and Deno: the settings come from the environment. */
+/** Programs for Node, Bun and Deno: the settings come from the environment. */
 export const PROGRAMS = {
   'use.cjs': `const sdk = require('@islet/sdk')\n${USE}\nuse(sdk).then(console.log)\n`,
   'use.mjs': `import * as sdk from '@islet/sdk'\n${USE}\nconsole.log(await use(sdk))\n`,
@@ -32,7 +32,7 @@ export const PROGRAMS = {
 /** For a page, which has no environment. */
 export const PAGE_MODULE = `import * as sdk from '@islet/sdk'\n${USE}\nglobalThis.use = (options) => use(sdk, options)\n`
 
-/** What a compiler must take, and what it must refuse: types that are `any` would take everything. */
+/** Code that a compiler must accept, and code that it must refuse: types that are `any` would accept everything. */
 export function typed(from: string): string {
   return `import { hasCode, IsletError, Sandbox, type ExecResult, type SandboxInfo } from '${from}'
 

@@ -42,7 +42,7 @@ export class Canary {
     const { status } = await this.#surely<ProcessInfo>('DELETE', path)
     assert.equal(status, 'exited')
     const { stdout, droppedBytes } = await this.#surely<ProcessOutput>('GET', `${path}/output`)
-    // What is kept gives way on a full disk, from its beginning on.
+    // A full disk removes kept output, from its beginning on.
     if (this.#world.tally.diskFull === 0) assert.equal(droppedBytes, 0)
     const lines = stdout
       .trimEnd()

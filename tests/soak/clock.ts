@@ -1,7 +1,7 @@
 // The server's time of day, which jumps, and what that does to a value that expires.
 import { writeFileSync } from 'node:fs'
 
-/** What a change of the file takes until the server goes by it, and what calls take meanwhile. */
+/** The longest time until the server uses a changed file, and the longest time of calls meanwhile. */
 const SLACK_MS = 2000
 
 /** By the server's time of day, except `setAt`. */
@@ -30,7 +30,7 @@ export class Clock {
     writeFileSync(this.#file, String(offsetMs))
   }
 
-  /** What a reader between `from` and now must see of it. One that expired and came back with a clock set back may be swept or not. */
+  /** The result that a reader between `from` and now must get. A value that expired and came back with a clock set back may be swept or not. */
   fate({ expiresAt, setAt }: Expiring, from: number): 'there' | 'gone' | 'either' {
     if (expiresAt === undefined) return 'there'
     if (expiresAt > this.#highest(setAt) + SLACK_MS) return 'there'
@@ -46,7 +46,7 @@ export class Clock {
     return Math.min(...this.#during(since).map(({ offsetMs, at }) => Math.max(at, since) + offsetMs))
   }
 
-  /** What it was off by since then, also what it may still have been off by at the beginning. */
+  /** The shifts of the clock since then, with the one that may still have been in effect at the beginning. */
   #during(since: number): { at: number; until: number; offsetMs: number }[] {
     return this.#jumps
       .map((jump, index) => ({ ...jump, until: this.#jumps[index + 1]?.at ?? Number.POSITIVE_INFINITY }))

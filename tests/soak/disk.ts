@@ -13,7 +13,7 @@ const MIB = 1024 ** 2
 const GRACE_MS = 30_000
 
 export class Disk {
-  /** Where the server's data directory is made. */
+  /** The directory in which the server's data directory is made. */
   readonly path: string
   readonly image: string
   readonly #directory: string

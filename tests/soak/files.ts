@@ -25,7 +25,7 @@ export async function upload(client: Client, sandbox: Known): Promise<void> {
   written(sandbox, name, hash(content))
 }
 
-/** Where it is known what it holds. */
+/** Reads a file whose content is known. */
 export async function download(client: Client, sandbox: Known): Promise<void> {
   if (sandbox.states.length > 1) return
   const name = client.random.pick(NAMES)!

@@ -3,7 +3,7 @@ import { Refused } from '../faults/state-world.ts'
 import type { World } from './world.ts'
 
 export class Follower {
-  /** Of the events it was told of. */
+  /** The ids of the events that it received. */
   readonly ids: string[] = []
   /** Resolves when there is nothing more to be told. */
   readonly over: Promise<void>

@@ -84,7 +84,7 @@ async function checkEnd(client: Client, sandbox: Known, job: Job): Promise<void>
     return
   }
   const printed = printedBy(job)
-  // What is kept gives way on a full disk, from its beginning on.
+  // A full disk removes kept output, from its beginning on.
   const kept = client.world.disk?.wasFull(job.startedAt) ? printed.slice(droppedBytes) : printed
   assert.deepEqual(
     { exitCode: result?.exitCode, outputBytes, output: hash(stdout) },

@@ -6,7 +6,7 @@ import { assertToldOfEnd } from './events.ts'
 import { type Known, newKnown, type State } from './model.ts'
 import { FULL, LOST } from './world.ts'
 
-/** Of each client. */
+/** The limit of each client. */
 export const MAX_SANDBOXES = 3
 
 const VERBS: Partial<Record<string, string[]>> = {
@@ -50,7 +50,7 @@ export async function makeFrom(client: Client, path: string, body: object, state
   else if (made !== FULL) client.know(newKnown(made.id, states))
 }
 
-/** What a crash left of what was to be made under this tag. */
+/** The sandboxes with this tag that a call made before a crash cut it off. */
 export async function adopt(client: Client, tag: string, states: State[]): Promise<void> {
   for (const id of await withTag(client, tag)) client.know(newKnown(id, states))
 }

@@ -1,4 +1,4 @@
-// What a client knows of a sandbox. A call that was cut off was carried out or not: then there are several states that the sandbox may
+// The knowledge of a client about a sandbox. A call that was cut off was carried out or not: then there are several states that the sandbox may
 // be in, until a look says which.
 import { createHash } from 'node:crypto'
 import type { Clock, Expiring } from './clock.ts'
@@ -9,7 +9,7 @@ export interface State {
   files: Record<string, string>
   store: Record<string, Stored>
   env: string
-  /** What the service of this sandbox sleeps for, in seconds; undefined: it has none. */
+  /** The seconds for which the service of this sandbox sleeps; undefined: it has no service. */
   service: string | undefined
 }
 
@@ -17,14 +17,14 @@ export interface Stored extends Expiring {
   value: string
 }
 
-/** What a look has found. */
+/** The result of a look. */
 export interface Found extends Omit<State, 'store'> {
   store: Record<string, string>
 }
 
 export interface Job {
   id: string
-  /** Of the lines it prints; see `printedBy`. */
+  /** The number of lines that it prints; see `printedBy`. */
   tag: string
   lines: number
   startedAt: number

@@ -60,7 +60,7 @@ export async function changeService(client: Client, sandbox: Known): Promise<voi
   apply(sandbox, (state) => ({ ...state, service }))
 }
 
-/** What the service of a sandbox sleeps for. */
+/** The time for which the service of a sandbox sleeps. */
 export async function serviceOf(client: Client, sandbox: Known): Promise<string | undefined> {
   const path = `/sandboxes/${sandbox.id}/services`
   const { services } = await client.surely<{ services: ServiceInfo[] }>('list services', sandbox, 'GET', path)

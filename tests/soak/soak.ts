@@ -91,7 +91,7 @@ async function work(world: World, env: Record<string, string>, options: SoakOpti
       }
     }),
   ])
-  // What the server holds on the machine is from now on what its sandboxes need.
+  // From now on the server holds only the resources that its sandboxes need.
   env.ISLET_WARM_MAX = '0'
   world.isDown()
   await server.stop()

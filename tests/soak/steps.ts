@@ -54,7 +54,7 @@ const MAKING: readonly (readonly [weight: number, step: (client: Client) => Prom
   [2, createFromCheckpoint],
   [1, createFromSnapshot],
 ]
-/** Of the steps of a client that may have more sandboxes. */
+/** The share of creates in the steps of a client that may have more sandboxes. */
 const MAKES = 0.1
 /** A checkpoint may have been made between the two steps of a write. */
 const READ = 'mkdir -p ~/m && cd ~/m && find . -type f ! -name "*.tmp" -exec sha256sum {} +; echo "$MODEL"'

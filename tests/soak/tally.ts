@@ -14,7 +14,7 @@ export class Tally {
   readonly kills = new Map<KillKind, number>()
   /** From a kill of the server or its warden to an answer: of /health, and of a command in a sandbox that lived. */
   readonly recovery = { healthMs: [] as number[], execMs: [] as number[] }
-  /** Of the server. `old`: in a life of a minute or more, at its end. */
+  /** Memory of the server. `old`: in a life of a minute or more, at its end. */
   readonly rssBytes = { fresh: [] as number[], all: [] as number[], old: [] as number[] }
   diskFull = 0
   clockJumps = 0
@@ -45,7 +45,7 @@ export class Tally {
     return [...this.operations.values()].reduce((sum, counts) => sum + counts[what], 0)
   }
 
-  /** What a server printed until it ended. */
+  /** The output of a server until its end. */
   keepErrors(output: string): void {
     for (const line of output.split('\n')) {
       const message = /"level":(?:50|60|"error"|"fatal").*"msg":"([^"]*)"/.exec(line)?.[1]

@@ -43,7 +43,7 @@ export class World {
   readonly clock: Clock
   readonly disk: Disk | undefined
   readonly tally: Tally
-  /** Those whose first process may be killed. */
+  /** The sandboxes whose first process may be killed. */
   readonly sandboxes = new Set<Known>()
   readonly #abort = new AbortController()
   /** Aborted when there is no more to be found out. */
@@ -91,7 +91,7 @@ export class World {
     return this.#up !== undefined || this.#lastDownAt > since - STALE_MS
   }
 
-  /** What a refusal with this code means for a call that began then; undefined: there is no excuse for it. */
+  /** The excuse for a refusal with this code of a call that began then; undefined: there is none. */
   excuse(code: string, since: number): typeof LOST | typeof FULL | undefined {
     if (FULL_CODES.has(code) && this.disk?.wasFull(since)) return FULL
     return AWAY_CODES.has(code) && this.wasDown(since) ? LOST : undefined

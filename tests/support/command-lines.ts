@@ -5,7 +5,7 @@ export interface CommandLine {
   page: string
   /** As it is written. */
   text: string
-  /** What follows `islet`. */
+  /** The words after `islet`. */
   words: string[]
   /** In running text, not in a block. */
   inText: boolean

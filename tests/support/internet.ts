@@ -15,9 +15,9 @@ const HOST = fileURLToPath(new URL('internet-host.ts', import.meta.url))
 const NETWORKS = 29
 
 export class Internet {
-  /** What it serves over HTTP. */
+  /** The pages that it serves over HTTP. */
   readonly directory = mkdtempSync(join(tmpdir(), 'islet-internet-'))
-  /** Of the machine, on the wire to it. */
+  /** The machine's address on the wire to it. */
   readonly hostAddress: string
   /** Public: its web server and every name. */
   readonly web: string

@@ -13,7 +13,7 @@ export async function eventsOf(server: TestServer, id: string): Promise<SandboxE
   return ((await answer.json()) as EventPage).events
 }
 
-/** Of its life alone: no processes, services, checkpoints. */
+/** Only events of its life: no processes, services, checkpoints. */
 export async function movesOf(server: TestServer, id: string): Promise<string[]> {
   const types = (await eventsOf(server, id)).map(({ type }) => type)
   return types.filter((type) => !type.includes('.'))

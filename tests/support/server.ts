@@ -19,7 +19,7 @@ const START_TIMEOUT_MS = 120_000
 const SMALL_HEAP = ['--max-semi-space-size=8', '--heap-growing-percent=40']
 /** Few, because most tests make few sandboxes. */
 const FEW_WARM = { ISLET_WARM_MIN: '1' }
-/** What the server holds on the machine is then what its sandboxes need. */
+/** The server then holds only the resources that its sandboxes need. */
 export const WITHOUT_WARM = { ISLET_WARM_MAX: '0' }
 
 export interface TestServerOptions {

@@ -14,7 +14,7 @@ export type Shape =
   | { map: Shape }
   | { fields: Readonly<Record<string, Shape>> }
 
-/** Where and how `value` differs; undefined if it does not. Extra fields are allowed: the server may be newer. */
+/** Describes the first difference of `value`; undefined if there is none. Extra fields are allowed: the server may be newer. */
 export function mismatch(shape: Shape, value: unknown, at = 'it'): string | undefined {
   if (shape === 'any') return value === undefined ? `${at} is missing` : undefined
   if (shape === null) return value === null ? undefined : `${at} is not null`

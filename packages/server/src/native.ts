@@ -1,4 +1,4 @@
-// Where the C programs are. The package has them for each architecture; in a clone they are built when they are missing or older than
+// Finds the C programs. The package has them for each architecture; in a clone they are built when they are missing or older than
 // their sources.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, statSync } from 'node:fs'

@@ -6,7 +6,7 @@ import { SCRIPTS, type Shell } from './scripts.ts'
 
 export interface Place {
   path: string
-  /** What else the shell needs, as a sentence. */
+  /** A sentence about anything else that the shell needs. */
   need?: string
 }
 

@@ -13,7 +13,7 @@ export function dataDirectory(): string | undefined {
   return env.HOME ? `${env.HOME}/.local/share/islet` : undefined
 }
 
-/** Where to look for a server's data: only in ISLET_DATA_DIR if it is set, else in our own directory, then in root's. */
+/** The directories that may hold a server's data: only ISLET_DATA_DIR if it is set, else in our own directory, then in root's. */
 export function dataDirectories(): string[] {
   const named = environment().ISLET_DATA_DIR
   const all = named ? [named] : [dataDirectory(), ROOTS_DIRECTORY]

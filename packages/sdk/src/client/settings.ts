@@ -1,4 +1,4 @@
-// Where the server is, and which key to send: the caller's options, else ISLET_URL and ISLET_API_KEY, else the socket and key file
+// Finds the URL of the server and the key to send: the caller's options, else ISLET_URL and ISLET_API_KEY, else the socket and key file
 // of a server on this machine (our own, or root's if we are in its group), else the default address. Browsers have no environment and
 // no files: there the options are needed.
 import { DEFAULTS } from '@islet/contract/client'
@@ -103,7 +103,7 @@ function checkedUrl(given: string, name: string): string {
   )
 }
 
-/** What to do if the server refuses the key that `resolveSettings` found, or found none. */
+/** The hint for a server that refuses the key of `resolveSettings`, or for a missing key. */
 export function keyHint(options: Given): string | undefined {
   if (options.token !== undefined || options.apiKey !== undefined) return undefined
   const { url, directories } = placeOf(options)

@@ -228,7 +228,7 @@ export class Sandbox {
     return this.#heard(await this.#call('updateSandbox', { body: patch, ...options }))
   }
 
-  /** What the sandbox uses now: memory, CPU, processes, disk. */
+  /** The memory, CPU, processes and disk that the sandbox uses now. */
   usage(options: Abortable = {}): Promise<SandboxUsage> {
     return this.#call('sandboxUsage', options)
   }

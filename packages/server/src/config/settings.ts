@@ -36,7 +36,7 @@ export interface Setting<T> {
   mayBeEmpty?: true
 }
 
-/** What a default may depend on. */
+/** The facts on which a default may depend. */
 export interface Known {
   dataDir: string
   env: Env

@@ -1,4 +1,4 @@
-// Memory of bytes that only pass through. V8 marks the whole heap each time buffers have grown by some 25 MB, and a large file
+// Memory of bytes that only pass through. V8 marks the whole heap each time buffers have grown by some 16 MB, and a large file
 // in pieces of 64 KB makes that happen every few hundred pieces: more work than all the copying. So a reader that is done with a
 // piece frees it, and its memory goes back at once.
 //

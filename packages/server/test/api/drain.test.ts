@@ -28,7 +28,7 @@ async function askHalf(api: TestApi, path: string) {
   await until(() => received.startsWith('HTTP/1.1 200'))
   received = ''
   socket.write(request)
-  // What was sent on another connection afterwards has been answered, so this has been read.
+  // A later request on another connection has been answered, so this one has been read.
   await (await api.call('GET', '/health')).text()
   return {
     async finish() {

@@ -1,4 +1,4 @@
-// What the data services do when a sandbox is hibernated and woken, or taken back to a checkpoint, where nothing that runs
+// The data services when a sandbox is hibernated and woken, or taken back to a checkpoint, where nothing that runs
 // inside is kept.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -136,7 +136,7 @@ test('a restore says of every service what became of it', async () => {
   await services.start({ name: 'manual', start: 'exec sleep 1000', autostart: false })
   await services.reach('web', 'ready')
   for (const name of ['worker', 'broken', 'manual']) await services.reach(name, 'running')
-  // What the checkpoint has makes one of them fail at once.
+  // The files of the checkpoint make one of them fail at once.
   services.write('mode', 'go')
   const checkpoint = await ask<CheckpointInfo>('POST', at(sandbox, 'checkpoints'), { name: 'one' })
   await services.start({ name: 'later', start: 'exec sleep 1000' })

@@ -27,7 +27,7 @@ after(() => api[Symbol.asyncDispose]())
 
 const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } })
 const routes = Object.entries<Route>(ROUTES).filter(([, { open }]) => !open)
-/** Of a thing that is not there, so that no route does any harm; the one that ends the sandbox comes last. */
+/** The ids do not exist, so no route does harm; the route that ends the sandbox comes last. */
 const ordinary = routes
   .filter(([, { websocket }]) => !websocket)
   .sort(([one], [two]) => Number(one === 'deleteSandbox') - Number(two === 'deleteSandbox'))

@@ -32,7 +32,7 @@ export class Client {
     return this.messages.map(({ type }) => type)
   }
 
-  /** What came on a channel: 1 stdout, 2 stderr. */
+  /** The output of a channel: 1 stdout, 2 stderr. */
   output(channel: number): Buffer {
     return Buffer.concat(this.bytes.filter((frame) => frame[0] === channel).map((frame) => frame.subarray(1)))
   }

@@ -34,7 +34,7 @@ export class SignalClient {
     return this.messages.flatMap((message) => (message.type === 'signal' ? [message.event] : []))
   }
 
-  /** What was heard of a port: open, close. */
+  /** The signals about a port: open, close. */
   port(number: number): { type: string; url: string }[] {
     return this.events.flatMap((event) => {
       if (event.signal !== 'port') return []

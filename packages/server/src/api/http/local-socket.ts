@@ -14,7 +14,7 @@ interface LocalOptions {
   dataDir: string
   /** Members of this group may connect. */
   gid: number | undefined
-  /** Where the server listens on TCP: URLs in answers begin with it. */
+  /** The server's URL on TCP: URLs in answers begin with it. */
   url: string
   /** Counted separately from the port's, so that clients there cannot take all places. */
   maxConnections: number

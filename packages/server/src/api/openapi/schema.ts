@@ -27,7 +27,7 @@ const METADATA = {
   }),
   has: (schema: z.ZodType) => NAMES.has(schema) || z.globalRegistry.has(schema),
 }
-/** What zod calls a schema that refers to itself and has no name; any JSON value is the only one. */
+/** The name that zod gives to a schema that refers to itself and has no name; only the schema of any JSON value does. */
 const UNNAMED = /^__schema\d+$/
 
 export function createComponents(): Components {

@@ -66,7 +66,7 @@ export interface Installed {
   program: Program
   /** Reported by the program. */
   version: string
-  /** Of its package; undefined if it is not from a package. */
+  /** The version of its package; undefined if it is not from a package. */
   packageVersion: string | undefined
 }
 

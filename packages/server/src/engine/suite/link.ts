@@ -74,7 +74,7 @@ export class TestLink {
     return { code, signal, timedOut, output: Buffer.concat(chunks).toString() }
   }
 
-  /** What `run` printed, when it succeeded. */
+  /** The output of `run`, which must succeed. */
   async print(command: string | readonly string[], options?: RunOptions): Promise<string> {
     const { code, signal, output } = await this.run(command, options)
     if (code !== 0 || signal !== 0) throw new Error(`exit ${code}, signal ${signal}: ${output}`)
