@@ -28,7 +28,9 @@ const PACKAGES: Record<string, readonly string[]> = {
   contract: [],
   server: ['@islet/contract'],
   sdk: ['@islet/contract/client'],
+  dialects: ['@islet/sdk'],
   cli: [
+    ...['agentium', 'agentuity', 'computesdk', 'hono', 'opencomputer'].map((name) => `@islet/dialects/${name}`),
     '@islet/contract/client',
     '@islet/server',
     '@islet/server/native',
