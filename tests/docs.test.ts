@@ -103,7 +103,7 @@ describe('snippets', () => {
 
   for (const { page, code } of blocks('ts').filter(({ code }) => code.includes("from 'islet'"))) {
     test(`the TypeScript in ${page} that begins with "${firstLine(code)}" runs`, async () => {
-      await run(process.execPath, ['--input-type=module-typescript', '--eval', code], {
+      await run(process.execPath, ['--input-type=module-typescript', '--eval', withPackage(code)], {
         cwd: root,
         env: server.clientEnv,
       })
@@ -172,6 +172,12 @@ function blocks(language: string): { page: string; code: string }[] {
     const found = text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))
     return [...found].map((match) => ({ page, code: match[1]! }))
   })
+}
+
+/** The bundle that scripts/test makes of the package loads in a quarter of the time of its sources. */
+function withPackage(code: string): string {
+  const bundled = join(dirname(dirname(ISLET)), 'dist/index.js')
+  return existsSync(bundled) ? code.replaceAll("from 'islet'", `from '${bundled}'`) : code
 }
 
 function firstLine(code: string): string {

@@ -38,7 +38,7 @@ async function create(suite: Suite, options: CreateOptions = {}): Promise<Sandbo
   let made: Sandbox | undefined
   await until(async () => {
     made = await suite.create(options).catch((error) => {
-      if (!hasCode(error, 'disk_low')) throw error
+      if (!hasCode(error, 'disk_low', 'server_disk_full')) throw error
       return undefined
     })
     return made !== undefined
