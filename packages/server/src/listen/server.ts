@@ -1,6 +1,7 @@
 // An HTTP server for one listener, with TLS or without.
-import { createServer, type Server, type ServerOptions } from 'node:http'
+import type { Server, ServerOptions } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
+import { createServer } from '../lib/http.ts'
 import { type Certificate, secure } from './certificate.ts'
 
 /** For the head of a request and for a TLS handshake. Bodies, answers and WebSockets have no such limit. */

@@ -1,8 +1,9 @@
 // Error answers of previews: a page for browsers, the usual error body for programs.
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ErrorCode, IsletError } from '@islet/contract'
 import { escapeHtml } from '../lib/html.ts'
+import { STATUS_CODES } from '../lib/http.ts'
 
 /** Codes whose status differs for a proxy from the API's table. */
 const STATUS: Partial<Record<ErrorCode, number>> = {

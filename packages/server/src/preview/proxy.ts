@@ -1,17 +1,12 @@
 // Passes a visitor's request to the program on a port of a sandbox, and its answer back: HTTP/1.1 on both sides, streamed, at the pace
 // of the slower side. Each request has its own connection to the sandbox.
-import {
-  type ClientRequest,
-  type IncomingMessage,
-  type OutgoingMessage,
-  request,
-  type ServerResponse,
-} from 'node:http'
+import type { ClientRequest, IncomingMessage, OutgoingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { IsletError } from '@islet/contract'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { PreviewRecord } from '../db/previews.ts'
 import { boundHead } from '../guest/dial/answer-head.ts'
+import { request } from '../lib/http.ts'
 import type { Log } from '../log.ts'
 import { free } from '../wire/chunks.ts'
 import type { Admission, PreviewAuth } from './auth.ts'

@@ -1,9 +1,10 @@
 // Requests for another protocol (WebSocket or any other): after the program agrees, bytes are copied both ways.
-import { type ClientRequest, type IncomingMessage, ServerResponse } from 'node:http'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { IsletError } from '@islet/contract'
 import type { PreviewRecord } from '../db/previews.ts'
+import { ServerResponse } from '../lib/http.ts'
 import { hasBody } from '../listen/request.ts'
 import { type Added, upgradeHead } from './headers.ts'
 import { endSoon, endWithPage } from './pages.ts'

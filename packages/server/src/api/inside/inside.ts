@@ -4,13 +4,14 @@
 //
 // Callers may be hostile: the number, rate and duration of connections, requests and large bodies are bounded per sandbox.
 // Anything over a bound waits or is cut off at no cost to this server.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { IsletError } from '@islet/contract'
 import type { Beginning, RunningSandbox } from '../../control/fleet.ts'
 import type { Machine } from '../../control/machine.ts'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Cell } from '../../engine/engine.ts'
+import { createServer } from '../../lib/http.ts'
 import type { Log } from '../../log.ts'
 import type { Tokens } from '../../tokens.ts'
 import type { Api } from '../api.ts'

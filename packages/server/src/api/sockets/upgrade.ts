@@ -1,10 +1,11 @@
 // WebSocket upgrades: the same gates and the same errors as any other request, before the handshake.
-import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { AUTO_RESUMED, IsletError, type Route } from '@islet/contract'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Sandboxes } from '../../control/sandboxes.ts'
+import { STATUS_CODES } from '../../lib/http.ts'
 import type { Log } from '../../log.ts'
 import { readParams, readQuery } from '../http/call.ts'
 import { authorize, callerOf } from '../http/caller.ts'

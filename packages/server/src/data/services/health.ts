@@ -1,7 +1,7 @@
 // One health check: a GET through a dialed connection. Only the head of the answer is read.
-import { request } from 'node:http'
 import { boundHead } from '../../guest/dial/answer-head.ts'
 import type { Guest } from '../../guest/guest.ts'
+import { request } from '../../lib/http.ts'
 
 interface Health {
   healthy: boolean
