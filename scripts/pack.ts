@@ -1,7 +1,8 @@
-// Builds the two npm packages, `islet` and `@islet/sdk`, and writes their tarballs to dist/, or to the directory given as argument.
+// Builds the npm packages `islet`, `@islet/sdk` and `@islet/dialects`, and writes their tarballs to dist/, or to the directory given as argument.
 //
-//   islet-<version>.tgz       bin/ dist/ (the command, the server and the SDK, bundled) scripts/setup native/linux-{x64,arm64}/
-//   islet-sdk-<version>.tgz   dist/esm/ dist/cjs/
+//   islet-<version>.tgz            bin/ dist/ (the command, the server, the SDK and the dialects, bundled) scripts/setup native/linux-{x64,arm64}/
+//   islet-sdk-<version>.tgz        dist/esm/ dist/cjs/
+//   islet-dialects-<version>.tgz   dist/esm/ dist/cjs/, with `@islet/sdk` as a dependency
 //
 // The bundled code is one directory below the root of its package, as src/ is. Code that looks for a file of ours outside its own package
 // (native.ts, setup.ts) must find it in both places.
@@ -9,13 +10,24 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import { bundle, bundleIslet, manifests, OLDEST_NODE, ROOT, thirdParty } from './bundle.ts'
+import {
+  bundle,
+  bundleIslet,
+  DIALECTS,
+  type Manifest,
+  manifests,
+  OLDEST_NODE,
+  ROOT,
+  thirdParty,
+} from './bundle.ts'
 
 const DIST = resolve(process.argv[2] ?? join(ROOT, 'dist'))
 const STAGE = mkdtempSync(join(tmpdir(), 'islet-pack-'))
 const TYPES = join(STAGE, 'types')
 /** The command runs on OLDEST_NODE, and hands over to this one because the server needs it. */
 const NEWER_NODE = '^24.0.0'
+/** Our packages by the names under which our code imports them. */
+const BARE = { '@islet/contract/client': 'contract/src/client', '@islet/sdk': 'sdk/src/index' }
 const ARCHITECTURES = {
   x64: { compiler: 'x86_64-linux-gnu-gcc', emulator: 'qemu-x86_64' },
   arm64: { compiler: 'aarch64-linux-gnu-gcc', emulator: 'qemu-aarch64' },
@@ -27,9 +39,9 @@ for (const old of globSync('islet-*.tgz', { cwd: DIST })) rmSync(join(DIST, old)
 try {
   execFileSync(join(ROOT, 'scripts/setup'), ['--pack'], { stdio: ['ignore', 2, 2] })
   emitTypes()
-  await stageIslet(join(STAGE, 'islet'))
-  await stageSdk(join(STAGE, 'sdk'))
-  for (const name of ['islet', 'sdk']) {
+  const stages = { islet: stageIslet, sdk: stageSdk, dialects: stageDialects }
+  for (const [name, stage] of Object.entries(stages)) {
+    await stage(join(STAGE, name))
     const args = ['pack', '--silent', '--pack-destination', DIST]
     execFileSync('npm', args, { cwd: join(STAGE, name), stdio: ['ignore', 'inherit', 'inherit'] })
   }
@@ -39,42 +51,91 @@ try {
 
 async function stageIslet(to: string): Promise<void> {
   const dependencies = await bundleIslet(to)
-  cpSync(TYPES, join(to, 'dist/types'), { recursive: true })
+  copyTypes(join(to, 'dist/types'), ['contract', 'sdk', 'dialects'])
   cpSync(join(ROOT, 'scripts/setup'), join(to, 'scripts/setup'))
   const newerNode: Record<string, string> = {}
   for (const architecture of ['x64', 'arm64'] as const) {
     buildNative(architecture, join(to, 'native', `linux-${architecture}`))
     newerNode[`node-linux-${architecture}`] = NEWER_NODE
   }
+  const exports: Record<string, object> = {
+    '.': { types: './dist/types/sdk/src/index.d.ts', default: './dist/index.js' },
+  }
+  for (const name of DIALECTS)
+    exports[`./${name}`] = {
+      types: `./dist/types/dialects/src/${name}/index.d.ts`,
+      default: `./dist/dialects/${name}.js`,
+    }
   finish(to, 'cli', {
     files: ['bin', 'dist', 'native', 'scripts'],
-    exports: { '.': { types: './dist/types/sdk/src/index.d.ts', default: './dist/index.js' } },
+    exports,
     dependencies,
+    ...peers(),
     optionalDependencies: newerNode,
   })
 }
 
 async function stageSdk(to: string): Promise<void> {
-  const dependencies = thirdParty([manifests.sdk])
+  await stageLibrary(to, 'sdk', {
+    dependencies: thirdParty([manifests.sdk]),
+    entryPoints: { '.': 'src/index.ts' },
+    // Browsers use their own WebSocket.
+    fields: { browser: { ws: false } },
+  })
+}
+
+async function stageDialects(to: string): Promise<void> {
+  const { version } = manifests.sdk
+  await stageLibrary(to, 'dialects', {
+    dependencies: { '@islet/sdk': version, ...thirdParty([manifests.dialects]) },
+    entryPoints: Object.fromEntries(DIALECTS.map((name) => [`./${name}`, `src/${name}/index.ts`])),
+    fields: peers(),
+  })
+}
+
+/** A package without programs: an ES module and CommonJS, with types for both. */
+async function stageLibrary(
+  to: string,
+  name: 'sdk' | 'dialects',
+  {
+    dependencies,
+    entryPoints,
+    fields,
+  }: { dependencies: Record<string, string>; entryPoints: Record<string, string>; fields: object },
+): Promise<void> {
   for (const format of ['esm', 'cjs'] as const) {
     const outdir = join(to, 'dist', format)
-    await bundle(dependencies, { entryPoints: [join(ROOT, 'packages/sdk/src/index.ts')], outdir, format })
-    cpSync(TYPES, join(outdir, 'types'), { recursive: true })
+    await bundle(dependencies, {
+      entryPoints: Object.values(entryPoints).map((file) => join(ROOT, 'packages', name, file)),
+      outbase: join(ROOT, 'packages', name, 'src'),
+      outdir,
+      format,
+      splitting: format === 'esm',
+    })
+    copyTypes(join(outdir, 'types'), name === 'sdk' ? ['contract', 'sdk'] : ['dialects'])
   }
   // All code and types below this directory are CommonJS.
   writeFileSync(join(to, 'dist/cjs/package.json'), '{ "type": "commonjs" }\n')
-  const entry = (format: 'esm' | 'cjs') => ({
-    types: `./dist/${format}/types/sdk/src/index.d.ts`,
-    default: `./dist/${format}/index.js`,
+  const entry = (format: 'esm' | 'cjs', file: string) => ({
+    types: `./dist/${format}/types/${name}/${file.replace(/\.ts$/, '.d.ts')}`,
+    default: `./dist/${format}/${file.replace(/^src\/(.*)\.ts$/, '$1.js')}`,
   })
-  finish(to, 'sdk', {
+  const exports = Object.entries(entryPoints).map(([path, file]) => [
+    path,
+    { import: entry('esm', file), require: entry('cjs', file) },
+  ])
+  finish(to, name, {
     files: ['dist'],
-    exports: { '.': { import: entry('esm'), require: entry('cjs') } },
-    // Browsers use their own WebSocket.
-    browser: { ws: false },
+    exports: Object.fromEntries(exports),
     sideEffects: false,
     dependencies,
+    ...fields,
   })
+}
+
+function peers(): Pick<Manifest, 'peerDependencies' | 'peerDependenciesMeta'> {
+  const { peerDependencies, peerDependenciesMeta } = manifests.dialects
+  return { ...(peerDependencies && { peerDependencies }), ...(peerDependenciesMeta && { peerDependenciesMeta }) }
 }
 
 /** Builds static programs and runs each once, in an emulator if they are for another architecture. */
@@ -95,9 +156,10 @@ function buildNative(architecture: Architecture, to: string): void {
   }
 }
 
-/** The declarations of the SDK and of the contract types that it uses, with relative imports. */
+/** The declarations of the SDK, of the contract types that it uses, and of the dialects. */
 function emitTypes(): void {
   const config = join(STAGE, 'tsconfig.json')
+  const entries = ['sdk/src/index.ts', ...DIALECTS.map((name) => `dialects/src/${name}/index.ts`)]
   writeFileSync(
     config,
     JSON.stringify({
@@ -109,26 +171,37 @@ function emitTypes(): void {
         rootDir: join(ROOT, 'packages'),
         outDir: TYPES,
         // tsc writes no declarations for libraries, that is, for files below node_modules.
-        paths: { '@islet/contract/client': [join(ROOT, 'packages/contract/src/client.ts')] },
+        paths: Object.fromEntries(
+          Object.entries(BARE).map(([name, file]) => [name, [join(ROOT, 'packages', `${file}.ts`)]]),
+        ),
         typeRoots: [join(ROOT, 'node_modules/@types')],
       },
       include: [],
-      files: [join(ROOT, 'packages/sdk/src/index.ts')],
+      files: entries.map((file) => join(ROOT, 'packages', file)),
     }),
   )
   execFileSync(join(ROOT, 'node_modules/.bin/tsc'), ['-p', config], { stdio: ['ignore', 2, 2] })
-  for (const name of globSync('**/*.d.ts', { cwd: TYPES })) {
-    const path = join(TYPES, name)
-    const contract = `./${relative(dirname(name), 'contract/src')}/client.ts`
-    const text = readFileSync(path, 'utf8')
-      .replaceAll(/(from |import\()['"]@islet\/contract\/client['"]/g, `$1'${contract}'`)
-      .replaceAll(/(from |import\()['"](\.[^'"]+)\.ts['"]/g, "$1'$2.js'")
+}
+
+/** The declarations of these packages, which may import each other by path; any other they import by name. */
+function copyTypes(to: string, packages: readonly string[]): void {
+  for (const name of globSync(`{${packages.join()},}/**/*.d.ts`, { cwd: TYPES })) {
+    let text = readFileSync(join(TYPES, name), 'utf8').replaceAll(
+      /(from |import\()['"](\.[^'"]+)\.ts['"]/g,
+      "$1'$2.js'",
+    )
+    for (const [bare, file] of Object.entries(BARE)) {
+      if (!packages.includes(file.split('/')[0]!)) continue
+      const import_ = new RegExp(`(from |import\\()['"]${bare}['"]`, 'g')
+      text = text.replaceAll(import_, `$1'./${relative(dirname(name), file)}.js'`)
+    }
+    mkdirSync(dirname(join(to, name)), { recursive: true })
     // `await using` may be newer than what the user compiles for.
-    writeFileSync(path, `/// <reference lib="esnext.disposable" />\n${text}`)
+    writeFileSync(join(to, name), `/// <reference lib="esnext.disposable" />\n${text}`)
   }
 }
 
-function finish(to: string, name: 'cli' | 'sdk', fields: object): void {
+function finish(to: string, name: 'cli' | 'sdk' | 'dialects', fields: object): void {
   // The scripts are for the clone: there, npm pack points to this program.
   const { scripts: _scripts, ...given } = manifests[name]
   const manifest = {

@@ -24,7 +24,7 @@ mustBeClean()
 
 const changes = new Map<string, string>([[CHANGELOG, withSection()], ...withVersions()])
 const before = new Map([...changes.keys()].map((path) => [path, read(path)]))
-const tarballs = ['islet-sdk', 'islet'].map((name) => `dist/${name}-${version}.tgz`)
+const tarballs = ['islet-sdk', 'islet-dialects', 'islet'].map((name) => `dist/${name}-${version}.tgz`)
 try {
   for (const [path, text] of changes) write(path, text)
   run(process.execPath, 'scripts/pack.ts')

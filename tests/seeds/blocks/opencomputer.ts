@@ -1,0 +1,3 @@
+import type { Seed } from '../seeds.ts'
+
+export const opencomputer: Seed = {}
