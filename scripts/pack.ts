@@ -135,7 +135,10 @@ async function stageLibrary(
 
 function peers(): Pick<Manifest, 'peerDependencies' | 'peerDependenciesMeta'> {
   const { peerDependencies, peerDependenciesMeta } = manifests.dialects
-  return { ...(peerDependencies && { peerDependencies }), ...(peerDependenciesMeta && { peerDependenciesMeta }) }
+  return {
+    ...(peerDependencies && { peerDependencies }),
+    ...(peerDependenciesMeta && { peerDependenciesMeta }),
+  }
 }
 
 /** Builds static programs and runs each once, in an emulator if they are for another architecture. */

@@ -7,9 +7,13 @@ import { SEEDS } from './blocks.ts'
 import { faultsOf } from './seeds.ts'
 
 test('each section of each document is tested by one file', () => {
-  const files = globSync('tests/seeds/*.test.ts', { cwd: root }).filter((file) => !file.endsWith('/seeds.test.ts'))
+  const files = globSync('tests/seeds/*.test.ts', { cwd: root }).filter(
+    (file) => !file.endsWith('/seeds.test.ts'),
+  )
   const tested = files.flatMap((file) =>
-    [...readFileSync(join(root, file), 'utf8').matchAll(/^testSeed\(\s*'([^']+)'/gm)].map((match) => match[1]!),
+    [...readFileSync(join(root, file), 'utf8').matchAll(/^testSeed\(\s*'([^']+)'/gm)].map(
+      (match) => match[1]!,
+    ),
   )
   const sections = Object.entries(SEEDS).flatMap(([seed, parts]) =>
     Object.keys(parts).map((part) => `${seed}/${part}`),

@@ -30,9 +30,7 @@ export function blocksOf(section: string): { number: number; name: string; title
   assert.ok(sections?.[part], `tests/seeds/blocks has no section ${section}`)
   let number = 0
   return Object.entries(sections).flatMap(([name, blocks]) =>
-    blocks
-      .map(([block, title]) => ({ number: ++number, name: block, title }))
-      .filter(() => name === part),
+    blocks.map(([block, title]) => ({ number: ++number, name: block, title })).filter(() => name === part),
   )
 }
 
@@ -44,7 +42,9 @@ export function faultsOf(
   const untested = blocks.filter(({ title }) => !titles.includes(title))
   const unnamed = titles.filter((title) => blocks.every((block) => block.title !== title))
   return [
-    ...untested.map(({ number, name, title }) => `block ${number} of ${section} (${name}) has no test "${title}"`),
+    ...untested.map(
+      ({ number, name, title }) => `block ${number} of ${section} (${name}) has no test "${title}"`,
+    ),
     ...unnamed.map((title) => `no block of ${section} has the title "${title}"`),
   ]
 }

@@ -61,6 +61,7 @@ export type { ImageStep, ImageWorkOptions } from './islet/images.ts'
 export { Islet, type OneShotOptions } from './islet/islet.ts'
 export type { CreateOptions, GetOrCreateOptions, ListOptions } from './islet/sandboxes.ts'
 export type { ImportSnapshotOptions, SnapshotOptions, Snapshots } from './islet/snapshots.ts'
+export { type Names, refuseUnknown } from './options.ts'
 export type {
   AttachOptions,
   Command,
@@ -73,14 +74,19 @@ export type {
 export type { PtyOptions, PtySession } from './process/pty.ts'
 export type { ProcessResult } from './process/session.ts'
 export type { TerminalEvents, TerminalInstance } from './process/terminal.ts'
-export type { TerminalCommand, TerminalCommandOptions } from './process/terminal-command.ts'
-export type { TerminalOptions } from './process/terminals.ts'
+export type {
+  TerminalCommand,
+  TerminalCommandOptions,
+  TerminalCommands,
+} from './process/terminal-command.ts'
+export type { TerminalOptions, Terminals } from './process/terminals.ts'
 export type { RunCodeOptions } from './sandbox/code.ts'
+export type { EnvFiles } from './sandbox/env-files.ts'
 export type { Events, FollowEventsOptions, ListEventsOptions } from './sandbox/events.ts'
 export type { FileWatcher, WatcherEvents } from './sandbox/file-watcher.ts'
 export type { FileOperation, Files, ReadOptions, UrlOptions, WriteOptions } from './sandbox/files.ts'
 export type { ForkOptions, ForkResult, ForkResults } from './sandbox/fork.ts'
-export type { OverlayOptions, WaitOptions } from './sandbox/overlays.ts'
+export type { OverlayOptions, Overlays, WaitOptions } from './sandbox/overlays.ts'
 export { type RunCommandOptions, Sandbox, type UrlOfPort, type WakeOptions } from './sandbox/sandbox.ts'
 export type { ServiceStatus, Services, WaitForOptions } from './sandbox/services.ts'
 export type {
@@ -91,6 +97,7 @@ export type {
   SignalEvents,
   SignalService,
 } from './sandbox/signal-service.ts'
-export type { WatchOptions } from './sandbox/watchers.ts'
+export type { Signals } from './sandbox/signals.ts'
+export type { Watchers, WatchOptions } from './sandbox/watchers.ts'
 export type { Content } from './transport/body.ts'
 export type { Socket, SocketConstructor } from './transport/socket.ts'

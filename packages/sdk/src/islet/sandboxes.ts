@@ -65,6 +65,11 @@ export class Sandboxes extends Part {
     return new Sandbox(this.client, await this.get(id, options))
   }
 
+  /** The same without a request: calls fail with `sandbox_not_found` if there is no such sandbox. */
+  handle(id: string): Sandbox {
+    return new Sandbox(this.client, { id, status: 'running' })
+  }
+
   get(id: string, options: Abortable = {}): Promise<SandboxDetail> {
     return this.client.call('getSandbox', { params: { id }, signal: options.signal })
   }

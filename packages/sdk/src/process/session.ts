@@ -125,7 +125,14 @@ export abstract class Session {
   }
 
   /** Resolves when there is room for more. Code `invalid_state` once the process has ended or the session is closed. */
-  protected async write(data: string | Uint8Array): Promise<void> {
+  protected write(data: string | Uint8Array): Promise<void> {
+    const written = this.#write(data)
+    // Awaiting it is optional, as with `done`.
+    written.catch(() => {})
+    return written
+  }
+
+  async #write(data: string | Uint8Array): Promise<void> {
     const bytes = typeof data === 'string' ? new TextEncoder().encode(data) : data
     for (let at = 0; at < bytes.length; at += STDIN_CHUNK_BYTES) {
       await this.#send(bytes.slice(at, at + STDIN_CHUNK_BYTES))

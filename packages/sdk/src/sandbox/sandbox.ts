@@ -107,6 +107,11 @@ export class Sandbox {
     return islet.sandboxes.connect(id, rest)
   }
 
+  /** The same without a request: calls fail with `sandbox_not_found` if there is no such sandbox. `status` is `running` until an answer says more. */
+  static handle(id: string, options: ClientOptions = {}): Sandbox {
+    return new Islet(options).sandboxes.handle(id)
+  }
+
   /** The record of a sandbox, by its id or name; by its id also if the sandbox is gone. */
   static get(id: string, options: ClientOptions & Abortable = {}): Promise<SandboxDetail> {
     const [islet, rest] = serverOf(options)
@@ -156,7 +161,10 @@ export class Sandbox {
   }
 
   /** For the SDK itself; callers use `Sandbox.create` and `Sandbox.connect`. */
-  constructor(client: Client, { token, tokenExpiresAt, ...info }: SandboxInfo & Partial<NewToken>) {
+  constructor(
+    client: Client,
+    { token, tokenExpiresAt, ...info }: Pick<SandboxInfo, 'id' | 'status'> & Partial<NewToken>,
+  ) {
     this.#client = client
     this.#status = info.status
     if (token && tokenExpiresAt) this.#token = { token, expiresAt: tokenExpiresAt }
