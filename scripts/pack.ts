@@ -188,7 +188,8 @@ function emitTypes(): void {
 
 /** The declarations of these packages, which may import each other by path; any other they import by name. */
 function copyTypes(to: string, packages: readonly string[]): void {
-  for (const name of globSync(`{${packages.join()},}/**/*.d.ts`, { cwd: TYPES })) {
+  const patterns = packages.map((name) => `${name}/**/*.d.ts`)
+  for (const name of globSync(patterns, { cwd: TYPES })) {
     let text = readFileSync(join(TYPES, name), 'utf8').replaceAll(
       /(from |import\()['"](\.[^'"]+)\.ts['"]/g,
       "$1'$2.js'",

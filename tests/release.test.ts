@@ -72,6 +72,7 @@ test('a release sets every version, moves the notes, packs, rehearses publishing
   for (const path of [
     'package.json',
     'packages/sdk/package.json',
+    'packages/dialects/package.json',
     'packages/cli/package.json',
     'package-lock.json',
   ])
@@ -80,8 +81,9 @@ test('a release sets every version, moves the notes, packs, rehearses publishing
     JSON.parse(text('package-lock.json')).packages['packages/cli'].dependencies['@islet/sdk'],
     '9.0.0',
   )
-  for (const name of ['islet', 'islet-sdk']) assert.ok(existsSync(join(copy, `dist/${name}-9.0.0.tgz`)), name)
-  assert.match(stderr, /@islet\/sdk@9\.0\.0[\s\S]*islet@9\.0\.0/)
+  for (const name of ['islet', 'islet-sdk', 'islet-dialects'])
+    assert.ok(existsSync(join(copy, `dist/${name}-9.0.0.tgz`)), name)
+  assert.match(stderr, /@islet\/sdk@9\.0\.0[\s\S]*@islet\/dialects@9\.0\.0[\s\S]*islet@9\.0\.0/)
   assert.match(stdout, /git tag v9\.0\.0\n {2}npm publish --access public \.\/dist\/islet-sdk-9\.0\.0\.tgz/)
   assert.doesNotMatch(git('status', '--porcelain'), /^\?\?/m)
 })

@@ -12,7 +12,7 @@ import { chromium } from 'playwright-core'
 import { cleanEnv, root } from '../support/server.ts'
 import { startSuite } from '../support/suite.ts'
 import { Packed, say, withoutCompilers } from './packed.ts'
-import { PAGE_MODULE, PROGRAMS, TOLD, typed } from './use.ts'
+import { DIALECTS_TOLD, PAGE_MODULE, PROGRAMS, TOLD, typed, typedDialects } from './use.ts'
 
 const { arch } = process
 /** The programs themselves; the packages `node`, `bun` and `deno` fetch them in install scripts, which npm does not run unasked. */
@@ -25,10 +25,11 @@ const RUNTIMES = [
 const MAX_BUNDLE_BYTES = 40 * 1024
 
 const packed = await Packed.make()
-const project = await packed.project('project', [packed.sdk, ...RUNTIMES], PROGRAMS)
+const project = await packed.project('project', [packed.sdk, packed.dialects, ...RUNTIMES], PROGRAMS)
 const modules = join(project, 'node_modules')
 const global = await packed.global()
 const islet = join(global, 'bin/islet')
+symlinkSync(join(global, 'lib/node_modules/islet'), join(modules, 'islet'))
 
 const pages = createServer((request, response) => {
   const isScript = request.url === '/bundle.js'
@@ -79,14 +80,33 @@ test('@islet/sdk works in Node 24 as a module and as CommonJS, and so does islet
   for (const name of ['use.mjs', 'use.cjs']) {
     assert.equal((await say(process.execPath, [name], { cwd: project, env })).trim(), TOLD, name)
   }
-  symlinkSync(join(global, 'lib/node_modules/islet'), join(modules, 'islet'))
   writeFileSync(join(project, 'islet.mjs'), PROGRAMS['use.mjs'].replace('@islet/sdk', 'islet'))
   assert.equal((await say(process.execPath, ['islet.mjs'], { cwd: project, env })).trim(), TOLD)
+})
+
+test('the dialects of both packages work in Node 20 and in Bun, as modules and as CommonJS', async () => {
+  for (const program of ['node20/bin/node', 'bun/bin/bun']) {
+    for (const name of ['dialects.mjs', 'dialects.cjs']) {
+      const told = await say(join(modules, program), [name], { cwd: project, env })
+      assert.equal(told.trim(), DIALECTS_TOLD, `${program} ${name}`)
+    }
+  }
+})
+
+test('every dialect is an entry point of both packages', () => {
+  const exportsOf = (path: string) =>
+    Object.keys(JSON.parse(readFileSync(join(modules, path, 'package.json'), 'utf8')).exports)
+  assert.deepEqual(exportsOf('islet'), ['.', ...exportsOf('@islet/dialects')])
+  const inClone = JSON.parse(readFileSync(join(root, 'packages/cli/package.json'), 'utf8')).exports
+  assert.deepEqual(Object.keys(inClone), exportsOf('islet'))
 })
 
 test('the types pass a strict compiler that checks libraries too, for modules, CommonJS and bundlers', async () => {
   const sources = { 'a.mts': '@islet/sdk', 'b.cts': '@islet/sdk', 'c.mts': 'islet' }
   for (const [name, from] of Object.entries(sources)) writeFileSync(join(project, name), typed(from))
+  const ofDialects = { 'd.mts': '@islet/dialects', 'e.cts': '@islet/dialects', 'f.mts': 'islet' }
+  for (const [name, from] of Object.entries(ofDialects))
+    writeFileSync(join(project, name), typedDialects(from))
   for (const [module, resolution] of [
     ['nodenext', 'nodenext'],
     ['esnext', 'bundler'],
@@ -96,7 +116,7 @@ test('the types pass a strict compiler that checks libraries too, for modules, C
       ...{ module, moduleResolution: resolution, target: 'es2022', lib: ['es2022', 'dom'], types: [] },
       ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true },
     }
-    const config = { compilerOptions, files: Object.keys(sources) }
+    const config = { compilerOptions, files: Object.keys({ ...sources, ...ofDialects }) }
     writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(config))
     assert.equal(await say(join(root, 'node_modules/.bin/tsc'), ['-p', project]), '')
   }

@@ -1,4 +1,4 @@
-// The two packages, packed as they are published, and installed into empty directories.
+// The packages, packed as they are published, and installed into empty directories.
 import { execFile } from 'node:child_process'
 import { globSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,6 +14,7 @@ export class Packed {
   readonly directory: string
   readonly islet: string
   readonly sdk: string
+  readonly dialects: string
 
   static async make(): Promise<Packed> {
     const directory = mkdtempSync(join(tmpdir(), 'islet-packages-'))
@@ -24,10 +25,12 @@ export class Packed {
 
   private constructor(directory: string) {
     this.directory = directory
-    const [islet, sdk, ...others] = globSync('*', { cwd: directory }).sort()
-    if (!islet || !sdk || others.length > 0) throw new Error(`packed ${islet}, ${sdk} and ${others}`)
-    this.islet = join(directory, islet)
-    this.sdk = join(directory, sdk)
+    const names = globSync('*', { cwd: directory }).sort()
+    if (names.length !== 3) throw new Error(`packed ${names}`)
+    const [islet, dialects, sdk] = names.map((name) => join(directory, name))
+    this.islet = islet!
+    this.dialects = dialects!
+    this.sdk = sdk!
   }
 
   /** An empty project with these packages and files. */

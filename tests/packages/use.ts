@@ -23,10 +23,26 @@ async function use({ Sandbox, hasCode }, options) {
 `
 export const TOLD = JSON.stringify(['42', 'written', 'heard you', 3, false, 'gone'])
 
+const USE_DIALECTS = `
+async function use({ Sandbox }, { compute }) {
+  const one = await Sandbox.create({ template: 'host', envs: { WORD: 'first' }, memoryMB: 256 })
+  const other = await compute.sandbox.create({ templateId: 'host', envs: { WORD: 'second' } })
+  const told = [(await one.exec.run('echo $WORD')).stdout, (await other.runCommand('echo $WORD')).stdout]
+  told.push(await other.filesystem.readFile('/nonexistent').catch((error) => error.message))
+  await one.kill()
+  await other.destroy()
+  return JSON.stringify(told)
+}
+`
+export const DIALECTS_TOLD = JSON.stringify(['first\n', 'second\n', 'File not found: /nonexistent'])
+
 /** Programs for Node, Bun and Deno: the settings come from the environment. */
 export const PROGRAMS = {
   'use.cjs': `const sdk = require('@islet/sdk')\n${USE}\nuse(sdk).then(console.log)\n`,
   'use.mjs': `import * as sdk from '@islet/sdk'\n${USE}\nconsole.log(await use(sdk))\n`,
+  // One dialect of each package: `islet` is only an ES module.
+  'dialects.mjs': `import * as one from '@islet/dialects/opencomputer'\nimport * as other from 'islet/computesdk'\n${USE_DIALECTS}\nconsole.log(await use(one, other))\n`,
+  'dialects.cjs': `const one = require('@islet/dialects/opencomputer')\nconst other = require('@islet/dialects/computesdk')\n${USE_DIALECTS}\nuse(one, other).then(console.log)\n`,
 }
 
 /** For a page, which has no environment. */
@@ -46,6 +62,28 @@ export async function main(): Promise<ExecResult> {
   if (info.status === 'flying') throw new IsletError('conflict', name ?? undefined)
   const bytes: Uint8Array = await sandbox.files.readBytes('/etc/hostname')
   return sandbox.exec.run(['wc', '-c'], { stdin: bytes, timeout: '5s' })
+}
+`
+}
+
+/** The same for the dialects. */
+export function typedDialects(from: string): string {
+  return `import { IsletError, Sandbox, type ProcessResult } from '${from}/opencomputer'
+import { compute, type FileInfo, Sandbox as Other } from '${from}/computesdk'
+
+export async function main(): Promise<ProcessResult> {
+  const sandbox = await Sandbox.create({ template: 'base', timeout: 600, cpuCount: 2 })
+  // @ts-expect-error a timeout is a number of seconds
+  Sandbox.create({ timeout: '10m' }).catch((error: unknown) => error instanceof IsletError && error.hint)
+  const other = await compute.sandbox.create({ envs: { A: '1' } })
+  const { port }: { port?: number } = await other.server.start({ slug: 'api', start: 'npm start', restart_policy: 'always' })
+  // @ts-expect-error there is no such field
+  const file: FileInfo = { ...(await other.file.create('/a', String(port))), isDirectory: false }
+  const again = new Other({ sandboxUrl: other.sandboxUrl, token: file.name })
+  const at: Date = (await again.getInfo()).createdAt
+  // @ts-expect-error a template of one is no name of the other
+  await compute.sandbox.create({ template: at.toISOString() })
+  return sandbox.exec.run('true', { timeout: 5 })
 }
 `
 }
