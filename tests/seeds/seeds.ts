@@ -1,7 +1,7 @@
 // Every code example and every row of a table in a document whose interface we have is a block. tests/seeds/blocks/ lists the blocks of each
 // document in their order, with a short name of ours and the title of the test that makes the same calls and wants the documented result.
 //
-//   blocks/opencomputer.ts          export const opencomputer: Seed = { sandbox: [['create: template', 'a title'], …], … }
+//   blocks/opencomputer.ts          export const opencomputer: Seed = { sandbox: [...tested('a title', 'create: template', …), …], … }
 //   opencomputer.test.ts            testSeed('opencomputer/sandbox', { 'a title': async () => { … }, … })
 //
 // A title may stand for several blocks. seeds.test.ts checks that each section is tested by a file.
@@ -14,6 +14,11 @@ export type Block = readonly [name: string, title: string]
 /** The sections of a document, and the blocks of each. The number of a block is its position in the document. */
 export type Seed = Record<string, readonly Block[]>
 export type Programs = Record<string, () => Promise<void> | void>
+
+/** These blocks, which follow each other, are tested by the test with this title. */
+export function tested(title: string, ...names: string[]): Block[] {
+  return names.map((name) => [name, title])
+}
 
 /** Registers the tests of one section: `testSeed('opencomputer/sandbox', …)`. */
 export function testSeed(section: string, programs: Programs): void {
