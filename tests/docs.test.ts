@@ -101,7 +101,7 @@ describe('snippets', () => {
   })
   after(() => server[Symbol.asyncDispose]())
 
-  for (const { page, code } of blocks('ts').filter(({ code }) => code.includes("from 'islet'"))) {
+  for (const { page, code } of blocks('ts').filter(({ code }) => /from 'islet(\/\w+)?'/.test(code))) {
     test(`the TypeScript in ${page} that begins with "${firstLine(code)}" runs`, async () => {
       await run(process.execPath, ['--input-type=module-typescript', '--eval', withPackage(code)], {
         cwd: root,
