@@ -1,6 +1,7 @@
 // The document of ComputeSDK's sandbox: every method, option, event, result and example, through `islet/computesdk`.
 import { compute } from 'islet/computesdk'
 import { startSuite } from '../support/suite.ts'
+import { accessPrograms } from './computesdk/access.ts'
 import { commandPrograms } from './computesdk/commands.ts'
 import { envPrograms } from './computesdk/env.ts'
 import { filePrograms } from './computesdk/file.ts'
@@ -35,3 +36,4 @@ testSeed('computesdk/env', envPrograms(world))
 testSeed('computesdk/file', filePrograms(world))
 testSeed('computesdk/watcher', watcherPrograms(world))
 testSeed('computesdk/signals', signalPrograms(world))
+testSeed('computesdk/access', accessPrograms(world))

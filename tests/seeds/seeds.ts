@@ -20,12 +20,12 @@ export function tested(title: string, ...names: string[]): Block[] {
   return names.map((name) => [name, title])
 }
 
-/** Registers the tests of one section: `testSeed('opencomputer/sandbox', …)`. */
-export function testSeed(section: string, programs: Programs): void {
+/** Registers the tests of one section: `testSeed('opencomputer/sandbox', …)`. With `skip`, the reason why they cannot run. */
+export function testSeed(section: string, programs: Programs, options: { skip?: string } = {}): void {
   test(`every block of ${section} has a test here, and every test a block`, () => {
     assert.deepEqual(faultsOf(section, blocksOf(section), Object.keys(programs)), [])
   })
-  for (const [title, program] of Object.entries(programs)) test(title, program)
+  for (const [title, program] of Object.entries(programs)) test(title, options, program)
 }
 
 /** The blocks of a section with their numbers in the document. */

@@ -184,5 +184,9 @@ function handle(config: SandboxConfig): [Native, string] {
       hint: `Give the sandboxUrl of another handle (https://server${PLACE}sbx-…), or the URL of the server and sandboxId.`,
     })
   const islet = new Islet({ url: server.startsWith(SOCKET) ? undefined : server, token, WebSocket })
+  if (server.startsWith(SOCKET) && islet.url !== server)
+    throw new IsletError('bad_request', `This client cannot use the socket of ${sandboxUrl}.`, {
+      hint: 'Give the URL of the server in place of the socket.',
+    })
   return [islet.sandboxes.handle(id), islet.url]
 }
