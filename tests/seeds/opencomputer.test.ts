@@ -1,6 +1,7 @@
 // The document of the OpenComputer SDK: every method, option, default and result, through `islet/opencomputer`.
 import { Sandbox } from 'islet/opencomputer'
 import { startSuite } from '../support/suite.ts'
+import { agentPrograms } from './opencomputer/agent.ts'
 import { execPrograms } from './opencomputer/exec.ts'
 import { filesPrograms } from './opencomputer/files.ts'
 import { ptyPrograms } from './opencomputer/pty.ts'
@@ -14,7 +15,8 @@ process.env.ISLET_API_KEY = server.key
 process.env.OPENCOMPUTER_API_URL = 'http://127.0.0.1:9'
 process.env.OPENCOMPUTER_API_KEY = 'a key of somebody else'
 
-const sandbox = await Sandbox.create({ template: 'host', envs: { GREETING: 'hello' } })
+const envs = { GREETING: 'hello', ANTHROPIC_API_KEY: 'a key that nothing asks for' }
+const sandbox = await Sandbox.create({ template: 'host', envs })
 await sandbox.files.write('base', 'base\n')
 const world: World = {
   server,
@@ -25,7 +27,12 @@ const world: World = {
   recordOf: ({ sandboxId }) => islet.sandboxes.get(sandboxId),
 }
 
+// All awaits stand before the first test: node:test ends the file when no test is left to run.
+const native = await islet.sandboxes.connect(sandbox.sandboxId)
+const skip = 'agent' in native ? undefined : 'the SDK has no agent sessions'
+
 testSeed('opencomputer/sandbox', sandboxPrograms(world))
 testSeed('opencomputer/exec', execPrograms(world))
 testSeed('opencomputer/files', filesPrograms(world))
 testSeed('opencomputer/pty', ptyPrograms(world))
+testSeed('opencomputer/agent', agentPrograms(world), { skip })
