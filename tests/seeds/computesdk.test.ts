@@ -3,6 +3,7 @@ import { compute } from 'islet/computesdk'
 import { startSuite } from '../support/suite.ts'
 import { accessPrograms } from './computesdk/access.ts'
 import { commandPrograms } from './computesdk/commands.ts'
+import { testCompute } from './computesdk/compute.ts'
 import { envPrograms } from './computesdk/env.ts'
 import { filePrograms } from './computesdk/file.ts'
 import { filesystemPrograms } from './computesdk/filesystem.ts'
@@ -41,3 +42,4 @@ testSeed('computesdk/file', filePrograms(world))
 testSeed('computesdk/watcher', watcherPrograms(world))
 testSeed('computesdk/signals', signalPrograms(world))
 testSeed('computesdk/access', accessPrograms(world), { skip })
+testCompute(world)
