@@ -145,6 +145,13 @@ test('attaching to a process that does not exist says so', async () => {
   await assert.rejects(sandbox.exec.attach(newId('process')), (error) => hasCode(error, 'process_not_found'))
 })
 
+test('input to a process that has ended is refused, and nobody has to await that', async () => {
+  const session = await sandbox.exec.start('true')
+  await session.done
+  session.sendStdin('lost')
+  await assert.rejects(session.sendStdin('refused'), (error) => hasCode(error, 'invalid_state'))
+})
+
 test('closing a session rejects its promises and leaves the process running', async () => {
   const session = await sandbox.exec.start('cat')
   session.close()

@@ -27,10 +27,10 @@ export function commandPrograms({ sandbox }: World): Programs {
     'a server gets its variables': async () => {
       const options = { cwd: '/app', env: { NODE_ENV: 'production', PORT: '3900' }, background: true }
       await sandbox.runCommand('node server.js', options)
-      const ask = () => sandbox.runCommand('curl --silent --fail http://127.0.0.1:3900/')
+      const fetched = `fetch('http://127.0.0.1:3900/').then(async (answer) => process.stdout.write(await answer.text()))`
+      const ask = () => sandbox.runCommand(`node -e "${fetched}"`)
       await until(async () => (await ask()).exitCode === 0)
       assert.equal((await ask()).stdout, 'production dev')
-      await sandbox.runCommand('pkill --full "node server.js"')
     },
     'runCommand leaves a command in the background': async () => {
       const result = await sandbox.runCommand('sleep 0.1; echo done > /tmp/background', { background: true })
