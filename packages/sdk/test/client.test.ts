@@ -138,12 +138,11 @@ test('isRunning is false for a sandbox that does not exist, and killing it is fi
 test('a handle is made without a request, and its first call says whether there is such a sandbox', async () => {
   await using proxy = await startProxy(api.url)
   const { id } = await api.createSandbox()
-  const there = Sandbox.handle(id, { url: proxy.url, apiKey })
+  const there = new Islet({ url: proxy.url, apiKey }).sandboxes.handle(id)
   assert.deepEqual([there.id, there.status, proxy.asked.length], [id, 'running', 0])
   assert.equal((await there.exec.run('echo here')).stdout, 'here\n')
-  const gone = Sandbox.handle(newId('sandbox'), { url: api.url, apiKey })
+  const gone = new Islet({ url: api.url, apiKey }).sandboxes.handle(newId('sandbox'))
   await assert.rejects(gone.exec.run('true'), (error) => hasCode(error, 'sandbox_not_found'))
-  assert.throws(() => Sandbox.handle(id, { apikey: 'x' } as object), /does not know the option apikey/)
 })
 
 test('leaving the block of an await using kills the sandbox', async () => {

@@ -65,7 +65,10 @@ export class Sandboxes extends Part {
     return new Sandbox(this.client, await this.get(id, options))
   }
 
-  /** The same without a request: calls fail with `sandbox_not_found` if there is no such sandbox. */
+  /**
+   * The same without a request: calls fail with `sandbox_not_found` if there is no such sandbox. `status` is `running` until an
+   * answer says more.
+   */
   handle(id: string): Sandbox {
     return new Sandbox(this.client, { id, status: 'running' })
   }

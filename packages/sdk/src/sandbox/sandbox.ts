@@ -107,11 +107,6 @@ export class Sandbox {
     return islet.sandboxes.connect(id, rest)
   }
 
-  /** The same without a request: calls fail with `sandbox_not_found` if there is no such sandbox. `status` is `running` until an answer says more. */
-  static handle(id: string, options: ClientOptions = {}): Sandbox {
-    return new Islet(options).sandboxes.handle(id)
-  }
-
   /** The record of a sandbox, by its id or name; by its id also if the sandbox is gone. */
   static get(id: string, options: ClientOptions & Abortable = {}): Promise<SandboxDetail> {
     const [islet, rest] = serverOf(options)
