@@ -14,7 +14,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['warden'],
   ['db', 'engine', 'storage', 'image', 'guest', 'instance.ts'],
   ['control'],
-  ['data'],
+  ['data', 'access'],
   ['api', 'preview'],
   ['start'],
   ['app.ts'],

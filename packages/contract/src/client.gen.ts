@@ -1306,6 +1306,48 @@ export type SandboxToken = {
   token: string
   expiresAt: string
 }
+export type CreateSessionToken = {
+  /** What it is for. */
+  description?: string | undefined
+  /** Milliseconds or like 30m. Default: 7 days. */
+  expiresIn?: number | string | undefined
+}
+export type SessionToken = {
+  id: string
+  sandboxId: string
+  description: string | null
+  createdAt: string
+  expiresAt: string
+  /** In this answer only; the server keeps its hash. */
+  token: string
+}
+export type SessionTokenInfo = {
+  id: string
+  sandboxId: string
+  description: string | null
+  createdAt: string
+  expiresAt: string
+  /** Up to a minute old. Null: not used yet. */
+  lastUsedAt: string | null
+}
+export type Session = {
+  sandboxId: string
+  /** The name of the sandbox. */
+  name: string | null
+  /** Null: not a session token. */
+  tokenId: string | null
+  expiresAt: string
+}
+export type CreateMagicLink = {
+  /** The path of this server that the link leads to. Default: /play/. */
+  redirectUrl?: string | undefined
+}
+export type MagicLink = {
+  /** Works once, and for five minutes. Whoever opens it gets in. */
+  url: string
+  expiresAt: string
+  redirectUrl: string
+}
 export type CreateWatcher = {
   /** Absolute, or relative to the working directory of the sandbox. */
   path: string
@@ -1398,6 +1440,10 @@ export const eventTypeShape: Shape = 'string'
 export const sandboxEventShape: Shape = { fields: { id: 'string', sandboxId: 'string', type: eventTypeShape, data: { map: 'any' }, createdAt: 'string' } }
 export const eventPageShape: Shape = { fields: { events: { list: sandboxEventShape }, more: 'boolean' } }
 export const sandboxTokenShape: Shape = { fields: { token: 'string', expiresAt: 'string' } }
+export const sessionTokenShape: Shape = { fields: { id: 'string', sandboxId: 'string', description: { either: [null, 'string'] }, createdAt: 'string', expiresAt: 'string', token: 'string' } }
+export const sessionTokenInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', description: { either: [null, 'string'] }, createdAt: 'string', expiresAt: 'string', lastUsedAt: { either: [null, 'string'] } } }
+export const magicLinkShape: Shape = { fields: { url: 'string', expiresAt: 'string', redirectUrl: 'string' } }
+export const sessionShape: Shape = { fields: { sandboxId: 'string', name: { either: [null, 'string'] }, tokenId: { either: [null, 'string'] }, expiresAt: 'string' } }
 export const execResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number' } }
 export const startedProcessShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] }, autoResumed: 'boolean' } }
 export const processInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] } } }
@@ -1485,6 +1531,16 @@ export interface Calls {
   importSnapshot: { body: undefined; response: SnapshotInfo }
   listEvents: { body: undefined; response: EventPage }
   createToken: { body: CreateToken; response: SandboxToken }
+  createSessionToken: { body: CreateSessionToken; response: SessionToken }
+  listSessionTokens: { body: undefined; response: {
+    tokens: SessionTokenInfo[]
+  } }
+  getSessionToken: { body: undefined; response: SessionTokenInfo }
+  revokeSessionToken: { body: undefined; response: undefined }
+  createMagicLink: { body: CreateMagicLink; response: MagicLink }
+  openMagicLink: { body: undefined; response: undefined }
+  getSession: { body: undefined; response: Session }
+  endSession: { body: undefined; response: undefined }
   exec: { body: Exec; response: ExecResult }
   startProcess: { body: StartProcess; response: StartedProcess }
   listProcesses: { body: undefined; response: {
@@ -1725,6 +1781,14 @@ export const ROUTES = {
   importSnapshot: { method: 'POST', path: '/v1/snapshots/import', response: snapshotInfoShape },
   listEvents: { method: 'GET', path: '/v1/sandboxes/{id}/events', response: eventPageShape },
   createToken: { method: 'POST', path: '/v1/sandboxes/{id}/token', response: sandboxTokenShape },
+  createSessionToken: { method: 'POST', path: '/v1/sandboxes/{id}/tokens', response: sessionTokenShape },
+  listSessionTokens: { method: 'GET', path: '/v1/sandboxes/{id}/tokens', response: { fields: { tokens: { list: sessionTokenInfoShape } } } },
+  getSessionToken: { method: 'GET', path: '/v1/sandboxes/{id}/tokens/{tokenId}', response: sessionTokenInfoShape },
+  revokeSessionToken: { method: 'DELETE', path: '/v1/sandboxes/{id}/tokens/{tokenId}', response: 'nothing' },
+  createMagicLink: { method: 'POST', path: '/v1/sandboxes/{id}/links', response: magicLinkShape },
+  openMagicLink: { method: 'GET', path: '/auth/magic/{secret}', open: true, response: 'nothing' },
+  getSession: { method: 'GET', path: '/v1/session', response: sessionShape },
+  endSession: { method: 'DELETE', path: '/v1/session', response: 'nothing' },
   exec: { method: 'POST', path: '/v1/sandboxes/{id}/exec', response: execResultShape },
   startProcess: { method: 'POST', path: '/v1/sandboxes/{id}/processes', response: startedProcessShape },
   listProcesses: { method: 'GET', path: '/v1/sandboxes/{id}/processes', response: { fields: { processes: { list: processInfoShape } } } },

@@ -39,7 +39,7 @@ export const ERRORS = {
     status: 401,
     retryable: false,
     message: 'The token has expired.',
-    hint: 'POST /v1/sandboxes/{id}/token gives a new one.',
+    hint: 'The holder of the API key can make another one: POST /v1/sandboxes/{id}/token, or /tokens for one that lasts longer.',
   },
   forbidden: { status: 403, retryable: false, message: 'This key or token may not do that.' },
   route_not_found: {
@@ -94,6 +94,24 @@ export const ERRORS = {
     retryable: false,
     message: 'The checkpoint has no such patch.',
     hint: 'islet checkpoint patch ls CHECKPOINT lists them.',
+  },
+  token_not_found: {
+    status: 404,
+    retryable: false,
+    message: 'The sandbox has no such session token.',
+    hint: 'islet token ls SANDBOX lists them.',
+  },
+  link_not_found: {
+    status: 404,
+    retryable: false,
+    message: 'There is no such magic link.',
+    hint: 'islet link SANDBOX makes a new one.',
+  },
+  link_used_up: {
+    status: 410,
+    retryable: false,
+    message: 'This magic link was used already, or is older than five minutes.',
+    hint: 'islet link SANDBOX makes a new one.',
   },
   key_not_found: { status: 404, retryable: false, message: 'The store has no such key, or it has expired.' },
   file_not_found: { status: 404, retryable: false, message: 'There is no such file or directory.' },

@@ -13,6 +13,7 @@ export const ID_PREFIXES = {
   checkpoint: 'ckp',
   snapshot: 'snp',
   patch: 'pat',
+  sessionToken: 'tok',
 } as const
 export type IdKind = keyof typeof ID_PREFIXES
 

@@ -35,6 +35,13 @@ export const LIMITS = {
   keepOutputBytes: 1024,
   timeoutMs: 24 * 3_600_000,
   tokenMs: 24 * 3_600_000,
+  sessionTokenMs: 365 * 24 * 3_600_000,
+  /** Per sandbox, those of magic links too. */
+  sessionTokens: 1000,
+  /** Unused ones, per sandbox. */
+  magicLinks: 1000,
+  /** The path that a magic link leads to. */
+  redirectLength: 2048,
   /** The longest idle or paused timeout. */
   lastingMs: 365 * 24 * 3_600_000,
   codeBytes: 4 * 1024 * 1024,
@@ -96,6 +103,8 @@ export const DEFAULTS = {
   execOutputBytes: 4 * 1024 * 1024,
   /** Lifetime of a sandbox token and of a signed URL. */
   tokenMs: 3_600_000,
+  sessionTokenMs: 7 * 24 * 3_600_000,
+  magicLinkMs: 5 * 60_000,
   port: 7400,
   host: '127.0.0.1',
   /** The socket in the server's data directory, for clients on the same machine. */

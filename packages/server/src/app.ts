@@ -3,6 +3,9 @@ import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Credentials } from './access/credentials.ts'
+import { MagicLinks } from './access/links.ts'
+import { Sessions } from './access/sessions.ts'
 import { createApi } from './api/api.ts'
 import { serveLocally } from './api/http/local-socket.ts'
 import { serveApi } from './api/http/serve.ts'
@@ -198,7 +201,13 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   }
   const processes = new Processes({ db, sandboxes, events, output, log })
   const files = new Files(sandboxes, output)
-  const previews = new Previews({ db, sandboxes, tokens, key, log, config, connections, certificate })
+  const sessions = new Sessions({ db, sandboxes, log })
+  cleanup.add(() => sessions.close())
+  const links = new MagicLinks({ db, sandboxes, sessions, log })
+  cleanup.add(() => links.close())
+  const credentials = new Credentials({ key, tokens, sessions, sandboxes })
+  const access = { sessions, links, credentials }
+  const previews = new Previews({ db, sandboxes, credentials, log, config, connections, certificate })
   const previewUrl = (sandboxId: string, port: number) => previews.urlOf(sandboxId, port)
   const ports = new Ports({ sandboxes, log })
   const signals = new Signals({ sandboxes, ports, log, previewUrl })
@@ -248,7 +257,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   })
   const state = { fleet, checkpoints, snapshots, patches, pruning }
   const parts = { sandboxes, processes, files, ...inside, ...state }
-  const api = createApi({ ...parts, images, key, tokens, log, config })
+  const api = createApi({ ...parts, ...access, images, tokens, log, config })
   const insideSockets = new InsideSockets({ api, sandboxes, tokens, log })
   cleanup.add(() => insideSockets.close())
   await sandboxes.start()

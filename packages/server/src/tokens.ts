@@ -17,6 +17,8 @@ export interface FileGrant {
   sandboxId: string
   path: string
   method: 'GET' | 'PUT'
+  /** The session token that made it: the grant ends with that token. */
+  tokenId?: string | undefined
 }
 
 /** A token of one audience is never accepted for another. */
@@ -58,12 +60,13 @@ export class Tokens {
   }
 
   /** Throws `unauthorized` or `token_expired`. */
-  async verify(token: string): Promise<{ sandboxId: string }> {
+  async verify(token: string): Promise<{ sandboxId: string; expiresAt: number }> {
     const known = this.#valid.get(token)
-    if (known && known.expiresAt > Date.now()) return { sandboxId: known.sandboxId }
+    if (known && known.expiresAt > Date.now()) return known
     const { sub, exp } = await this.#check(token, 'sandbox')
-    this.#remember(token, { sandboxId: sub, expiresAt: (exp ?? 0) * 1000 })
-    return { sandboxId: sub }
+    const found = { sandboxId: sub, expiresAt: (exp ?? 0) * 1000 }
+    this.#remember(token, found)
+    return found
   }
 
   async verifyInside(token: string): Promise<{ sandboxId: string }> {
@@ -79,19 +82,20 @@ export class Tokens {
   }
 
   issueGrant(
-    { sandboxId, path, method }: FileGrant,
+    { sandboxId, path, method, tokenId }: FileGrant,
     options: { lifetimeMs?: number } = {},
   ): { grant: string; expiresAt: string } {
     const expiresAt = Date.now() + (options.lifetimeMs ?? DEFAULTS.tokenMs)
-    const grant = this.#sign('file', { sub: sandboxId, path, method }, expiresAt)
+    const claims = { sub: sandboxId, path, method, ...(tokenId !== undefined && { tok: tokenId }) }
+    const grant = this.#sign('file', claims, expiresAt)
     return { grant, expiresAt: toIso(expiresAt) }
   }
 
   async verifyGrant(grant: string): Promise<FileGrant> {
-    const { sub, path, method } = await this.#check(grant, 'file')
+    const { sub, path, method, tok } = await this.#check(grant, 'file')
     if (typeof path !== 'string' || (method !== 'GET' && method !== 'PUT'))
       throw new IsletError('unauthorized')
-    return { sandboxId: sub, path, method }
+    return { sandboxId: sub, path, method, tokenId: typeof tok === 'string' ? tok : undefined }
   }
 
   /** Synchronous: takes a tenth of the time of signing in another thread. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { AUTO_RESUMED, IsletError, ROUTES, type Route, type RouteName } from '@islet/contract'
 import { readCall } from './http/call.ts'
-import { insideOf } from './http/caller.ts'
+import { callerOf, insideOf } from './http/caller.ts'
 import { sendError } from './http/errors.ts'
 import { keyGate } from './http/gates/auth.ts'
 import { createCors } from './http/gates/cors.ts'
@@ -32,6 +32,7 @@ import { signedFileRoutes } from './routes/signed-files.ts'
 import { snapshotRoutes } from './routes/snapshots.ts'
 import { storeRoutes } from './routes/store.ts'
 import { terminalRoutes } from './routes/terminals.ts'
+import { tokenRoutes } from './routes/tokens.ts'
 import { watcherRoutes } from './routes/watchers.ts'
 import { attachSocket } from './sockets/attach.ts'
 import { signalsSocket } from './sockets/signals.ts'
@@ -71,6 +72,7 @@ export function createApi(deps: ApiDeps): Api {
     ...signedFileRoutes(deps),
     ...storeRoutes(deps),
     ...terminalRoutes(deps),
+    ...tokenRoutes(deps),
     ...watcherRoutes(deps),
   }
   const sockets: Sockets = {
@@ -80,7 +82,7 @@ export function createApi(deps: ApiDeps): Api {
   }
   const router = createRouter(handlers, sockets, deps)
   const gates = [drain.check, hostGate(deps.config), keyGate(deps)]
-  const upgrade = createUpgrade({ gates, router, log: deps.log, sandboxes: deps.sandboxes })
+  const upgrade = createUpgrade({ ...deps, gates, router })
   const cors = createCors(deps.config.corsOrigins)
 
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
@@ -91,10 +93,18 @@ export function createApi(deps: ApiDeps): Api {
       const page = method === 'GET' || method === 'HEAD' ? PAGES.get(path) : undefined
       if (page) return page(incoming, outgoing)
       const { endpoint, params } = router.find(method, path)
+      if (endpoint.route !== ROUTES.endSession) endWithSession(incoming, outgoing)
       await endpoint.serve(incoming, outgoing, params)
     } catch (error) {
       sendError(error, incoming, outgoing, deps.log)
     }
+  }
+
+  /** A call breaks off when the session token that made it is revoked or expires. */
+  function endWithSession(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const caller = callerOf(incoming)
+    const unwatch = caller && deps.credentials.watch(caller, () => outgoing.destroy())
+    if (unwatch) outgoing.once('close', unwatch)
   }
 
   return {

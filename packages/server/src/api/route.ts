@@ -3,6 +3,9 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Route, RouteName, RouteOf } from '@islet/contract'
 import type { z } from 'zod'
+import type { Credentials } from '../access/credentials.ts'
+import type { MagicLinks } from '../access/links.ts'
+import type { Sessions } from '../access/sessions.ts'
 import type { Config } from '../config.ts'
 import type { Fleet } from '../control/fleet.ts'
 import type { Pruning } from '../control/prune.ts'
@@ -23,7 +26,6 @@ import type { Store } from '../data/store.ts'
 import type { Terminals } from '../data/terminals.ts'
 import type { Watchers } from '../data/watchers/watchers.ts'
 import type { Images } from '../image/image.ts'
-import type { AdminKey } from '../key.ts'
 import type { Log } from '../log.ts'
 import type { Previews } from '../preview/previews.ts'
 import type { Tokens } from '../tokens.ts'
@@ -52,7 +54,9 @@ export interface ApiDeps {
   store: Store
   images: Images
   tokens: Tokens
-  key: Pick<AdminKey, 'keyMatches'>
+  sessions: Sessions
+  links: MagicLinks
+  credentials: Credentials
   log: Log
   config: Pick<Config, 'host' | 'publicUrl' | 'corsOrigins' | 'tlsCert' | 'importDirs'>
 }
@@ -158,5 +162,5 @@ type Result<Name extends RouteName> = RouteOf<Name>['response'] extends infer Re
       : Response extends 'lines'
         ? Lines<unknown>
         : // biome-ignore lint/suspicious/noConfusingVoidType: what a function without a result returns
-          void
+          void | Bytes
   : never

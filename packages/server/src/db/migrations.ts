@@ -299,4 +299,28 @@ export const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE sandboxes RENAME COLUMN shell TO cell
   `,
+  `
+  CREATE TABLE session_tokens (
+    id TEXT PRIMARY KEY,
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    -- SHA-256 of the value, as hex. So is the hash of a link.
+    hash TEXT NOT NULL UNIQUE,
+    description TEXT,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    last_used_at INTEGER
+  ) STRICT;
+  CREATE INDEX session_tokens_by_age ON session_tokens (sandbox_id, created_at DESC, id DESC);
+  CREATE INDEX session_tokens_by_expiry ON session_tokens (expires_at);
+
+  CREATE TABLE magic_links (
+    hash TEXT PRIMARY KEY,
+    sandbox_id TEXT NOT NULL REFERENCES sandboxes (id) ON DELETE CASCADE,
+    redirect_url TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    used_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX magic_links_by_sandbox ON magic_links (sandbox_id);
+  CREATE INDEX magic_links_by_expiry ON magic_links (expires_at)
+  `,
 ]

@@ -3,11 +3,11 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { IsletError } from '@islet/contract'
+import { SESSION_COOKIE } from '../access/cookie.ts'
+import type { Credentials, Holder } from '../access/credentials.ts'
 import type { PreviewRecord } from '../db/previews.ts'
-import type { AdminKey } from '../key.ts'
 import { BEARER_PROTOCOL, bearerOf } from '../lib/bearer.ts'
 import { markKnown } from '../listen/connections.ts'
-import type { Tokens } from '../tokens.ts'
 
 const COOKIE_PREFIX = 'islet_preview'
 const QUERY_NAME = 'islet_token'
@@ -21,11 +21,12 @@ export interface Admission {
   setCookie?: string
   /** Where the browser is redirected, so that the token leaves its address bar. */
   redirect?: string
+  /** Whose token admitted the visitor, if it was a token of the sandbox. */
+  holder?: Holder
 }
 
 interface PreviewAuthOptions {
-  key: Pick<AdminKey, 'keyMatches'>
-  tokens: Pick<Tokens, 'verify' | 'isOurs'>
+  credentials: Pick<Credentials, 'holderOf' | 'isOurs'>
   /** Whether any preview has a token with this hash. */
   isPreviewToken(hash: string): boolean
 }
@@ -51,13 +52,14 @@ export class PreviewAuth {
     const token = tokens.find(isToken)
     if (token === undefined) {
       const isByCookie = isOfSameOrigin(incoming) && cookies.ours.some(isToken)
-      if (!isByCookie && !(await this.#isBearer(record, incoming))) {
+      const holder = isByCookie ? 'visitor' : await this.#holder(record, incoming)
+      if (holder === undefined) {
         throw new IsletError('unauthorized', 'This preview asks for a token.', {
           hint: `Open it once with ?${QUERY_NAME}=TOKEN, or send Authorization: Bearer TOKEN.`,
         })
       }
       markKnown(incoming.socket)
-      return admission
+      return holder === 'visitor' ? admission : { ...admission, holder }
     }
     markKnown(incoming.socket)
     const setCookie = `${cookieName(record)}=${token}; Path=/; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`
@@ -68,13 +70,16 @@ export class PreviewAuth {
     }
   }
 
-  /** The bearer may be the preview's token, its sandbox's token, or the admin key. */
-  async #isBearer(record: PreviewRecord, { headers }: IncomingMessage): Promise<boolean> {
+  /** The bearer may be the preview's token, a token of its sandbox, or the admin key. */
+  async #holder(
+    record: PreviewRecord,
+    { headers }: IncomingMessage,
+  ): Promise<Holder | 'visitor' | undefined> {
     const bearer = bearerOf(headers.authorization)
-    if (bearer === undefined) return false
-    if (matches(record, bearer) || this.#options.key.keyMatches(bearer)) return true
-    const found = await this.#options.tokens.verify(bearer).catch(() => undefined)
-    return found?.sandboxId === record.sandboxId
+    if (bearer === undefined) return undefined
+    if (matches(record, bearer)) return 'visitor'
+    const holder = await this.#options.credentials.holderOf(bearer).catch(() => undefined)
+    return holder?.kind === 'admin' || holder?.sandboxId === record.sandboxId ? holder : undefined
   }
 
   /** Removes every key or token of this server, also those of other previews and sandboxes. */
@@ -92,8 +97,7 @@ export class PreviewAuth {
   }
 
   #isOurs(text: string): boolean {
-    const { key, tokens, isPreviewToken } = this.#options
-    return key.keyMatches(text) || tokens.isOurs(text) || isPreviewToken(hash('sha256', text))
+    return this.#options.credentials.isOurs(text) || this.#options.isPreviewToken(hash('sha256', text))
   }
 }
 
@@ -109,9 +113,13 @@ function credentialsIn(authorization: string): string[] {
   return [...parts, ...pairs].filter((text) => text !== '')
 }
 
-/** A program inside must not set our cookies: all ports of one host share them. */
+/** A program inside must not set our cookies: all ports of one host share them. Browsers send `=NAME=value` back as `NAME=value`. */
 export function isOurCookie(setCookie: string): boolean {
-  return setCookie.trimStart().startsWith(COOKIE_PREFIX)
+  return isOurs(setCookie.replace(/^[\s=]+/, ''))
+}
+
+function isOurs(cookie: string): boolean {
+  return cookie.startsWith(COOKIE_PREFIX) || cookie.startsWith(SESSION_COOKIE)
 }
 
 function cookieName({ sandboxId, port }: PreviewRecord): string {
@@ -151,12 +159,13 @@ function takeCookies(
   header: string | undefined,
   name: string,
 ): { ours: string[]; others: string | undefined } {
-  if (!header?.includes(COOKIE_PREFIX)) return { ours: [], others: header }
+  if (!header?.includes(COOKIE_PREFIX) && !header?.includes(SESSION_COOKIE))
+    return { ours: [], others: header }
   const all = header.split(';').map((cookie) => cookie.trim())
   const ours = all
     .filter((cookie) => cookie.startsWith(`${name}=`))
     .map((cookie) => cookie.slice(name.length + 1))
-  const others = all.filter((cookie) => cookie !== '' && !cookie.startsWith(COOKIE_PREFIX)).join('; ')
+  const others = all.filter((cookie) => cookie !== '' && !isOurs(cookie)).join('; ')
   return { ours, others: others || undefined }
 }
 

@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ErrorCode, IsletError } from '@islet/contract'
-import { escapeHtml } from '../lib/html.ts'
 import { STATUS_CODES } from '../lib/http.ts'
+import { MESSAGE_PAGE_HEADERS, messagePage } from '../lib/message-page.ts'
 
 /** Codes whose status differs for a proxy from the API's table. */
 const STATUS: Partial<Record<ErrorCode, number>> = {
@@ -51,37 +51,22 @@ function pageOf(error: IsletError, incoming: IncomingMessage): Page {
   const status = isGone ? 410 : (STATUS[error.code] ?? error.status)
   const isHtml = (incoming.headers.accept ?? '').includes('text/html')
   const retries = status >= 500 && status !== 500 && incoming.method === 'GET'
-  const body = isHtml ? html(error, status, retries) : JSON.stringify(error.toBody())
+  const { message, hint } = error
+  const foot = `${status} ${error.code} · Islet preview`
+  const body = isHtml
+    ? messagePage({ title: message, hint, foot, reloadSeconds: retries ? RETRY_SECONDS : undefined })
+    : JSON.stringify(error.toBody())
   return {
     status,
     headers: {
-      'Content-Type': isHtml ? 'text/html; charset=utf-8' : 'application/json',
+      'Content-Type': 'application/json',
       'Content-Length': String(Buffer.byteLength(body)),
       'Cache-Control': 'no-store',
       'X-Content-Type-Options': 'nosniff',
-      ...(isHtml && { 'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'" }),
+      ...(isHtml && MESSAGE_PAGE_HEADERS),
       ...(status === 401 && { 'WWW-Authenticate': 'Bearer realm="islet preview"' }),
       ...(status === 503 && { 'Retry-After': String(RETRY_SECONDS) }),
     },
     body,
   }
-}
-
-function html(error: IsletError, status: number, retries: boolean): string {
-  const refresh = retries ? `<meta http-equiv="refresh" content="${RETRY_SECONDS}">\n` : ''
-  const again = retries ? '<p>This page tries again by itself.</p>\n' : ''
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-${refresh}<title>${escapeHtml(error.message)}</title>
-<style>
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 36rem; margin: 20vh auto; padding: 0 1rem; color: #223; background: #fff }
-h1 { font-size: 1.3rem } p { margin: .5rem 0 } small { color: #667 }
-@media (prefers-color-scheme: dark) { body { color: #dde; background: #181a20 } small { color: #99a } }
-</style>
-<h1>${escapeHtml(error.message)}</h1>
-${error.hint ? `<p>${escapeHtml(error.hint)}</p>\n` : ''}${again}<p><small>${status} ${escapeHtml(error.code)} · Islet preview</small></p>
-</html>
-`
 }

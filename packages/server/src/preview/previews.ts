@@ -2,15 +2,14 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { type CreatePreviewParsed, IsletError, LIMITS, type Preview } from '@islet/contract'
+import type { Credentials } from '../access/credentials.ts'
 import type { Config } from '../config.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Db } from '../db/db.ts'
 import { type PreviewRecord, PreviewTable } from '../db/previews.ts'
-import type { AdminKey } from '../key.ts'
 import type { Certificate } from '../listen/certificate.ts'
 import type { Connections } from '../listen/connections.ts'
 import type { Log } from '../log.ts'
-import type { Tokens } from '../tokens.ts'
 import { type AddressConfig, Addresses } from './address.ts'
 import { PreviewAuth } from './auth.ts'
 import { Listeners } from './listeners.ts'
@@ -20,8 +19,7 @@ import { Visits } from './visits.ts'
 interface PreviewsOptions {
   db: Db
   sandboxes: Sandboxes
-  tokens: Tokens
-  key: Pick<AdminKey, 'keyMatches'>
+  credentials: Credentials
   log: Log
   connections: Connections
   certificate: Certificate | undefined

@@ -3,6 +3,7 @@
 import type { ClientRequest, IncomingMessage, OutgoingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { IsletError } from '@islet/contract'
+import type { Credentials } from '../access/credentials.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { PreviewRecord } from '../db/previews.ts'
 import { boundHead } from '../guest/dial/answer-head.ts'
@@ -20,6 +21,7 @@ import type { Visits } from './visits.ts'
 export interface ProxyParts {
   sandboxes: Sandboxes
   auth: PreviewAuth
+  credentials: Pick<Credentials, 'watch'>
   visits: Visits
   log: Log
   /** The scheme that visitors use. */
@@ -46,6 +48,10 @@ export async function serve(
     incoming.url = checkRequest(incoming)
     const secure = parts.scheme === 'https'
     const admission = await parts.auth.admit(record, incoming, { secure, mayRedirect: true })
+    outgoing.once(
+      'close',
+      watch(parts, admission, () => incoming.socket.destroy()),
+    )
     if (admission.redirect !== undefined) return sendOn(admission, incoming, outgoing)
     const { connection, autoResumed } = await reach(parts.sandboxes, record, left.signal)
     const upstream = ask(parts, record, incoming, { ...admission, upgrade: undefined }, connection)
@@ -58,6 +64,11 @@ export async function serve(
   } catch (error) {
     fail(error, parts, record, incoming, outgoing)
   }
+}
+
+/** Calls `end` when the token that admitted the visitor is revoked or expires. */
+export function watch({ credentials }: ProxyParts, { holder }: Admission, end: () => void): () => void {
+  return holder ? credentials.watch(holder, end) : () => {}
 }
 
 /** A request to the program inside, not yet sent. */

@@ -8,7 +8,7 @@ import { ServerResponse } from '../lib/http.ts'
 import { hasBody } from '../listen/request.ts'
 import { type Added, upgradeHead } from './headers.ts'
 import { endSoon, endWithPage } from './pages.ts'
-import { answerOf, ask, asVisible, type ProxyParts, relay } from './proxy.ts'
+import { answerOf, ask, asVisible, type ProxyParts, relay, watch } from './proxy.ts'
 import { reach } from './reach.ts'
 import { checkRequest } from './request.ts'
 
@@ -38,6 +38,10 @@ export async function upgrade(
     if (hasBody(incoming)) throw new IsletError('bad_request', 'A request for another protocol has no body.')
     const secure = parts.scheme === 'https'
     const admission = await parts.auth.admit(record, incoming, { secure, mayRedirect: false })
+    socket.once(
+      'close',
+      watch(parts, admission, () => socket.destroy()),
+    )
     const { connection, autoResumed } = await reach(parts.sandboxes, record, left.signal)
     const upstream = ask(
       parts,

@@ -148,11 +148,17 @@ describe('what is too much', () => {
 describe('a head that takes too long', () => {
   // The server's own patience is longer than a test's. No request here gets as far as a service.
   const serveImpatient = async (t: TestContext) => {
-    const key = { keyMatches: (candidate: string) => candidate === TEST_KEY }
+    const credentials = { holderOf: async () => ({ kind: 'admin' }), watch: () => () => {} }
     const config = { host: '127.0.0.1', corsOrigins: [] }
     const previews = { handlerOf: () => undefined }
     const sandboxes = { held: new Held({ eachBytes: 1, allBytes: 1 }) }
-    const api = createApi({ config, sandboxes, key, previews, log: createLog({ level: 'silent' }) } as never)
+    const api = createApi({
+      config,
+      sandboxes,
+      credentials,
+      previews,
+      log: createLog({ level: 'silent' }),
+    } as never)
     const served = await serveApi(api, {
       ...config,
       port: 0,

@@ -38,6 +38,7 @@ const ids: Record<string, string> = {
   tid: newId('terminal'),
   wid: newId('watcher'),
   oid: newId('overlay'),
+  tokenId: newId('sessionToken'),
   cid: newId('checkpoint'),
 }
 const pathOf = ({ path }: Route, sandboxId: string) =>
@@ -164,9 +165,11 @@ describe('a token', () => {
     assert.equal(await upgrade(route, own.id, { protocol: other.token }), 403)
   })
 
-  test('renews itself', async () => {
+  test('does not renew itself: the key makes another one', async () => {
     const path = `/v1/sandboxes/${own.id}/token`
-    const made = await api.call('POST', path, { expiresIn: '30m' }, bearer(own.token))
+    const refused = await errorOf(await api.call('POST', path, { expiresIn: '30m' }, bearer(own.token)))
+    assert.deepEqual([refused.status, refused.code], [403, 'forbidden'])
+    const made = await api.call('POST', path, { expiresIn: '30m' })
     assert.equal(made.status, 201)
     const { token, expiresAt } = (await made.json()) as SandboxToken
     const left = Date.parse(expiresAt) - Date.now()

@@ -2,10 +2,10 @@
 // sandbox reach only the routes that take their sandbox from the caller.
 import type { IncomingMessage } from 'node:http'
 import { IsletError, type Route } from '@islet/contract'
+import type { Holder } from '../../access/credentials.ts'
 
 export type Caller =
-  | { kind: 'admin' }
-  | { kind: 'sandbox'; sandboxId: string }
+  | Holder
   /** Through the socket inside a sandbox. `hasToken`: the request brought the sandbox's store token. */
   | { kind: 'inside'; sandboxId: string; hasToken: boolean }
 

@@ -5,7 +5,7 @@ import type { Log } from '../../log.ts'
 import { bodyIsOnItsWay } from './body.ts'
 import { insideOf } from './caller.ts'
 import { lingerAfterEnd } from './linger.ts'
-import { pathOf, requestIdOf } from './request.ts'
+import { loggedPath, requestIdOf } from './request.ts'
 
 /** An error that is not an IsletError becomes `internal`; its text goes to the log only. */
 export function asIsletError(error: unknown, requestId?: string): IsletError {
@@ -63,7 +63,7 @@ export function sendError(
 }
 
 export function logError(error: IsletError, incoming: IncomingMessage, log: Log): void {
-  const fields = { requestId: requestIdOf(incoming), path: pathOf(incoming) }
+  const fields = { requestId: requestIdOf(incoming), path: loggedPath(incoming) }
   if (error.code === 'internal') log.error({ ...fields, err: error.cause ?? error }, 'request failed')
   else if (error.status >= 500)
     log[insideOf(incoming) === undefined ? 'warn' : 'debug'](

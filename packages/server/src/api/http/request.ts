@@ -5,6 +5,8 @@ import type { Log } from '../../log.ts'
 import { insideOf } from './caller.ts'
 
 const REQUEST_ID = Symbol('request id')
+/** Also in the forms that the router does not know. */
+const MAGIC = /\/auth\/+magic\//i
 const REQUEST_ID_TEXT = /^[A-Za-z0-9._-]{1,128}$/
 
 const COUNTED_CHARACTERS = 8
@@ -38,6 +40,18 @@ export function pathOf(incoming: IncomingMessage): string {
   return end === -1 ? url : url.slice(0, end)
 }
 
+/** For logs: without the secret of a magic link. */
+export function loggedPath(incoming: IncomingMessage): string {
+  const path = pathOf(incoming)
+  return MAGIC.test(path.includes('%') ? decoded(path) : path) ? '/auth/magic/…' : path
+}
+
+function decoded(path: string): string {
+  return path.replace(/%([0-7][\da-f])/gi, (_, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  )
+}
+
 /** Sets the headers of every response, and logs a line when it ends. */
 export function begin(incoming: IncomingMessage, outgoing: ServerResponse, log: Log): void {
   const startedAt = performance.now()
@@ -52,7 +66,10 @@ export function begin(incoming: IncomingMessage, outgoing: ServerResponse, log: 
     if (!log.isLevelEnabled(level)) return
     const status = outgoing.writableFinished ? outgoing.statusCode : 'aborted'
     const durationMs = Math.round((performance.now() - startedAt) * 100) / 100
-    log[level]({ requestId, method: incoming.method, path: pathOf(incoming), status, durationMs }, 'request')
+    log[level](
+      { requestId, method: incoming.method, path: loggedPath(incoming), status, durationMs },
+      'request',
+    )
   })
 }
 

@@ -40,12 +40,6 @@ export function sandboxRoutes({ sandboxes, patches, processes, tokens }: ApiDeps
       sandboxes.record(params.id)
       return { patches: patches.runs(params.id) }
     },
-    createToken: ({ params, body }) => {
-      const { status } = sandboxes.get(params.id)
-      if (status === 'stopped')
-        throw new IsletError('invalid_state', `Sandbox ${params.id} is stopped: there is nothing to reach.`)
-      return tokens.issue(params.id, { lifetimeMs: body.expiresIn })
-    },
   } satisfies Partial<Handlers>
 }
 

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { AUTO_RESUMED, IsletError, type Route } from '@islet/contract'
 import { type WebSocket, WebSocketServer } from 'ws'
+import type { Credentials } from '../../access/credentials.ts'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import { STATUS_CODES } from '../../lib/http.ts'
 import type { Log } from '../../log.ts'
@@ -13,10 +14,11 @@ import { asIsletError, errorHeaders, logError } from '../http/errors.ts'
 import { chooseProtocol } from '../http/gates/auth.ts'
 import type { Gate } from '../http/gates/host.ts'
 import { linger } from '../http/linger.ts'
-import { pathOf, requestIdOf } from '../http/request.ts'
+import { loggedPath, pathOf, requestIdOf } from '../http/request.ts'
 import type { Router } from '../http/router.ts'
 import { useOf } from '../http/uses.ts'
 import type { Endpoint } from '../route.ts'
+import { failSocket } from './socket.ts'
 
 /** Runs before the handshake, so that a failure is an HTTP error. */
 export type WebSocketRoute = (call: {
@@ -49,11 +51,13 @@ export function createUpgrade({
   router,
   log,
   sandboxes,
+  credentials,
 }: {
   gates: readonly Gate[]
   router: Router<Endpoint>
   log: Log
   sandboxes: Pick<Sandboxes, 'use' | 'idOf'>
+  credentials: Pick<Credentials, 'watch'>
 }): Upgrade {
   const server = new WebSocketServer({
     noServer: true,
@@ -135,11 +139,24 @@ export function createUpgrade({
       return
     }
     server.handleUpgrade(incoming, socket, head, (ws) => {
-      const fields = { requestId: requestIdOf(incoming), path: pathOf(incoming) }
+      const fields = { requestId: requestIdOf(incoming), path: loggedPath(incoming) }
       log.info(fields, 'socket opened')
       ws.once('close', (code) => log.info({ ...fields, closeCode: code }, 'socket closed'))
+      const caller = callerOf(incoming)
+      if (caller)
+        ws.once(
+          'close',
+          credentials.watch(caller, (why) => end(ws, why)),
+        )
       session.serve(ws)
     })
+  }
+
+  /** A client that does not answer our close is disconnected. */
+  function end(ws: WebSocket, why: IsletError): void {
+    failSocket(ws, why, log)
+    const timer = setTimeout(() => ws.terminate(), CLOSE_MS)
+    ws.once('close', () => clearTimeout(timer))
   }
 
   function refuse(thrown: unknown, incoming: IncomingMessage, socket: Duplex): void {

@@ -1,41 +1,44 @@
 import type { IncomingMessage } from 'node:http'
 import { IsletError, ROUTES, type Route } from '@islet/contract'
+import { sessionOf } from '../../../access/cookie.ts'
 import { BEARER_PROTOCOL, bearerOf } from '../../../lib/bearer.ts'
 import { markKnown } from '../../../listen/connections.ts'
 import { insideGate } from '../../inside/gate.ts'
 import { PAGES } from '../../openapi/docs.ts'
 import type { ApiDeps } from '../../route.ts'
-import { type Caller, insideOf, setCaller } from '../caller.ts'
+import { insideOf, setCaller } from '../caller.ts'
 import { pathOf } from '../request.ts'
 import type { Gate } from './host.ts'
 
 const PROTOCOL = 'islet'
 
-/** The pages are the same on every server, so anyone may read them. */
-const OPEN_PATHS = new Set([
-  ...PAGES.keys(),
-  ...Object.values<Route>(ROUTES)
-    .filter((route) => route.open)
-    .map((route) => route.path),
-])
+type KeyGateOptions = Pick<ApiDeps, 'credentials' | 'tokens' | 'config'>
 
-/** Requires the admin key, or the token of a sandbox that is not stopped. Requests from inside a sandbox have rules of their own. */
-export function keyGate({ key, tokens, sandboxes }: Pick<ApiDeps, 'key' | 'tokens' | 'sandboxes'>): Gate {
+const OPEN_ROUTES = Object.values<Route>(ROUTES)
+  .filter((route) => route.open)
+  .map(({ path }) => path)
+/** The pages are the same on every server, so anyone may read them. */
+const OPEN_PATHS = new Set([...PAGES.keys(), ...OPEN_ROUTES])
+/** Of routes that end in a parameter. */
+const OPEN_PREFIXES = OPEN_ROUTES.filter((path) => path.includes('{')).map((path) =>
+  path.slice(0, path.indexOf('{')),
+)
+
+/**
+ * Requires the admin key, or a token of a sandbox that is not stopped, in a header or in the cookie of our own page. Requests from inside
+ * a sandbox have rules of their own.
+ */
+export function keyGate({ credentials, tokens, config }: KeyGateOptions): Gate {
   const fromInside = insideGate(tokens)
-  const callerOf = async (candidate: string): Promise<Caller> => {
-    if (key.keyMatches(candidate)) return { kind: 'admin' }
-    const { sandboxId } = await tokens.verify(candidate)
-    // A token ends with its sandbox; afterwards only the API key can read the records.
-    if (!sandboxes.isThere(sandboxId)) throw new IsletError('unauthorized')
-    return { kind: 'sandbox', sandboxId }
-  }
   return async (incoming) => {
     const origin = insideOf(incoming)
     if (origin) return fromInside(incoming, origin)
-    if (OPEN_PATHS.has(pathOf(incoming))) return
-    const candidate = bearerOf(incoming.headers.authorization) ?? protocolKeyOf(incoming)
+    if (isOpen(pathOf(incoming))) return
+    const { authorization } = incoming.headers
+    const shown = bearerOf(authorization) ?? protocolKeyOf(incoming)
+    const candidate = shown ?? (authorization === undefined ? sessionOf(incoming, config) : undefined)
     if (candidate === undefined) throw new IsletError('unauthorized')
-    setCaller(incoming, await callerOf(candidate))
+    setCaller(incoming, await credentials.holderOf(candidate))
     markKnown(incoming.socket)
   }
 }
@@ -50,4 +53,8 @@ function protocolKeyOf(incoming: IncomingMessage): string | undefined {
   if (incoming.headers.upgrade === undefined) return undefined
   const offered = (incoming.headers['sec-websocket-protocol'] ?? '').split(',').map((text) => text.trim())
   return offered.find((text) => text.startsWith(BEARER_PROTOCOL))?.slice(BEARER_PROTOCOL.length)
+}
+
+function isOpen(path: string): boolean {
+  return OPEN_PATHS.has(path) || OPEN_PREFIXES.some((prefix) => path.startsWith(prefix))
 }
