@@ -20,6 +20,7 @@ import { store } from './commands/inside/store.ts'
 import { create } from './commands/sandboxes/create.ts'
 import { events } from './commands/sandboxes/events.ts'
 import { info } from './commands/sandboxes/info.ts'
+import { link } from './commands/sandboxes/link.ts'
 import { ls } from './commands/sandboxes/ls.ts'
 import { network } from './commands/sandboxes/network.ts'
 import { rm } from './commands/sandboxes/rm.ts'
@@ -49,7 +50,8 @@ const GROUPS: Record<string, readonly (() => Command)[]> = {
   'Sandboxes:': [run, create, ls, info, update, network, rm],
   'Inside a sandbox:': [exec, code, sh, ps, kill, logs, service],
   'Files:': [cp, url, env, overlay, watch],
-  'Ports, signals, store:': [ports, preview, signals, signal, store, token],
+  'Ports, signals, store:': [ports, preview, signals, signal, store],
+  'Access for others:': [token, link],
   'Suspending and history:': [pause, resume, hibernate, wake, timeout, events],
   'Saved states:': [checkpoint, restore, fork, snapshot],
   'Images:': [image, runtimes],

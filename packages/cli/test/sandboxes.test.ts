@@ -165,3 +165,44 @@ test('token prints only the token on stdout', async () => {
   assert.ok(Math.abs(Date.parse(json.expiresAt) - Date.now() - 3_600_000) < 60_000)
   assert.equal((await islet('token', 'dev', '--expires', '2d')).exitCode, 1)
 })
+
+test('token create, ls and rm manage session tokens', async () => {
+  const { stdout, stderr } = await islet(
+    'token',
+    'create',
+    'dev',
+    '--description',
+    'my app',
+    '--expires',
+    '30d',
+  )
+  assert.match(stdout, /^st_[\w-]{43}\n$/)
+  const [id] = /^tok-\w+/.exec(stderr)!
+  const headers = { Authorization: `Bearer ${stdout.trim()}` }
+  const status = async () => (await fetch(`${api.url}/v1/store`, { headers })).status
+  assert.equal(await status(), 200)
+  const listed = await done('token', 'ls', 'dev')
+  assert.match(listed, new RegExp(`^${id} .* my app$`, 'm'))
+  assert.ok(!listed.includes(stdout.trim().slice(3)))
+  const made = JSON.parse(await done('token', 'create', 'dev', '--json')) as { id: string; token: string }
+  assert.match(made.token, /^st_/)
+  const all = JSON.parse(await done('token', 'ls', 'dev', '--json')) as { id: string }[]
+  assert.deepEqual(all.map((one) => one.id).sort(), [id, made.id].sort())
+  const ambiguous = await islet('token', 'rm', 'dev', 'tok-')
+  assert.equal(ambiguous.exitCode, 1)
+  assert.match(ambiguous.stderr, /matches 2 session tokens/)
+  assert.equal(await done('token', 'rm', 'dev', id.slice(0, 16)), `${id}\n`)
+  assert.equal(await status(), 401)
+  assert.match((await islet('token', 'rm', 'dev', id)).stderr, /no session token/)
+  assert.equal((await islet('token', 'create', 'dev', '--expires', '400d')).exitCode, 1)
+})
+
+test('link prints a URL that signs a browser in', async () => {
+  const { stdout, stderr } = await islet('link', 'dev', '--redirect', '/docs')
+  assert.match(stderr, /works once/)
+  const opened = await fetch(stdout.trim(), { redirect: 'manual' })
+  assert.deepEqual([opened.status, opened.headers.get('location')], [303, '/docs'])
+  const json = JSON.parse(await done('link', 'dev', '--json')) as { redirectUrl: string }
+  assert.equal(json.redirectUrl, '/play/')
+  assert.equal((await islet('link', 'dev', '--redirect', '//example.com')).exitCode, 1)
+})

@@ -16,6 +16,7 @@ export type {
   Language,
   LanguageName,
   ListeningPort,
+  MagicLink,
   OverlayInfo,
   PatchInfo,
   PatchRun,
@@ -37,6 +38,8 @@ export type {
   ServerInfo,
   ServiceInfo,
   ServiceLogs,
+  SessionToken,
+  SessionTokenInfo,
   SignalStatus,
   SnapshotInfo,
   SnapshotLineage,
@@ -86,9 +89,11 @@ export type { Events, FollowEventsOptions, ListEventsOptions } from './sandbox/e
 export type { FileWatcher, WatcherEvents } from './sandbox/file-watcher.ts'
 export type { FileOperation, Files, ReadOptions, UrlOptions, WriteOptions } from './sandbox/files.ts'
 export type { ForkOptions, ForkResult, ForkResults } from './sandbox/fork.ts'
+export type { MagicLinkOptions, MagicLinks } from './sandbox/magic-links.ts'
 export type { OverlayOptions, Overlays, WaitOptions } from './sandbox/overlays.ts'
 export { type RunCommandOptions, Sandbox, type UrlOfPort, type WakeOptions } from './sandbox/sandbox.ts'
 export type { ServiceStatus, Services, WaitForOptions } from './sandbox/services.ts'
+export type { SessionTokenOptions, SessionTokens } from './sandbox/session-tokens.ts'
 export type {
   CustomSignalEvent,
   ErrorSignalEvent,

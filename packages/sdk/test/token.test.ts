@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { IsletError } from '@islet/contract/client'
 import { Tokens } from '../../server/src/tokens.ts'
 import { startTestApi, TEST_KEY, type TestApi } from '../../server/test/support/server.ts'
@@ -66,7 +67,7 @@ test('a key that the machine has is not used beside a token', async () => {
 
 test('a token that is about to expire is renewed once, however many calls wait, for as long as it lived', async (t) => {
   const token = await almostOver(t)
-  const islet = new Islet({ url: proxy.url, token })
+  const islet = new Islet({ url: proxy.url, token, apiKey: TEST_KEY })
   await Promise.all(Array.from({ length: 10 }, () => islet.sandboxes.get(sandbox.id)))
   assert.equal(renewals(), 1)
   const shown = new Set(
@@ -83,7 +84,7 @@ test('a token that is about to expire is renewed once, however many calls wait, 
 test('a WebSocket is opened with a fresh token', async (t) => {
   const process = await sandbox.exec.spawn('sleep 600')
   const token = await almostOver(t)
-  const there = new Islet({ url: proxy.url, token }).sandboxes
+  const there = new Islet({ url: proxy.url, token, apiKey: TEST_KEY }).sandboxes
   const connected = await there.connect(sandbox.id)
   const session = await connected.exec.attach(process.id)
   session.close()
@@ -98,7 +99,7 @@ test('a renewal that fails leaves the token that is still good', async (t) => {
   await using broken = await startProxy(api.url, (asked) =>
     isRenewal(asked) ? { cut: 'request' } : undefined,
   )
-  const there = await Sandbox.connect(sandbox.id, { url: broken.url, token })
+  const there = await Sandbox.connect(sandbox.id, { url: broken.url, token, apiKey: TEST_KEY })
   assert.equal(there.id, sandbox.id)
   assert.equal(broken.asked.at(-1)?.headers.authorization, `Bearer ${token}`)
 })
@@ -107,10 +108,67 @@ test('a token that has expired is said to have, after one request', async (t) =>
   const connecting = Sandbox.connect(sandbox.id, { url: proxy.url, token: await expired(t) })
   await assert.rejects(connecting, (error) => {
     assert.ok(hasCode(error, 'token_expired'))
-    assert.match(error.hint ?? '', /\/token/)
+    assert.match(error.hint ?? '', /only a token cannot renew it.*sessionTokens/)
     return true
   })
   assert.equal(proxy.asked.length, 1)
+})
+
+test('a client that holds only a token does not renew it', async (t) => {
+  const token = await almostOver(t)
+  const there = await Sandbox.connect(sandbox.id, { url: proxy.url, token })
+  await there.store.set('d', { value: 4 })
+  assert.equal(renewals(), 0)
+  await assert.rejects(there.getToken({ expiresIn: '1h' }), (error) => hasCode(error, 'forbidden'))
+})
+
+test('a session token is listed without its value, connects another client, and is revoked', async () => {
+  const made = await sandbox.sessionTokens.create({ description: 'an app', expiresIn: '30d' })
+  assert.equal(Date.parse(made.expiresAt) - Date.parse(made.createdAt), 30 * 86_400_000)
+  const there = await Sandbox.connect(sandbox.id, { url: proxy.url, token: made.token })
+  assert.equal((await there.exec.run('echo hi')).stdout, 'hi\n')
+  const terminal = await there.pty.create()
+  const { token, ...info } = made
+  const [listed] = await sandbox.sessionTokens.list()
+  assert.ok(listed!.lastUsedAt !== null)
+  assert.deepEqual(listed, { ...info, lastUsedAt: listed!.lastUsedAt })
+  assert.deepEqual(await sandbox.sessionTokens.retrieve(made.id), listed)
+  const denied = [there.sessionTokens.create(), there.sessionTokens.list(), there.magicLinks.create()]
+  for (const call of denied) await assert.rejects(call, (error) => hasCode(error, 'forbidden'))
+  await sandbox.sessionTokens.revoke(made.id)
+  await assert.rejects(
+    terminal.done,
+    (error) => hasCode(error, 'unauthorized') && /revoked/.test(error.message),
+  )
+  await assert.rejects(there.exec.run('true'), (error) => hasCode(error, 'unauthorized'))
+  await sandbox.sessionTokens.revoke(made.id)
+  await assert.rejects(sandbox.sessionTokens.retrieve(made.id), (error) => hasCode(error, 'token_not_found'))
+  await sandbox.exec.kill(terminal.processId)
+})
+
+test('an expired session token is said to be, with what to do', async () => {
+  const { token, id } = await sandbox.sessionTokens.create({ expiresIn: 1000 })
+  const there = await Sandbox.connect(sandbox.id, { url: proxy.url, token })
+  await assert.rejects(
+    async () => {
+      for (;;) {
+        await there.isRunning()
+        await sleep(100)
+      }
+    },
+    (error) => hasCode(error, 'token_expired') && /only a token/.test(error.hint ?? ''),
+  )
+  await sandbox.sessionTokens.revoke(id)
+})
+
+test('a magic link leads to /play/, or to another path of the server', async () => {
+  const link = await sandbox.magicLinks.create()
+  assert.deepEqual([link.redirectUrl, new URL(link.url).origin], ['/play/', api.url])
+  assert.equal((await sandbox.magicLinks.create({ redirectUrl: '/docs' })).redirectUrl, '/docs')
+  for (const redirectUrl of ['https://example.com', '//example.com'])
+    await assert.rejects(sandbox.magicLinks.create({ redirectUrl }), (error) => hasCode(error, 'bad_request'))
+  const misspelled = { redirect: '/' } as object
+  await assert.rejects(sandbox.magicLinks.create(misspelled), (error) => hasCode(error, 'bad_request'))
 })
 
 test('with a key beside it, a token that has expired is renewed', async (t) => {

@@ -6,6 +6,7 @@ import {
   type Islet,
   type ProcessInfo,
   type Sandbox,
+  type SessionTokenInfo,
   type SnapshotInfo,
 } from '@islet/sdk'
 import { connect } from '../connect.ts'
@@ -47,6 +48,17 @@ export async function findProcess(sandbox: Sandbox, text: string): Promise<Proce
   if (found) return found
   throw new CliError('process_not_found', `There is no process ${text} in ${sandbox.id}.`, {
     hint: `islet ps --all ${sandbox.id} lists the processes.`,
+  })
+}
+
+export async function findSessionToken(
+  { id, sessionTokens }: Sandbox,
+  text: string,
+): Promise<SessionTokenInfo> {
+  const found = only('session tokens', text, (await sessionTokens.list()).filter(hasPrefix('tok', text)))
+  if (found) return found
+  throw new CliError('token_not_found', `There is no session token ${text} of ${id}.`, {
+    hint: `islet token ls ${id} lists the session tokens.`,
   })
 }
 

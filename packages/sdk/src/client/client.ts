@@ -35,6 +35,9 @@ export interface CallOptions<Name extends RouteName = RouteName> {
 /** A token renewal that hangs must not block all calls. */
 const RENEW_TIMEOUT_MS = 30_000
 
+const TOKEN_ALONE =
+  'A client that holds only a token cannot renew it. Give it a session token, which lasts longer (sandbox.sessionTokens.create), or the option token as a function that gets a new one.'
+
 export type Query = Record<string, string | number | boolean | readonly string[] | undefined>
 
 export class Client {
@@ -188,22 +191,24 @@ export class Client {
   }
 
   /** A new token with the same lifetime as the old one. */
-  async #renew({ sandboxId, issuedAtMs, expiresAtMs }: Claims, bearer: string): Promise<string> {
+  async #renew({ sandboxId, issuedAtMs, expiresAtMs }: Claims, apiKey: string): Promise<string> {
     const expiresIn = Math.min(Math.max(expiresAtMs - issuedAtMs, 1000), LIMITS.tokenMs)
     const options = {
       params: { id: sandboxId },
       body: { expiresIn },
       signal: AbortSignal.timeout(RENEW_TIMEOUT_MS),
     }
-    const response = await this.#send('createToken', options, bearer)
+    const response = await this.#send('createToken', options, apiKey)
     if (!response.ok) throw await errorOf(response)
     const body = parseJson(await response.text())
     return checked<SandboxToken>(sandboxTokenShape, body, 'The new token').token
   }
 
-  /** The server does not know why the client has no key, or a wrong one: that hint is added here. */
+  /** The server does not know what the client was given; hints about that are added here. */
   async #errorOf(response: Answer): Promise<Error> {
     const error = await errorOf(response)
+    if (hasCode(error, 'token_expired') && this.#credential.isToken && !this.#credential.canRenew)
+      return new IsletError('token_expired', error.message, { hint: TOKEN_ALONE })
     const isPlain = hasCode(error, 'unauthorized') && error.message === new IsletError('unauthorized').message
     const hint = isPlain ? this.#keyHint() : undefined
     return hint === undefined ? error : new IsletError('unauthorized', error.message, { hint })

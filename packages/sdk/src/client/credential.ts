@@ -1,4 +1,5 @@
-// The credential of a client: the API key, or the token of one sandbox, which is renewed before it expires.
+// The credential of a client: the API key, or the token of one sandbox. A token is renewed before it expires, if the client has the key or
+// a function that fetches tokens.
 import { abortError } from '../errors.ts'
 
 /** A token, or a function that fetches one; it is called again before the token expires. */
@@ -7,8 +8,8 @@ export type TokenSource = string | (() => string | Promise<string>)
 export interface CredentialOptions {
   apiKey?: string | undefined
   token?: TokenSource | undefined
-  /** Asks the server for a new token for the same sandbox. */
-  renew(claims: Claims, bearer: string): Promise<string>
+  /** Asks the server for a new token for the same sandbox, which needs the key. */
+  renew(claims: Claims, apiKey: string): Promise<string>
 }
 
 /** The content of a token. The client does not check the signature; it only needs to know when to renew. */
@@ -40,20 +41,23 @@ export class Credential {
     return this.#options.token !== undefined
   }
 
+  /** A token alone cannot be renewed. */
+  get canRenew(): boolean {
+    return this.#options.apiKey !== undefined || typeof this.#options.token === 'function'
+  }
+
   /** The key or token to send now. If a renewal fails the old token is used, and the call says what is wrong with it. */
   async fresh(signal?: AbortSignal): Promise<string | undefined> {
     if (!this.isToken) return this.latest
     if (this.latest === undefined) await unlessAborted(this.#renew(), signal)
-    else if (isDue(this.latest) && this.#canRenew()) await this.#tryRenew(signal)
+    else if (this.canRenew && isDue(this.latest)) await this.#tryRenew(signal)
     return this.latest
   }
 
   /** After the server refused `shown`: whether there is another token to send. */
   async replace(shown: string | undefined, signal?: AbortSignal): Promise<boolean> {
-    if (!this.isToken) return false
+    if (!this.isToken || !this.canRenew) return false
     if (this.latest !== shown) return true
-    const { apiKey, token } = this.#options
-    if (apiKey === undefined && typeof token === 'string') return false
     await this.#tryRenew(signal)
     return this.latest !== shown
   }
@@ -61,14 +65,6 @@ export class Credential {
   #tryRenew(signal?: AbortSignal): Promise<void> {
     const renewed = this.#renew().catch(() => {})
     return unlessAborted(renewed, signal)
-  }
-
-  /** Without a key or a function, only a token that has not expired can be renewed. */
-  #canRenew(): boolean {
-    const { apiKey, token } = this.#options
-    return (
-      apiKey !== undefined || typeof token !== 'string' || claimsOf(this.latest!)!.expiresAtMs > Date.now()
-    )
   }
 
   /** One renewal for all callers that wait. */
@@ -88,7 +84,7 @@ export class Credential {
     const { apiKey, token, renew } = this.#options
     if (typeof token === 'function') return token()
     const claims = claimsOf(this.latest!)
-    return claims ? renew(claims, apiKey ?? this.latest!) : this.latest!
+    return claims && apiKey !== undefined ? renew(claims, apiKey) : this.latest!
   }
 }
 

@@ -15,8 +15,8 @@ export interface ClientOptions {
   /** Default: ISLET_API_KEY, else a key file of this machine (only for a loopback URL; root's only for the default URL). */
   apiKey?: string
   /**
-   * A sandbox token instead of a key: gives access to that sandbox only, and is renewed before it expires. With an `apiKey`
-   * too, or as a function, it is also renewed after it has expired.
+   * A token instead of a key: gives access to one sandbox only. With an `apiKey` too, or as a function, it is renewed before it expires.
+   * Alone it is not: a session token lasts longer.
    */
   token?: TokenSource
   /** With this or `WebSocket` the client uses the URL of the server, not its socket. */

@@ -43,7 +43,9 @@ import { EnvFiles } from './env-files.ts'
 import { Events } from './events.ts'
 import { Files } from './files.ts'
 import { type ForkOptions, type ForkResults, fork } from './fork.ts'
+import { MagicLinks } from './magic-links.ts'
 import { Services } from './services.ts'
+import { SessionTokens } from './session-tokens.ts'
 import { Signals } from './signals.ts'
 import { Store } from './store.ts'
 import { Watchers } from './watchers.ts'
@@ -86,6 +88,8 @@ export class Sandbox {
   readonly signals: Signals
   readonly store: Store
   readonly events: Events
+  readonly sessionTokens: SessionTokens
+  readonly magicLinks: MagicLinks
   readonly #client: Client
   #status: SandboxStatus
   #token: SandboxToken | undefined
@@ -174,6 +178,8 @@ export class Sandbox {
     this.signals = new Signals(client, info.id)
     this.store = new Store(client, info.id)
     this.events = new Events(client, info.id)
+    this.sessionTokens = new SessionTokens(client, info.id)
+    this.magicLinks = new MagicLinks(client, info.id)
   }
 
   /** The same as `id`. */
@@ -268,8 +274,8 @@ export class Sandbox {
   }
 
   /**
-   * A token that gives access to this sandbox only, for a browser or another program; valid for some time yet. With
-   * `expiresIn` (milliseconds or '30m'), a new token that is valid that long.
+   * A short-lived token that gives access to this sandbox only; valid for some time yet. With `expiresIn` (milliseconds or '30m'), a new
+   * token that is valid that long. Needs the API key. `sessionTokens` last longer and can be revoked.
    */
   async getToken(options: { expiresIn?: number | string } & Abortable = {}): Promise<SandboxToken> {
     const { signal, expiresIn } = options

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, describe, it } from 'node:test'
-import type { Preview } from '@islet/contract'
+import type { Preview, SessionToken } from '@islet/contract'
 import { WebSocket } from 'ws'
 import { get, type Lab, openLab, type Shown } from '../support/preview.ts'
 import { TEST_KEY } from '../support/server.ts'
@@ -20,7 +20,15 @@ it('never passes our keys and tokens on to a program, with or without auth of th
   const { url } = await lab.show((incoming, outgoing) => void outgoing.end(JSON.stringify(incoming.headers)))
   const seenBy = async (headers: Record<string, string>): Promise<Record<string, string>> =>
     JSON.parse((await get(url, { headers })).text)
-  for (const secret of [TEST_KEY, TOKEN, await tokenOf(lab.sandboxId), await tokenOf(other.id)]) {
+  const session = await lab.api.call('POST', `/v1/sandboxes/${other.id}/tokens`, {})
+  const { token: sessionToken } = (await session.json()) as SessionToken
+  for (const secret of [
+    TEST_KEY,
+    TOKEN,
+    await tokenOf(lab.sandboxId),
+    await tokenOf(other.id),
+    sessionToken,
+  ]) {
     const basic = `Basic ${Buffer.from(`user:${secret}`).toString('base64')}`
     for (const Authorization of [`Bearer ${secret}`, `token ${secret}`, secret, basic])
       assert.equal((await seenBy({ Authorization })).authorization, undefined)
@@ -40,7 +48,8 @@ describe('a preview that asks for a token', () => {
     lab = await openLab()
     shown = await lab.show(
       (incoming, outgoing) => {
-        outgoing.setHeader('Set-Cookie', ['own=1', `${cookie}=stolen`])
+        const planted = ['islet_session=st_planted', ' islet_session=x; Path=/play', '=islet_session=x']
+        outgoing.setHeader('Set-Cookie', ['own=1', `${cookie}=stolen`, ...planted])
         outgoing.end(JSON.stringify({ url: incoming.url, headers: incoming.headers }))
       },
       { authConfig: AUTH },
@@ -89,7 +98,7 @@ describe('a preview that asks for a token', () => {
     const byBearer = await seenBy({ Authorization: `bearer ${TOKEN}` })
     assert.equal(byBearer.headers.authorization, undefined)
     const byCookie = await seenBy({
-      Cookie: `a=b; ${cookie}=old; ${cookie}=${TOKEN}; islet_preview_9_x=y;c=d`,
+      Cookie: `a=b; ${cookie}=old; ${cookie}=${TOKEN}; islet_preview_9_x=y;c=d; islet_session=st_secret`,
       Authorization: 'Bearer of-the-program',
     })
     assert.equal(byCookie.headers.cookie, 'a=b; c=d')
@@ -112,6 +121,28 @@ describe('a preview that asks for a token', () => {
     }
     const refused = await get(shown.url, { headers: { Authorization: `Bearer ${await tokenOf(other.id)}` } })
     assert.equal(refused.status, 401)
+  })
+
+  it('takes a session token of its sandbox as bearer, until it is revoked: what it has open is closed then', async () => {
+    const path = `/v1/sandboxes/${lab.sandboxId}/tokens`
+    const made = (await (await lab.api.call('POST', path, {})).json()) as SessionToken
+    const Authorization = `Bearer ${made.token}`
+    assert.equal((await seenBy({ Authorization })).headers.authorization, undefined)
+    const endless = await lab.show((_, outgoing) => void outgoing.write('began'), { authConfig: AUTH })
+    const open = await fetch(endless.url, { headers: { Authorization } })
+    const broken = assert.rejects(open.text())
+    assert.equal((await lab.api.call('DELETE', `${path}/${made.id}`)).status, 204)
+    await broken
+    assert.equal((await get(shown.url, { headers: { Authorization } })).status, 401)
+  })
+
+  it('never shows the cookie of a magic link to the program, and takes none as its own', async () => {
+    const made = await lab.api.call('POST', `/v1/sandboxes/${lab.sandboxId}/tokens`, {})
+    const Cookie = `islet_session=${((await made.json()) as SessionToken).token}`
+    assert.equal((await get(shown.url, { headers: { Cookie } })).status, 401)
+    const { headers } = await seenBy({ Authorization: `Bearer ${TOKEN}`, Cookie: `${Cookie}; a=b` })
+    assert.equal(headers.cookie, 'a=b')
+    assert.equal((await seenBy({ Authorization: `Bearer ${TOKEN}`, Cookie })).headers.cookie, undefined)
   })
 
   it('gives a browser a cookie and sends it on to the same address without the token', async () => {
