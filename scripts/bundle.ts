@@ -1,10 +1,11 @@
 // Bundles the command, the server, the SDK and the dialects into a few files, which start in half the time of the sources.
 //
-//   node scripts/bundle.ts DIRECTORY   writes bin/ and dist/ there; scripts/pack.ts adds the rest of the package
+//   node scripts/bundle.ts DIRECTORY   writes bin/, dist/ and web/ there; scripts/pack.ts adds the rest of the package
 import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BuildOptions, build } from 'esbuild'
+import { bundleWeb } from './web.ts'
 
 export interface Manifest {
   version: string
@@ -51,6 +52,7 @@ export async function bundleIslet(to: string): Promise<Record<string, string>> {
     splitting: true,
   })
   cpSync(join(ROOT, 'packages/cli/bin'), join(to, 'bin'), { recursive: true })
+  await bundleWeb(join(to, 'web'))
   return dependencies
 }
 

@@ -29,6 +29,7 @@ const PACKAGES: Record<string, readonly string[]> = {
   server: ['@islet/contract'],
   sdk: ['@islet/contract/client'],
   dialects: ['@islet/sdk'],
+  web: ['@islet/sdk'],
   cli: [
     ...['agentium', 'agentuity', 'computesdk', 'hono', 'opencomputer'].map(
       (name) => `@islet/dialects/${name}`,

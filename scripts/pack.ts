@@ -1,6 +1,6 @@
 // Builds the npm packages `islet`, `@islet/sdk` and `@islet/dialects`, and writes their tarballs to dist/, or to the directory given as argument.
 //
-//   islet-<version>.tgz            bin/ dist/ (the command, the server, the SDK and the dialects, bundled) scripts/setup native/linux-{x64,arm64}/
+//   islet-<version>.tgz            bin/ dist/ (the command, the server, the SDK and the dialects, bundled) web/ scripts/setup native/linux-{x64,arm64}/
 //   islet-sdk-<version>.tgz        dist/esm/ dist/cjs/
 //   islet-dialects-<version>.tgz   dist/esm/ dist/cjs/, with `@islet/sdk` as a dependency
 //
@@ -67,7 +67,7 @@ async function stageIslet(to: string): Promise<void> {
       default: `./dist/dialects/${name}.js`,
     }
   finish(to, 'cli', {
-    files: ['bin', 'dist', 'native', 'scripts'],
+    files: ['bin', 'dist', 'native', 'scripts', 'web'],
     exports,
     dependencies,
     ...peers(),

@@ -189,7 +189,7 @@ test('token create, ls and rm manage session tokens', async () => {
   const all = JSON.parse(await done('token', 'ls', 'dev', '--json')) as { id: string }[]
   assert.deepEqual(all.map((one) => one.id).sort(), [id, made.id].sort())
   const ambiguous = await islet('token', 'rm', 'dev', 'tok-')
-  assert.equal(ambiguous.exitCode, 1)
+  assert.equal(ambiguous.exitCode, 2)
   assert.match(ambiguous.stderr, /matches 2 session tokens/)
   assert.equal(await done('token', 'rm', 'dev', id.slice(0, 16)), `${id}\n`)
   assert.equal(await status(), 401)

@@ -12,7 +12,7 @@ import { begin, pathOf } from './http/request.ts'
 import { Router } from './http/router.ts'
 import { send } from './http/send.ts'
 import { Uses } from './http/uses.ts'
-import { PAGES } from './openapi/docs.ts'
+import { PAGES } from './pages.ts'
 import type { ApiDeps, Endpoint, Handlers, Sockets } from './route.ts'
 import { archiveRoutes } from './routes/archive.ts'
 import { checkpointRoutes } from './routes/checkpoints.ts'
@@ -91,7 +91,7 @@ export function createApi(deps: ApiDeps): Api {
       const { method = '' } = incoming
       const path = pathOf(incoming)
       const page = method === 'GET' || method === 'HEAD' ? PAGES.get(path) : undefined
-      if (page) return page(incoming, outgoing)
+      if (page) return await page(incoming, outgoing)
       const { endpoint, params } = router.find(method, path)
       if (endpoint.route !== ROUTES.endSession) endWithSession(incoming, outgoing)
       await endpoint.serve(incoming, outgoing, params)

@@ -22,12 +22,13 @@ const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri '
 /** For programs that ask for /. */
 const POINTER = { name: 'islet', docs: '/docs', openapi: '/openapi.json' }
 
-/** By path, for GET and HEAD. */
-export const PAGES = new Map<string, (incoming: IncomingMessage, outgoing: ServerResponse) => void>([
+type Page = (incoming: IncomingMessage, outgoing: ServerResponse) => void
+
+export const DOCS_PAGES: [path: string, page: Page][] = [
   ['/', sendPointer],
   ['/docs', sendDocs],
   ['/openapi.json', sendOpenApi],
-])
+]
 
 function sendPointer({ headers }: IncomingMessage, outgoing: ServerResponse): void {
   outgoing.setHeader('Vary', 'Accept')
