@@ -22,6 +22,7 @@ async function show(sandbox: Sandbox): Promise<void> {
   const ports = portsPanel(sandbox, onError)
   const side = element('aside', {}, tabs({ Files: files, Ports: ports }), files, ports)
   const leave = async () => {
+    isLeaving = true
     await signOut()
     showSignedOut('You are signed out.')
   }
@@ -77,11 +78,13 @@ function showSignedOut(title: string): void {
   )
 }
 
+let isLeaving = false
 let hiding: ReturnType<typeof setTimeout> | undefined
 
 function onError(error: unknown): void {
   if (hasCode(error, 'unauthorized', 'token_expired')) {
-    showSignedOut('This session has ended.')
+    // While it signs out, the terminal is closed by the server.
+    if (!isLeaving) showSignedOut('This session has ended.')
     return
   }
   problem.textContent = error instanceof Error ? error.message : String(error)

@@ -42,7 +42,7 @@ export function portsPanel(sandbox: Sandbox, onError: (error: unknown) => void):
   }
 
   // Only while it is looked at, because each look keeps the sandbox awake.
-  const isSeen = () => !panel.hidden && document.visibilityState === 'visible'
+  const isSeen = () => panel.isConnected && !panel.hidden && document.visibilityState === 'visible'
   const look = () => {
     if (isSeen()) show().catch(onError)
   }

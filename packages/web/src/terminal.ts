@@ -17,6 +17,9 @@ const LIGHT = {
   selectionBackground: '#b9d8ea',
 }
 
+/** A terminal that no page comes back to ends after this time. */
+const LEFT = '24h'
+
 export function terminalPanel(sandbox: Sandbox, onError: (error: unknown) => void): HTMLElement {
   const remembered = `islet terminal ${sandbox.id}`
   const isDark = matchMedia('(prefers-color-scheme: dark)')
@@ -29,6 +32,7 @@ export function terminalPanel(sandbox: Sandbox, onError: (error: unknown) => voi
     fontSize: 13,
     scrollback: 10_000,
     cursorBlink: true,
+    minimumContrastRatio: 4.5,
   })
   const fit = new FitAddon()
   terminal.loadAddon(fit)
@@ -49,7 +53,8 @@ export function terminalPanel(sandbox: Sandbox, onError: (error: unknown) => voi
   async function open(): Promise<void> {
     ended.hidden = true
     const size = { cols: terminal.cols, rows: terminal.rows }
-    session = (await attach()) ?? (await sandbox.pty.create({ ...size, ...handlers }))
+    const options = { ...size, ...handlers, maxRunAfterDisconnect: LEFT }
+    session = (await attach()) ?? (await sandbox.pty.create(options))
     sessionStorage.setItem(remembered, session.processId)
     session.resize(size.cols, size.rows)
     terminal.focus()
@@ -94,5 +99,5 @@ export function terminalPanel(sandbox: Sandbox, onError: (error: unknown) => voi
     if (!isOpen) open().catch(onError)
     isOpen = true
   }).observe(screen)
-  return element('section', { className: 'terminal', ariaLabel: 'Terminal' }, screen, ended)
+  return element('section', { className: 'shell', ariaLabel: 'Terminal' }, screen, ended)
 }
