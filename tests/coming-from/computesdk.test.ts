@@ -1,5 +1,6 @@
 // Checks docs/coming-from/computesdk.md row by row, through our SDK.
 import { startSuite } from '../support/suite.ts'
+import { accessRows } from './computesdk/access.ts'
 import { envRows } from './computesdk/env.ts'
 import { fileRows } from './computesdk/files.ts'
 import { overlayRows } from './computesdk/overlays.ts'
@@ -22,4 +23,5 @@ testRows('computesdk.md', {
   ...envRows(sandbox),
   ...watcherRows(sandbox),
   ...signalRows(sandbox),
+  ...accessRows(suite, sandbox),
 })

@@ -1,5 +1,6 @@
 // Attacks with one token: answers that are not read, output that grows when encoded, bodies that take long to parse.
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
@@ -16,6 +17,8 @@ const NULS = 64 * MIB
 const OUTPUTS = 2
 const BODIES = 4
 const DOWNLOADS = 100
+const GUESSES = 2000
+const AT_ONCE = 50
 const WEBSOCKET = [
   'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n',
   `Sec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}\r\n`,
@@ -128,6 +131,27 @@ await eachIsolation({ area: 'API', isolations: SAME_IN_BOTH }, (target) => {
         statuses.join(' '),
       )
     })
+  })
+
+  test('guesses of session tokens and magic links are refused without work for the server', async () => {
+    const { server } = target.suite
+    await using sandbox = await target.suite.create()
+    const guess = () => `st_${randomBytes(32).toString('base64url')}`
+    await target.attack('guesses of session tokens and magic links', GUESSES, async () => {
+      for (let n = 0; n < GUESSES; n += AT_ONCE)
+        await Promise.all(
+          Array.from({ length: AT_ONCE }, async (_, i) => {
+            const headers = { Authorization: `Bearer ${guess()}` }
+            const asked =
+              i % 2 === 0
+                ? await fetch(`${server.url}/v1/sandboxes/${sandbox.id}`, { headers })
+                : await fetch(`${server.url}/auth/magic/${guess().slice(3)}`, { redirect: 'manual' })
+            assert.equal(asked.status, i % 2 === 0 ? 401 : 404)
+            await asked.body?.cancel()
+          }),
+        )
+    })
+    assert.deepEqual(await sandbox.sessionTokens.list(), [])
   })
 
   test('long commands are listed without being held in memory', async () => {

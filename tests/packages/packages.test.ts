@@ -1,7 +1,7 @@
 // The tarballs of `npm run pack`, installed in empty directories without this repository and without a compiler.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -45,6 +45,11 @@ const origin = `http://localhost:${port}`
 
 const suite = await startSuite({ env: { ISLET_CORS_ORIGINS: origin } })
 const env = suite.server.clientEnv
+
+test('the package holds the page at /play/', async () => {
+  for (const name of ['index.html', 'app.js', 'style.css', 'icon.svg'])
+    assert.ok(existsSync(join(global, 'lib/node_modules/islet/web', name)), name)
+})
 
 test('islet runs a sandbox without a compiler, on the oldest Node it names and, by handing over, on Node 20', async () => {
   const dataDir = join(packed.directory, 'data')

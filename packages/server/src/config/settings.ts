@@ -92,7 +92,7 @@ export const SETTINGS = {
   publicUrl: setting<string | undefined>({
     env: 'ISLET_PUBLIC_URL',
     parse: url,
-    help: 'The URL of this server behind a proxy. Signed URLs begin with it, and its Host is also accepted on loopback.',
+    help: 'The URL of this server behind a proxy. Signed URLs and magic links begin with it, the page at `/play/` works there, and its Host is also accepted on loopback.',
   }),
   corsOrigins: setting({
     env: 'ISLET_CORS_ORIGINS',

@@ -10,8 +10,10 @@ import { type Db, openDb } from './db.ts'
 import { EventTable } from './events.ts'
 import { IdempotencyTable } from './idempotency.ts'
 import { LayersHeld } from './layers-held.ts'
+import { MagicLinkTable } from './magic-links.ts'
 import { ProcessTable } from './processes.ts'
 import { type SandboxRecord, SandboxTable } from './sandboxes.ts'
+import { SessionTokenTable } from './session-tokens.ts'
 
 /** A scan of this index reads the sandboxes that are there, none that was stopped. */
 const PRESENT = 'USING (COVERING )?INDEX sandboxes_present'
@@ -118,6 +120,25 @@ function askAll(db: Db): Set<string> {
   const after = Buffer.from(`1.ckp-${'0'.repeat(20)}`).toString('base64url')
   checkpoints.list(record.id)
   checkpoints.page({ limit: 1, cursor: after, sandbox: record.id })
+
+  const tokens = new SessionTokenTable(watched)
+  const times = { createdAt: 1, expiresAt: 2, lastUsedAt: null }
+  tokens.insert({ id: 'tok-1', sandboxId: record.id, hash: 'a', description: null, ...times })
+  tokens.byHash('a')
+  tokens.get(record.id, 'tok-1')
+  tokens.list(record.id)
+  tokens.count(record.id)
+  tokens.used('tok-1', 1)
+  tokens.removeExpired(record.id, 1)
+  tokens.remove('tok-1')
+  tokens.removeAll(record.id)
+
+  const links = new MagicLinkTable(watched)
+  links.insert({ hash: 'a', sandboxId: record.id, redirectUrl: '/', expiresAt: 1, usedAt: null })
+  links.get('a')
+  links.countUsable(record.id, 1)
+  links.use('a', 1)
+  links.removeAll(record.id)
 
   layers.holdOnly(record.id, undefined)
   sandboxes.remove(record.id)

@@ -182,6 +182,48 @@ describe('a magic link', () => {
   })
 })
 
+test('behind a proxy, links, the redirect and the page have the public address', async () => {
+  await using behind = await startTestApi({ publicUrl: 'https://islet.example.com/box' })
+  const { id } = await behind.createSandbox()
+  const made = await behind.call('POST', `/v1/sandboxes/${id}/links`, {})
+  const { url, redirectUrl } = (await made.json()) as MagicLink
+  const [, secret] = /^https:\/\/islet\.example\.com\/box\/auth\/magic\/([\w-]{43})$/.exec(url)!
+  assert.equal(redirectUrl, '/play/')
+  const opened = await open(`${behind.url}/auth/magic/${secret}`)
+  assert.equal(opened.headers.get('location'), '/box/play/')
+  const [set] = opened.headers.getSetCookie()
+  assert.match(set!, /; Secure$/)
+  const Cookie = set!.slice(0, set!.indexOf(';'))
+  const statusOf = async (Origin: string) => {
+    const sent = request(`${behind.url}/v1/session`, { method: 'DELETE', headers: { Cookie, Origin } }).end()
+    const [message] = (await once(sent, 'response')) as [IncomingMessage]
+    return message.resume().statusCode
+  }
+  assert.equal(await statusOf(behind.url), 401)
+  assert.equal(await statusOf('https://islet.example.com'), 204)
+})
+
+test('/play/ is a page that loads nothing from elsewhere and is framed by nobody', async () => {
+  const shown = await open(`${api.url}/play/`)
+  assert.equal(shown.status, 200)
+  assert.match(shown.headers.get('content-type')!, /^text\/html/)
+  const policy = shown.headers.get('content-security-policy')!
+  assert.match(policy, /^default-src 'none'; script-src 'self';/)
+  assert.match(policy, /frame-ancestors 'none'/)
+  assert.equal(shown.headers.get('cross-origin-opener-policy'), 'same-origin')
+  const html = await shown.text()
+  assert.doesNotMatch(html, /<script>|https?:|\/\//)
+  for (const [, path] of html.matchAll(/(?:src|href)="([^"]+)"/g)) {
+    const file = await open(`${api.url}/play/${path}`)
+    assert.deepEqual([file.status, file.headers.get('x-content-type-options')], [200, 'nosniff'], path)
+    assert.ok((await file.text()).length > 100)
+  }
+  const bare = await open(`${api.url}/play`)
+  assert.deepEqual([bare.status, bare.headers.get('location')], [302, 'play/'])
+  assert.equal((await open(`${api.url}/play/../../secret`)).status, 401)
+  assert.equal((await open(`${api.url}/play/index.html`)).status, 401)
+})
+
 describe('the cookie', () => {
   let cookie: string
   before(async () => {

@@ -51,7 +51,8 @@ export function apiPage(): string {
   return `<!-- Printed from packages/contract/src/routes.ts: ${HOW} -->
 # HTTP API
 
-Send \`Authorization: Bearer <key>\` on every route but \`/health\`, \`/ready\`, \`/openapi.json\` and \`/docs\`. Bodies are JSON
+Send \`Authorization: Bearer <key>\` on every route but \`/health\`, \`/ready\`, \`/openapi.json\`, \`/docs\`, \`/play/\`,
+signed URLs and magic links. Bodies are JSON
 unless the table says bytes; unknown fields and query keys are refused. The exact shapes are at \`/openapi.json\`, and as a page
 at \`/docs\`. Errors: [errors.md](errors.md). Every GET route also answers HEAD. Every answer has an \`X-Request-Id\`: yours, or a new one.
 

@@ -35,6 +35,7 @@ export interface TestApiOptions {
   imageDir?: string
   importDirs?: string
   corsOrigins?: string
+  publicUrl?: string
   maxSandboxes?: number
   previewDomain?: string
   previewPorts?: string
