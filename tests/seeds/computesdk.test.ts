@@ -27,10 +27,6 @@ await sandbox.filesystem.writeFile('/usr/local/bin/python', '#!/bin/sh\nexec pyt
 await sandbox.runCommand('chmod +x /usr/local/bin/python')
 const world: World = { server, islet, sandbox }
 
-// All awaits stand before the first test: node:test ends the file when no test is left to run.
-const native = await islet.sandboxes.connect(sandbox.sandboxId)
-const skip = 'sessionTokens' in native ? undefined : 'the SDK has no session tokens'
-
 testSeed('computesdk/commands', commandPrograms(world))
 testSeed('computesdk/info', infoPrograms(world))
 testSeed('computesdk/filesystem', filesystemPrograms(world))
@@ -41,5 +37,5 @@ testSeed('computesdk/env', envPrograms(world))
 testSeed('computesdk/file', filePrograms(world))
 testSeed('computesdk/watcher', watcherPrograms(world))
 testSeed('computesdk/signals', signalPrograms(world))
-testSeed('computesdk/access', accessPrograms(world), { skip })
+testSeed('computesdk/access', accessPrograms(world))
 testCompute(world)

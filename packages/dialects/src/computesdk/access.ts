@@ -1,5 +1,5 @@
 // Session tokens and magic links: the same as `sandbox.sessionTokens` and `sandbox.magicLinks` of the SDK, with seconds.
-import { IsletError, type Names, refuseUnknown, type Sandbox } from '@islet/sdk'
+import { IsletError, type Names, refuseUnknown, type Sandbox, type SessionToken } from '@islet/sdk'
 
 export interface CreateSessionTokenOptions {
   description?: string
@@ -26,28 +26,6 @@ export interface MagicLinkInfo {
   redirectUrl: string
 }
 
-/** The parts of `Sandbox` of the SDK. */
-interface NativeAccess {
-  sessionTokens: {
-    create(options: {
-      description?: string
-      expiresIn?: number | string
-    }): Promise<NativeToken & { token: string }>
-    list(): Promise<NativeToken[]>
-    retrieve(id: string): Promise<NativeToken>
-    revoke(id: string): Promise<void>
-  }
-  magicLinks: { create(options: CreateMagicLinkOptions): Promise<MagicLinkInfo> }
-}
-
-interface NativeToken {
-  id: string
-  description: string | null
-  createdAt: string
-  expiresAt: string
-  lastUsedAt?: string | null
-}
-
 const TOKEN: Names<CreateSessionTokenOptions> = { description: 1, expiresIn: 1 }
 
 export class SessionTokens {
@@ -63,7 +41,7 @@ export class SessionTokens {
     const { description, expiresIn } = options
     if (expiresIn !== undefined && !Number.isFinite(expiresIn))
       throw new IsletError('bad_request', 'expiresIn is a number of seconds.')
-    const made = await this.#tokens().create({
+    const made = await this.#native.sessionTokens.create({
       description,
       expiresIn: expiresIn === undefined ? undefined : Math.round(expiresIn * 1000),
     })
@@ -72,23 +50,19 @@ export class SessionTokens {
 
   /** With `lastUsedAt`, if the token was used. */
   async list(): Promise<(SessionTokenInfo & { lastUsedAt?: string })[]> {
-    return (await this.#tokens().list()).map((token) => ({
+    return (await this.#native.sessionTokens.list()).map((token) => ({
       ...toInfo(token),
       ...(token.lastUsedAt && { lastUsedAt: token.lastUsedAt }),
     }))
   }
 
   async retrieve(id: string): Promise<SessionTokenInfo> {
-    return toInfo(await this.#tokens().retrieve(id))
+    return toInfo(await this.#native.sessionTokens.retrieve(id))
   }
 
   /** Does nothing if there is no such token. */
   async revoke(id: string): Promise<void> {
-    await this.#tokens().revoke(id)
-  }
-
-  #tokens(): NativeAccess['sessionTokens'] {
-    return access(this.#native).sessionTokens
+    await this.#native.sessionTokens.revoke(id)
   }
 }
 
@@ -102,19 +76,16 @@ export class MagicLinks {
   /** Valid once, for five minutes. */
   async create(options: CreateMagicLinkOptions = {}): Promise<MagicLinkInfo> {
     refuseUnknown('sandbox.magicLinks.create', options, { redirectUrl: 1 })
-    const { url, expiresAt, redirectUrl } = await access(this.#native).magicLinks.create(options)
+    const { url, expiresAt, redirectUrl } = await this.#native.magicLinks.create(options)
     return { url, expiresAt, redirectUrl }
   }
 }
 
-function access(native: Sandbox): NativeAccess {
-  const { sessionTokens, magicLinks } = native as Sandbox & Partial<NativeAccess>
-  if (sessionTokens && magicLinks) return { sessionTokens, magicLinks }
-  throw new IsletError('not_supported', 'This version of @islet/sdk has no session tokens and magic links.', {
-    hint: 'Install a newer one.',
-  })
-}
-
-function toInfo({ id, description, createdAt, expiresAt }: NativeToken): SessionTokenInfo {
+function toInfo({
+  id,
+  description,
+  createdAt,
+  expiresAt,
+}: Pick<SessionToken, 'id' | 'description' | 'createdAt' | 'expiresAt'>): SessionTokenInfo {
   return { id, ...(description && { description }), createdAt, expiresAt }
 }

@@ -118,11 +118,11 @@ describe('a session token', () => {
     assert.equal((await api.call('POST', tokensOf(own.id), { expiresIn: 365 * DAY_MS })).status, 201)
     const missing = await errorOf(await api.call('POST', tokensOf(newId('sandbox')), {}))
     assert.equal(missing.code, 'sandbox_not_found')
-    for (const id of [newId('sessionToken'), 'nonsense'])
-      assert.equal(
-        (await errorOf(await api.call('GET', `${tokensOf(own.id)}/${id}`))).code,
-        'token_not_found',
-      )
+    for (const id of [newId('sessionToken'), 'nonsense', '%00', `tok-${'x'.repeat(5000)}`]) {
+      const one = `${tokensOf(own.id)}/${id}`
+      assert.equal((await errorOf(await api.call('GET', one))).code, 'token_not_found')
+      assert.equal((await api.call('DELETE', one)).status, 204)
+    }
   })
 
   test('reaches its own sandbox and no other', async () => {

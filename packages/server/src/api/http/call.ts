@@ -36,7 +36,6 @@ const IDS: Record<string, { pattern: RegExp; code: ErrorCode }> = {
   wid: { pattern: idPattern('watcher'), code: 'watcher_not_found' },
   cid: { pattern: idPattern('checkpoint'), code: 'checkpoint_not_found' },
   oid: { pattern: idPattern('overlay'), code: 'overlay_not_found' },
-  tokenId: { pattern: idPattern('sessionToken'), code: 'token_not_found' },
 }
 
 /** Reads and checks the call; the body is read last. */
