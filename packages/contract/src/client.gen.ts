@@ -61,6 +61,8 @@ export type RunCode = {
 }
 export type CodeResult = {
   processId: string
+  /** completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end. */
+  outcome: Outcome
   /** 128 + n when signal n ended it, 124 when it timed out. */
   exitCode: number
   /** The signal that ended it, like SIGKILL. */
@@ -316,8 +318,11 @@ export type Exec = {
   /** Limit of stdout and stderr together; the rest is cut and truncated is true. Default: 4 MiB. */
   maxOutputBytes?: number | undefined
 }
+export type Outcome = "completed" | "failed" | "timeout" | "cancelled"
 export type ExecResult = {
   processId: string
+  /** completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end. */
+  outcome: Outcome
   /** 128 + n when signal n ended it, 124 when it timed out. */
   exitCode: number
   /** The signal that ended it, like SIGKILL. */
@@ -391,6 +396,8 @@ export type Run = {
 }
 export type RunResult = {
   processId: string
+  /** completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end. */
+  outcome: Outcome
   /** 128 + n when signal n ended it, 124 when it timed out. */
   exitCode: number
   /** The signal that ended it, like SIGKILL. */
@@ -440,7 +447,11 @@ export type ProcessInfo = {
   command: string | string[]
   /** lost: the sandbox ended before the process did. */
   status: "running" | "exited" | "lost"
-  /** completed: exit code 0. cancelled: killed on request. failed: any other end. pending: not started yet. */
+  /** completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end, also lost. null: it has not ended. */
+  outcome: Outcome | null
+  /** Why it was lost. */
+  reason: string | null
+  /** As outcome, but failed after a timeout. pending: not started yet. running: it has not ended. */
   jobStatus: "pending" | "running" | "completed" | "failed" | "cancelled"
   pid: number | null
   cwd: string
@@ -478,7 +489,11 @@ export type StartedProcess = {
   command: string | string[]
   /** lost: the sandbox ended before the process did. */
   status: "running" | "exited" | "lost"
-  /** completed: exit code 0. cancelled: killed on request. failed: any other end. pending: not started yet. */
+  /** completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end, also lost. null: it has not ended. */
+  outcome: Outcome | null
+  /** Why it was lost. */
+  reason: string | null
+  /** As outcome, but failed after a timeout. pending: not started yet. running: it has not ended. */
   jobStatus: "pending" | "running" | "completed" | "failed" | "cancelled"
   pid: number | null
   cwd: string
@@ -531,6 +546,8 @@ export type AttachServerMessage = {
   type: "replay-end"
 } | {
   type: "exit"
+  /** completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end. */
+  outcome: Outcome
   /** 128 + n when signal n ended it, 124 when it timed out. */
   exitCode: number
   /** The signal that ended it, like SIGKILL. */
@@ -1270,6 +1287,8 @@ export type TerminalCommandInfo = {
   command: string
   /** completed: exit code 0. */
   status: "running" | "completed" | "failed"
+  /** As of a process; null while it runs. */
+  outcome: Outcome | null
   /** In the encoding of the terminal, like stderr. */
   stdout: string
   stderr: string
@@ -1367,6 +1386,7 @@ export const LANGUAGES = ["python","node","typescript","deno","bun","shell"] as 
 export const LANGUAGE_ALIASES = {"py":"python","python3":"python","javascript":"node","js":"node","ts":"typescript","bash":"shell","sh":"shell"} as const
 export const LOGIN_SHELL = "case $SHELL in */sh|*/ash|*/dash|*/nologin|*/false|\"\") ;; *) [ -x \"$SHELL\" ] && exec \"$SHELL\" -l ;; esac; command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l" as const
 export const ONE_BASE = "a snapshot has its runtime already: leave runtime out" as const
+export const OUTCOMES = ["completed","failed","timeout","cancelled"] as const
 export const RESOURCE_BOUNDS = {"memoryBytes":[16777216,1099511627776],"cpuMillis":[10,1000000],"diskBytes":[16777216,1125899906842624],"pids":[16,100000]} as const
 export const SANDBOX_STATUSES = ["creating","running","paused","hibernated","stopped","failed"] as const
 export const SERVICE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
@@ -1384,7 +1404,8 @@ export const sandboxDetailShape: Shape = { fields: { id: 'string', name: { eithe
 export const sandboxPageShape: Shape = { fields: { sandboxes: { list: sandboxDetailShape }, total: 'number', cursor: { optional: 'string' } } }
 export const sandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] } } }
 export const sandboxUsageShape: Shape = { fields: { memoryBytes: 'number', memoryPeakBytes: 'number', cpuUsec: 'number', pids: 'number', oomKills: 'number', diskBytes: 'number' } }
-export const runResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', sandboxId: 'string' } }
+export const outcomeShape: Shape = 'string'
+export const runResultShape: Shape = { fields: { processId: 'string', outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', sandboxId: 'string' } }
 export const wokenSandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, patches: { optional: { list: patchRunShape } } } }
 export const forksShape: Shape = { fields: { forks: { list: { either: [{ fields: { ok: { is: true }, sandbox: createdSandboxShape } }, { fields: { ok: { is: false }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' } } } } }] } }, frozenMs: 'number', memory: 'boolean' } }
 export const checkpointInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', name: 'string', memory: 'boolean', sizeBytes: { either: [null, 'number'] }, frozenMs: 'number', createdAt: 'string' } }
@@ -1398,14 +1419,14 @@ export const eventTypeShape: Shape = 'string'
 export const sandboxEventShape: Shape = { fields: { id: 'string', sandboxId: 'string', type: eventTypeShape, data: { map: 'any' }, createdAt: 'string' } }
 export const eventPageShape: Shape = { fields: { events: { list: sandboxEventShape }, more: 'boolean' } }
 export const sandboxTokenShape: Shape = { fields: { token: 'string', expiresAt: 'string' } }
-export const execResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number' } }
-export const startedProcessShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] }, autoResumed: 'boolean' } }
-export const processInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] } } }
+export const execResultShape: Shape = { fields: { processId: 'string', outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number' } }
+export const startedProcessShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', outcome: { either: [null, outcomeShape] }, reason: { either: [null, 'string'] }, jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] }, autoResumed: 'boolean' } }
+export const processInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', outcome: { either: [null, outcomeShape] }, reason: { either: [null, 'string'] }, jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] } } }
 export const processOutputShape: Shape = { fields: { stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', outputBytes: 'number' } }
 export const terminalInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', pty: 'boolean', status: 'string', encoding: 'string', processId: { either: [null, 'string'] }, channel: { either: [null, 'string'] }, keepAwake: 'boolean', createdAt: 'string' } }
-export const terminalCommandInfoShape: Shape = { fields: { id: 'string', terminalId: 'string', command: 'string', status: 'string', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', exitCode: { either: [null, 'number'] }, durationMs: { either: [null, 'number'] }, startedAt: 'string', finishedAt: { either: [null, 'string'] } } }
+export const terminalCommandInfoShape: Shape = { fields: { id: 'string', terminalId: 'string', command: 'string', status: 'string', outcome: { either: [null, outcomeShape] }, stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', exitCode: { either: [null, 'number'] }, durationMs: { either: [null, 'number'] }, startedAt: 'string', finishedAt: { either: [null, 'string'] } } }
 export const languageShape: Shape = 'string'
-export const codeResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', language: languageShape, output: 'string' } }
+export const codeResultShape: Shape = { fields: { processId: 'string', outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', language: languageShape, output: 'string' } }
 export const fileEntryShape: Shape = { fields: { name: 'string', path: 'string', type: 'string', sizeBytes: 'number', mode: 'string', uid: 'number', gid: 'number', modifiedAt: 'string', target: { optional: 'string' } } }
 export const fileListShape: Shape = { fields: { path: 'string', entries: { list: fileEntryShape }, truncated: 'boolean' } }
 export const batchResultShape: Shape = { fields: { path: 'string', success: 'boolean', error: { optional: 'string' }, code: { optional: 'string' }, file: { optional: fileEntryShape } } }
@@ -1424,7 +1445,7 @@ export const storeSetShape: Shape = { fields: { ok: { is: true }, expires_at: { 
 export const storeDeletedShape: Shape = { fields: { deleted: 'boolean', ok: { is: true } } }
 export const runtimeInfoShape: Shape = { fields: { name: 'string', description: 'string', ready: 'boolean', image: { either: [null, 'string'] }, source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }] }, sizeBytes: { either: [null, 'number'] }, createdAt: { either: [null, 'string'] }, versions: { map: 'string' } } }
 export const imageInfoShape: Shape = { fields: { name: 'string', digest: 'string', source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }] }, sizeBytes: 'number', createdAt: 'string', runtimes: { list: 'string' } } }
-export const attachServerMessageShape: Shape = { either: [{ fields: { type: { is: "start" }, process: processInfoShape, truncated: 'boolean', droppedBytes: 'number' } }, { fields: { type: { is: "replay-end" } } }, { fields: { type: { is: "exit" }, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
+export const attachServerMessageShape: Shape = { either: [{ fields: { type: { is: "start" }, process: processInfoShape, truncated: 'boolean', droppedBytes: 'number' } }, { fields: { type: { is: "replay-end" } } }, { fields: { type: { is: "exit" }, outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
 export const imageProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, image: imageInfoShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean' } } } }] }
 export const signalEventShape: Shape = { either: [{ fields: { signal: { is: "port" }, port: 'number', type: 'string', url: 'string' } }, { fields: { signal: { is: "server-ready" }, port: 'number', url: 'string' } }, { fields: { signal: { is: "error" }, message: 'string' } }, { fields: { signal: 'string', data: { optional: 'any' } } }] }
 export const signalMessageShape: Shape = { either: [{ fields: { type: { is: "start" } } }, { fields: { type: { is: "signal" }, event: signalEventShape } }, { fields: { type: { is: "overflow" } } }, { fields: { type: { is: "exit" } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
@@ -1489,6 +1510,8 @@ export interface Calls {
   startProcess: { body: StartProcess; response: StartedProcess }
   listProcesses: { body: undefined; response: {
     processes: ProcessInfo[]
+    /** How many there are, without limit and offset. */
+    total: number
   } }
   getProcess: { body: undefined; response: ProcessInfo }
   killProcess: { body: undefined; response: ProcessInfo }
@@ -1727,7 +1750,7 @@ export const ROUTES = {
   createToken: { method: 'POST', path: '/v1/sandboxes/{id}/token', response: sandboxTokenShape },
   exec: { method: 'POST', path: '/v1/sandboxes/{id}/exec', response: execResultShape },
   startProcess: { method: 'POST', path: '/v1/sandboxes/{id}/processes', response: startedProcessShape },
-  listProcesses: { method: 'GET', path: '/v1/sandboxes/{id}/processes', response: { fields: { processes: { list: processInfoShape } } } },
+  listProcesses: { method: 'GET', path: '/v1/sandboxes/{id}/processes', response: { fields: { processes: { list: processInfoShape }, total: 'number' } } },
   getProcess: { method: 'GET', path: '/v1/sandboxes/{id}/processes/{pid}', response: processInfoShape },
   killProcess: { method: 'DELETE', path: '/v1/sandboxes/{id}/processes/{pid}', response: processInfoShape },
   signalProcess: { method: 'POST', path: '/v1/sandboxes/{id}/processes/{pid}/signal', response: 'nothing' },

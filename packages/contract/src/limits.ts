@@ -29,6 +29,7 @@ export const LIMITS = {
   pathBytes: 4095,
   listEntries: 100_000,
   listPage: 1000,
+  listOffset: 1_000_000,
   idempotencyKeyLength: 255,
   execOutputBytes: 64 * 1024 * 1024,
   /** The minimum of `keepOutput`. */

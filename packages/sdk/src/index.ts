@@ -16,6 +16,7 @@ export type {
   Language,
   LanguageName,
   ListeningPort,
+  Outcome,
   OverlayInfo,
   PatchInfo,
   PatchRun,

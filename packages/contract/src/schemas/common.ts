@@ -168,3 +168,10 @@ export const queryInteger = (min: number, max: number) =>
   )
 
 export const timestamp = z.iso.datetime()
+
+// Of lists that are given page by page.
+export const pageLimit = queryInteger(1, LIMITS.listPage).optional().meta({ description: 'Default: 100.' })
+export const offset = queryInteger(0, LIMITS.listOffset)
+  .optional()
+  .meta({ description: 'Leave out this many from the beginning.' })
+export const total = z.number().meta({ description: 'How many there are, without limit and offset.' })

@@ -1,4 +1,4 @@
-import type { ExecResult, ProcessInfo, ProcessOutput, StartedProcess } from '@islet/contract/client'
+import type { ExecResult, Outcome, ProcessInfo, ProcessOutput, StartedProcess } from '@islet/contract/client'
 import { SandboxPart } from '../client/part.ts'
 import { ABORTABLE, type Abortable, guard, type Names } from '../options.ts'
 import { base64 } from '../transport/body.ts'
@@ -60,8 +60,12 @@ export interface StartOptions extends SpawnOptions, Omit<AttachOptions, 'replay'
 }
 
 export interface ListProcessesOptions extends Abortable {
-  status?: ProcessInfo['status']
+  /** A status or an outcome. Default: all. */
+  status?: ProcessInfo['status'] | Outcome
+  /** Default: 100. */
   limit?: number
+  /** Leave out this many of the newest. */
+  offset?: number
 }
 
 export interface OutputOptions extends Abortable {
@@ -176,7 +180,7 @@ guard(Exec.prototype, 'sandbox.exec', {
   start: [null, { ...SPAWN, ...HANDLERS, args: 1, stdin: 1 }],
   spawn: [null, SPAWN],
   attach: [null, { ...HANDLERS, replay: 1, signal: 1 }],
-  list: [{ status: 1, limit: 1, signal: 1 }],
+  list: [{ status: 1, limit: 1, offset: 1, signal: 1 }],
   get: [null, ABORTABLE],
   output: [null, { encoding: 1, maxBytes: 1, signal: 1 }],
   kill: [null, null, ABORTABLE],

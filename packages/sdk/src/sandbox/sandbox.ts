@@ -366,6 +366,7 @@ export class Sandbox {
 }
 
 const STARTED = {
+  outcome: 'completed',
   exitCode: 0,
   signal: null,
   timedOut: false,
@@ -375,7 +376,7 @@ const STARTED = {
   stderr: '',
   truncated: false,
   droppedBytes: 0,
-}
+} as const
 
 /** Splits the options of a static method into a client and the rest. */
 function serverOf<Options extends ClientOptions>(

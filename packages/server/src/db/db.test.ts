@@ -236,6 +236,8 @@ test('a process is kept from its start to its end, old ones can be found, and th
       sandboxId: sandbox.id,
       command: ['true'],
       status: 'running',
+      outcome: null,
+      reason: null,
       pid: null,
       cwd: '/',
       user: 'user',
@@ -254,9 +256,9 @@ test('a process is kept from its start to its end, old ones can be found, and th
     })
   }
   const result = { exitCode: 3, signal: null, timedOut: false, oom: false, durationMs: 1 }
-  for (const id of ids.slice(0, 8))
-    processes.ended(id, { status: 'exited', pid: 7, endedAt: 99, outputBytes: id === ids[2] ? 0 : 5, result })
-  const lost = { status: 'lost', pid: 8, endedAt: 100, outputBytes: 0, result: null } as const
+  const exited = { status: 'exited', outcome: 'failed', reason: null, pid: 7, endedAt: 99, result } as const
+  for (const id of ids.slice(0, 8)) processes.ended(id, { ...exited, outputBytes: id === ids[2] ? 0 : 5 })
+  const lost = { ...exited, status: 'lost', pid: 8, outputBytes: 0, result: null } as const
   assert.equal(processes.ended(ids[0]!, lost), false, 'it has ended already')
   assert.equal(processes.get(sandbox.id, ids[0]!)!.pid, 7)
   assert.deepEqual(processes.get(sandbox.id, ids[0]!)!.result, result)

@@ -299,4 +299,18 @@ export const MIGRATIONS: readonly string[] = [
   `
   ALTER TABLE sandboxes RENAME COLUMN shell TO cell
   `,
+  `
+  -- How each process ended, in one word, and why a lost one was lost.
+  ALTER TABLE processes ADD COLUMN outcome TEXT;
+  ALTER TABLE processes ADD COLUMN reason TEXT;
+  UPDATE processes SET
+    outcome = CASE
+      WHEN result ->> '$.exitCode' = 0 THEN 'completed'
+      WHEN result ->> '$.timedOut' THEN 'timeout'
+      WHEN result ->> '$.exitCode' BETWEEN 129 AND 159
+        AND cancel_signals & (1 << ((result ->> '$.exitCode') - 128)) != 0 THEN 'cancelled'
+      ELSE 'failed' END,
+    reason = iif(status = 'lost', 'The sandbox ended before the process did.', NULL)
+  WHERE status != 'running'
+  `,
 ]

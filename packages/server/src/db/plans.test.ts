@@ -98,6 +98,8 @@ function askAll(db: Db): Set<string> {
   const end = {
     keepAwake: true,
     status: 'running' as const,
+    outcome: null,
+    reason: null,
     endedAt: null,
     outputBytes: 0,
     keepOutputBytes: 1,
@@ -109,6 +111,8 @@ function askAll(db: Db): Set<string> {
   processes.find('prc-1')
   processes.running(record.id)
   processes.list(record.id, { limit: 1 })
+  processes.list(record.id, { status: 'timeout', limit: 1, offset: 1 })
+  processes.count(record.id, {})
   processes.idsOfTerminal('trm-1')
   processes.removeOld(record.id, 1)
   processes.ended('prc-1', { ...end, pid: 1 })

@@ -7,6 +7,7 @@ import {
   type ExecParsed,
   type GetOutputParsed,
   IsletError,
+  type ListProcessesParsed,
   type ProcessInfo,
   type ProcessOutput,
   type StartProcessParsed,
@@ -19,7 +20,7 @@ import { untilAborted } from '../../lib/until-aborted.ts'
 import { release, type Told } from '../output/kept-bytes.ts'
 import { type Attachment, attachTo } from './attachment.ts'
 import { type CollectedOutput, collectOutput } from './collect.ts'
-import { type ProcessResult, type TrackedProcess, toProcessInfo } from './tracked.ts'
+import { endOf, type ProcessEnd, type TrackedProcess, toProcessInfo } from './tracked.ts'
 import { type ProcessOwner, ProcessTracker, type TrackerOptions } from './tracker.ts'
 
 /** How often to look for a process in a sandbox that was suspended before this server started. */
@@ -54,7 +55,7 @@ export class Processes {
     sandboxId: string,
     input: ExecParsed,
     options: { processId?: string; signal?: AbortSignal; together?: boolean } = {},
-  ): Promise<{ processId: string; result: ProcessResult; output: CollectedOutput }> {
+  ): Promise<{ processId: string; result: ProcessEnd; output: CollectedOutput }> {
     const sandbox = await this.#tracker.running(sandboxId)
     options.signal?.throwIfAborted()
     const { processId } = options
@@ -76,7 +77,7 @@ export class Processes {
     sandbox: RunningSandbox,
     tracked: TrackedProcess,
     { input, output, ...options }: { input: ExecParsed; output: CollectedOutput; signal?: AbortSignal },
-  ): Promise<{ processId: string; result: ProcessResult; output: CollectedOutput }> {
+  ): Promise<{ processId: string; result: ProcessEnd; output: CollectedOutput }> {
     tracked.listeners.add(output)
     const timed = withTimeout(input, sandbox)
     const stdin = input.stdin !== undefined
@@ -92,10 +93,10 @@ export class Processes {
     try {
       if (input.stdin !== undefined)
         void feed(process, Buffer.from(input.stdin, input.stdinEncoding ?? 'utf8'))
-      const { result, id } = await Promise.race([tracked.ended, left.promise])
+      const result = endOf(await Promise.race([tracked.ended, left.promise]))
       options.signal?.throwIfAborted()
       if (!result) throw new IsletError('sandbox_lost', tracked.lostBecause)
-      return { processId: id, result, output }
+      return { processId: tracked.record.id, result, output }
     } finally {
       this.#waiting.delete(waiting)
       options.signal?.removeEventListener('abort', kill)
@@ -128,9 +129,13 @@ export class Processes {
     return toProcessInfo(tracked.record)
   }
 
-  list(sandboxId: string, query: { status?: ProcessInfo['status']; limit?: number }): Iterable<ProcessInfo> {
+  list(sandboxId: string, query: ListProcessesParsed): Iterable<ProcessInfo> {
     const records = this.#tracker.list(sandboxId, { limit: 100, ...query })
     return { [Symbol.iterator]: () => Iterator.from(records).map(toProcessInfo) }
+  }
+
+  count(sandboxId: string, query: Pick<ListProcessesParsed, 'status'>): number {
+    return this.#tracker.table.count(sandboxId, query)
   }
 
   /** Oldest first. */

@@ -5,7 +5,7 @@ import type { Events } from '../../control/events.ts'
 import type { Beginning, RunningSandbox, SandboxObserver } from '../../control/fleet.ts'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Db } from '../../db/db.ts'
-import type { ProcessRecord, ProcessTable } from '../../db/processes.ts'
+import type { ProcessQuery, ProcessRecord, ProcessTable } from '../../db/processes.ts'
 import type { GuestProcess, SpawnSpec } from '../../guest/guest.ts'
 import { hasCode, ignoring } from '../../lib/has-code.ts'
 import type { Rate } from '../../lib/rate.ts'
@@ -93,6 +93,8 @@ export class ProcessTracker implements SandboxObserver {
       sandboxId: sandbox.record.id,
       command: input.command,
       status: 'running',
+      outcome: null,
+      reason: null,
       pid: null,
       cwd,
       user,
@@ -157,7 +159,7 @@ export class ProcessTracker implements SandboxObserver {
   }
 
   /** Each record is read when it is used: a command may have half a megabyte. */
-  list(sandboxId: string, query: { status?: ProcessInfo['status']; limit: number }): Iterable<ProcessRecord> {
+  list(sandboxId: string, query: ProcessQuery): Iterable<ProcessRecord> {
     this.#options.sandboxes.record(sandboxId)
     return this.#each(this.table.ids(sandboxId, query))
   }
@@ -187,6 +189,7 @@ export class ProcessTracker implements SandboxObserver {
   /** The same for an ended process: it only reports its end. */
   ended(record: ProcessRecord): TrackedProcess {
     const tracked = new TrackedProcess({ ...record }, this.outputs.recover(record), newPace(), () => {})
+    tracked.lostBecause = record.reason ?? ENDED
     tracked.end(record.status === 'exited' ? 'exited' : 'lost', record.result)
     return tracked
   }
@@ -295,8 +298,10 @@ export class ProcessTracker implements SandboxObserver {
   #loseAll(sandboxId: string, because: string): void {
     for (const record of this.table.running(sandboxId)) {
       const tracked = this.#tracked.get(record.id)
-      if (!tracked) void this.#keepEnd({ ...record, status: 'lost', endedAt: Date.now() }, because)
-      else {
+      if (!tracked) {
+        const lost = { status: 'lost', outcome: 'failed', reason: because, endedAt: Date.now() } as const
+        void this.#keepEnd({ ...record, ...lost })
+      } else {
         tracked.lostBecause = because
         void this.#end(tracked, 'lost')
       }
@@ -358,16 +363,16 @@ export class ProcessTracker implements SandboxObserver {
     tracked.guest = undefined
     tracked.end(status, result)
     this.#cancelled.delete(tracked)
-    const isKept = await this.#keepEnd(record, tracked.lostBecause)
+    const isKept = await this.#keepEnd(record)
     if (this.#tracked.get(record.id) === tracked) this.#tracked.delete(record.id)
     return isKept
   }
 
   /** On a full disk it retries until there is room. */
-  async #keepEnd(record: ProcessRecord, lostBecause: string): Promise<boolean> {
+  async #keepEnd(record: ProcessRecord): Promise<boolean> {
     while (!this.#closed) {
       try {
-        await this.#records.ended(record, lostBecause)
+        await this.#records.ended(record)
         return true
       } catch (error) {
         this.#options.log.error({ process: record.id, error }, 'the end of a process is not recorded yet')
