@@ -310,6 +310,15 @@ export type Exec = {
   /** Kills the whole command after this time; 0 or absent: never. */
   timeout?: number | string | undefined
   keepOutput?: number | string | undefined
+  /** Written before the command starts, by default with its user as their owner; paths may be relative to its directory. If one cannot be written, the command is not started; those before it stay. */
+  files?: ({
+    /** Absolute, or relative to the working directory of the sandbox. */
+    path: string
+    content: string
+    encoding?: "utf8" | "base64" | undefined
+    mode?: number | string | undefined
+    owner?: string | undefined
+  })[] | undefined
   /** At most 8 MiB, counted after decoding. */
   stdin?: string | undefined
   stdinEncoding?: "utf8" | "base64" | undefined
@@ -354,6 +363,7 @@ export type Run = {
   project?: string | undefined
   /** Added to the environment of the sandbox. */
   env?: Record<string, string> | undefined
+  /** Written before the sandbox is given; paths may be relative to the working directory. */
   files?: ({
     /** Absolute, or relative to the working directory of the sandbox. */
     path: string
@@ -427,6 +437,15 @@ export type StartProcess = {
   /** Kills the whole command after this time; 0 or absent: never. */
   timeout?: number | string | undefined
   keepOutput?: number | string | undefined
+  /** Written before the command starts, by default with its user as their owner; paths may be relative to its directory. If one cannot be written, the command is not started; those before it stay. */
+  files?: ({
+    /** Absolute, or relative to the working directory of the sandbox. */
+    path: string
+    content: string
+    encoding?: "utf8" | "base64" | undefined
+    mode?: number | string | undefined
+    owner?: string | undefined
+  })[] | undefined
   /** Keep stdin open for writes. Default: false; the stdin of a terminal is always open. */
   stdin?: boolean | undefined
   /** Hold the output back until the first client attaches, for up to 10 s, so that the client misses nothing. */
@@ -577,6 +596,7 @@ export type CreateSandbox = {
   metadata?: Record<string, Json> | undefined
   project?: string | undefined
   env?: Record<string, string> | undefined
+  /** Written before the sandbox is given; paths may be relative to the working directory. */
   files?: ({
     /** Absolute, or relative to the working directory of the sandbox. */
     path: string
@@ -645,6 +665,7 @@ export type CopySandbox = {
   metadata?: Record<string, Json> | undefined
   project?: string | undefined
   env?: Record<string, string> | undefined
+  /** Written before the sandbox is given; paths may be relative to the working directory. */
   files?: ({
     /** Absolute, or relative to the working directory of the sandbox. */
     path: string
@@ -880,6 +901,7 @@ export type ForkSandbox = {
   metadata?: Record<string, Json> | undefined
   project?: string | undefined
   env?: Record<string, string> | undefined
+  /** Written before the sandbox is given; paths may be relative to the working directory. */
   files?: ({
     /** Absolute, or relative to the working directory of the sandbox. */
     path: string

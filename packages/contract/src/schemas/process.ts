@@ -18,6 +18,7 @@ import {
   total,
   userName,
 } from './common.ts'
+import { filesToWrite } from './file.ts'
 import { ONE_BASE, oneBase, sandboxFields } from './sandbox.ts'
 
 const argument = z
@@ -72,6 +73,10 @@ const commandFields = {
     .optional()
     .meta({ description: 'Kills the whole command after this time; 0 or absent: never.' }),
   keepOutput: keepOutput.optional(),
+  files: filesToWrite.optional().meta({
+    description:
+      'Written before the command starts, by default with its user as their owner; paths may be relative to its directory. If one cannot be written, the command is not started; those before it stay.',
+  }),
 }
 export const captureFields = {
   stdin: z.string().optional().meta({ description: 'At most 8 MiB, counted after decoding.' }),
@@ -135,7 +140,7 @@ export type CommandResult = Omit<ExecResult, 'autoResumed'>
 
 // The sandbox, and the kept output with it, is removed when the command ends. If the server dies first, the idle timeout removes it.
 const { keepAwake: _keepAwake, ...runSandboxFields } = sandboxFields
-const { keepOutput: _keepOutput, ...runCommandFields } = commandFields
+const { keepOutput: _keepOutput, files: _files, ...runCommandFields } = commandFields
 export const run = z
   .strictObject({ ...runSandboxFields, ...runCommandFields, ...captureFields })
   .superRefine(checkStdin)

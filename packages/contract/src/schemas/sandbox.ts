@@ -2,12 +2,9 @@ import { z } from 'zod'
 import { ID_PREFIXES } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
 import {
-  checkBase64,
   cpuMillis,
-  decodedBytes,
   env,
   envPatch,
-  fileMode,
   json,
   keepAwake,
   metadata,
@@ -19,6 +16,7 @@ import {
   timestamp,
   userName,
 } from './common.ts'
+import { filesToWrite } from './file.ts'
 import { patchRun } from './patch.ts'
 import { timeouts, timeoutsInfo } from './timeout.ts'
 
@@ -65,16 +63,6 @@ const resourcesInput = z.strictObject({
     .meta({ description: 'The maximum number of processes and threads.' }),
 })
 
-const fileToWrite = z
-  .strictObject({
-    path: sandboxPath,
-    content: z.string(),
-    encoding: z.enum(['utf8', 'base64']).default('utf8'),
-    mode: fileMode.optional(),
-    owner: userName.optional(),
-  })
-  .superRefine(checkBase64('content', 'encoding'))
-
 const label = z
   .string()
   .min(1)
@@ -109,16 +97,9 @@ export const sandboxFields = {
   metadata: metadata.optional(),
   project: label.optional(),
   env: env.optional(),
-  files: z
-    .array(fileToWrite)
-    .max(LIMITS.createFiles)
-    .refine(
-      (files) =>
-        files.reduce((sum, { content, encoding }) => sum + decodedBytes(content, encoding), 0) <=
-        LIMITS.createFilesBytes,
-      `files hold at most ${LIMITS.createFilesBytes} bytes together; send more with PUT files`,
-    )
-    .optional(),
+  files: filesToWrite.optional().meta({
+    description: 'Written before the sandbox is given; paths may be relative to the working directory.',
+  }),
   resources: resourcesInput.optional(),
   network: z
     .strictObject({ enabled: z.boolean() })

@@ -2,6 +2,7 @@ import type { ExecResult, Outcome, ProcessInfo, ProcessOutput, StartedProcess } 
 import { SandboxPart } from '../client/part.ts'
 import { ABORTABLE, type Abortable, guard, type Names } from '../options.ts'
 import { base64 } from '../transport/body.ts'
+import { type FileToWrite, toFiles } from '../transport/files.ts'
 import { Session } from './session.ts'
 
 /** Text runs through `sh -c`; a list is a program and its arguments. */
@@ -27,7 +28,15 @@ export interface CaptureOptions {
   maxOutputBytes?: number
 }
 
-export interface RunOptions extends CommandOptions, CaptureOptions {
+interface GivenFiles {
+  /**
+   * Written before the command starts, at most 8 MiB together. If one cannot be written, the command is not started; those
+   * before it stay. A relative path is below the directory of the command.
+   */
+  files?: readonly FileToWrite[]
+}
+
+export interface RunOptions extends CommandOptions, CaptureOptions, GivenFiles {
   stdin?: string | Uint8Array
 }
 
@@ -42,7 +51,7 @@ export interface AttachOptions extends Abortable {
   signal?: AbortSignal
 }
 
-export interface SpawnOptions extends CommandOptions {
+export interface SpawnOptions extends CommandOptions, GivenFiles {
   /**
    * Kill the process, with everything it started, this long after the last attached client has left, unless one comes
    * back: milliseconds or '30s'. Default: it keeps running.
@@ -76,25 +85,36 @@ export interface OutputOptions extends Abortable {
 
 export class Exec extends SandboxPart {
   /** Runs a command to its end. A command that fails is a result; one that could not be started is an error. */
-  run(command: Command, options: RunOptions = {}): Promise<ExecResult> {
-    const { signal, stdin, ...rest } = options
-    const body = { command, ...rest, ...stdinFields(stdin) }
+  async run(command: Command, options: RunOptions = {}): Promise<ExecResult> {
+    const { signal, stdin, files, ...rest } = options
+    const body = { command, ...rest, ...stdinFields(stdin), files: await toFiles(files, signal) }
     return this.client.call('exec', { params: this.params, body, signal })
   }
 
   /** Starts a command and attaches to it. */
   async start(command: Command, options: StartOptions = {}): Promise<ExecSession> {
-    const { args, stdin = true, onStdout, onStderr, onExit, onScrollbackEnd, signal, ...rest } = options
+    const {
+      args,
+      stdin = true,
+      files,
+      onStdout,
+      onStderr,
+      onExit,
+      onScrollbackEnd,
+      signal,
+      ...rest
+    } = options
     const argv = args ? [...(typeof command === 'string' ? [command] : command), ...args] : command
-    const body = { command: argv, ...rest, stdin, hold: true }
+    const body = { command: argv, ...rest, stdin, hold: true, files: await toFiles(files, signal) }
     const { id } = await this.client.call('startProcess', { params: this.params, body, signal })
     return this.attach(id, { onStdout, onStderr, onExit, onScrollbackEnd, signal })
   }
 
   /** Starts a command without attaching; `attach` follows it later. */
-  spawn(command: Command, options: SpawnOptions = {}): Promise<StartedProcess> {
-    const { signal, ...rest } = options
-    return this.client.call('startProcess', { params: this.params, body: { command, ...rest }, signal })
+  async spawn(command: Command, options: SpawnOptions = {}): Promise<StartedProcess> {
+    const { signal, files, ...rest } = options
+    const body = { command, ...rest, files: await toFiles(files, signal) }
+    return this.client.call('startProcess', { params: this.params, body, signal })
   }
 
   /** Attaches to a process that runs or has ended: gives the kept output, then live output. */
@@ -171,8 +191,8 @@ export const COMMAND: Names<CommandOptions> = {
   signal: 1,
 }
 export const CAPTURE: Names<CaptureOptions> = { encoding: 1, maxOutputBytes: 1 }
-export const RUN: Names<RunOptions> = { ...COMMAND, ...CAPTURE, stdin: 1 }
-export const SPAWN: Names<SpawnOptions> = { ...COMMAND, maxRunAfterDisconnect: 1, keepAwake: 1 }
+export const RUN: Names<RunOptions> = { ...COMMAND, ...CAPTURE, stdin: 1, files: 1 }
+export const SPAWN: Names<SpawnOptions> = { ...COMMAND, maxRunAfterDisconnect: 1, keepAwake: 1, files: 1 }
 const HANDLERS = { onStdout: 1, onStderr: 1, onExit: 1, onScrollbackEnd: 1 } as const
 
 guard(Exec.prototype, 'sandbox.exec', {

@@ -7,6 +7,7 @@ import type { Bound, Cell } from '../engine/engine.ts'
 import type { Link } from '../guest/link.ts'
 import { directoryBytes } from '../storage/directories.ts'
 import { etcFiles, writeEtc } from './etc.ts'
+import { writeGiven } from './given-files.ts'
 import {
   type CellClaim,
   type CellParts,
@@ -170,14 +171,5 @@ export async function settleMachine(
   // Also checks that the user exists: without it no command could run.
   if (input.workdir !== undefined || input.user !== undefined)
     await guest.mkdir(workdir, { parents: true, owner })
-  for (const file of input.files ?? []) {
-    const content = Buffer.from(file.content, file.encoding)
-    const options = { mode: file.mode, owner: file.owner ?? owner, parents: true }
-    await guest.write(posix.resolve(workdir, file.path), chunks(content), options)
-  }
-}
-
-async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {
-  const size = 256 * 1024
-  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+  if (input.files) await writeGiven(guest, input.files, { directory: workdir, owner })
 }

@@ -123,6 +123,46 @@ test('of sandboxes of an older version with the same name the newest keeps it, a
   assert.equal(table.idOf('a'), undefined)
 })
 
+test('processes of an older version get the outcome that their end shows', () => {
+  const directory = temporary()
+  const { id } = record()
+  const end = (exitCode: number, timedOut = false) => JSON.stringify({ exitCode, timedOut })
+  const rows = [
+    ['exited', end(0), 0, 'completed'],
+    ['exited', end(0), 1 << 15, 'completed'],
+    ['exited', end(3), 1 << 15, 'failed'],
+    ['exited', end(124, true), 1 << 9, 'timeout'],
+    ['exited', end(143), 1 << 15, 'cancelled'],
+    ['exited', end(143), 1 << 9, 'failed'],
+    ['lost', null, 0, 'failed'],
+    ['running', null, 0, null],
+  ] as const
+  {
+    using sqlite = new DatabaseSync(join(directory, 'islet.db'))
+    const before = MIGRATIONS.findIndex((step) => step.includes('ADD COLUMN outcome'))
+    for (const step of MIGRATIONS.slice(0, before)) sqlite.exec(step)
+    sqlite.exec(`PRAGMA user_version = ${before};
+      INSERT INTO sandboxes (id, status, runtime, engine, isolation, metadata, env, resources, network, user, workdir, root, cell, created_at, updated_at)
+      VALUES ('${id}', 'running', 'base', 'oci', 'namespace', '{}', '{}', '{}', '{}', '', '', '{}', '', 1, 1)`)
+    const insert =
+      sqlite.prepare(`INSERT INTO processes (id, sandbox_id, status, result, cancel_signals, command, cwd, user, terminal, started_at, output_bytes)
+      VALUES (?, ?, ?, ?, ?, '[]', '', '', 0, 1, 0)`)
+    for (const [at, [status, result, signals]] of rows.entries())
+      insert.run(`prc-${at}`, id, status, result, signals)
+  }
+  using db = openDb(directory)
+  const processes = new ProcessTable(db)
+  const found = rows.map((_, at) => processes.get(id, `prc-${at}`)!)
+  assert.deepEqual(
+    found.map(({ outcome }) => outcome),
+    rows.map(([, , , outcome]) => outcome),
+  )
+  assert.deepEqual(
+    found.flatMap(({ status, reason }) => (reason === null ? [] : status)),
+    ['lost'],
+  )
+})
+
 test('a second server on the same data directory is refused', () => {
   const directory = temporary()
   using _first = openDb(directory)

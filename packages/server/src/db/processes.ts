@@ -76,10 +76,7 @@ export class ProcessTable extends Table<ProcessRecord> {
   /** False: it had ended already. */
   ended(
     id: string,
-    end: Pick<
-      ProcessRecord,
-      'status' | 'outcome' | 'reason' | 'pid' | 'endedAt' | 'outputBytes' | 'result'
-    >,
+    end: Pick<ProcessRecord, 'status' | 'outcome' | 'reason' | 'pid' | 'endedAt' | 'outputBytes' | 'result'>,
   ): boolean {
     const changes = this.db.run(
       `UPDATE processes SET status = ?, outcome = ?, reason = ?, pid = ?, ended_at = ?, output_bytes = ?, result = ?
@@ -155,17 +152,10 @@ export class ProcessTable extends Table<ProcessRecord> {
 function newest(sandboxId: string, query: ProcessQuery): [rest: string, ...SQLInputValue[]] {
   const { limit, offset = 0 } = query
   const where = ofSandbox(sandboxId, query)
-  return [
-    `${where.sql} ORDER BY started_at DESC, id DESC LIMIT ? OFFSET ?`,
-    ...where.values,
-    limit,
-    offset,
-  ]
+  return [`${where.sql} ORDER BY started_at DESC, id DESC LIMIT ? OFFSET ?`, ...where.values, limit, offset]
 }
 
 function ofSandbox(sandboxId: string, { status }: Pick<ProcessQuery, 'status'>): Where {
   const isOutcome = OUTCOMES.includes(status as Outcome)
-  return new Where()
-    .and('sandbox_id = ?', sandboxId)
-    .and(isOutcome ? 'outcome = ?' : 'status = ?', status)
+  return new Where().and('sandbox_id = ?', sandboxId).and(isOutcome ? 'outcome = ?' : 'status = ?', status)
 }

@@ -219,7 +219,11 @@ test('a command or job that names no timeout has that of its sandbox, and 0 is n
     const { timedOut, outcome, exitCode } = await ask<ExecResult>('POST', at(sandbox, 'exec'), body)
     return { timedOut, outcome, exitCode }
   }
-  assert.deepEqual(await run({ command: 'sleep 1000' }), { timedOut: true, outcome: 'timeout', exitCode: 124 })
+  assert.deepEqual(await run({ command: 'sleep 1000' }), {
+    timedOut: true,
+    outcome: 'timeout',
+    exitCode: 124,
+  })
   assert.equal((await run({ command: 'sleep 0.5', timeout: 0 })).exitCode, 0)
   assert.equal((await run({ command: 'sleep 0.5', timeout: '1m' })).exitCode, 0)
   const code = await ask<{ timedOut: boolean }>('POST', at(sandbox, 'code'), {

@@ -13,6 +13,7 @@ import {
   type StartProcessParsed,
 } from '@islet/contract'
 import type { RunningSandbox } from '../../control/fleet.ts'
+import { writeGiven } from '../../control/given-files.ts'
 import type { Machine } from '../../control/machine.ts'
 import type { GuestProcess, TerminalSize } from '../../guest/guest.ts'
 import { ByteBuffer } from '../../lib/byte-buffer.ts'
@@ -20,6 +21,7 @@ import { untilAborted } from '../../lib/until-aborted.ts'
 import { release, type Told } from '../output/kept-bytes.ts'
 import { type Attachment, attachTo } from './attachment.ts'
 import { type CollectedOutput, collectOutput } from './collect.ts'
+import { placeOf } from './spawn.ts'
 import { endOf, type ProcessEnd, type TrackedProcess, toProcessInfo } from './tracked.ts'
 import { type ProcessOwner, ProcessTracker, type TrackerOptions } from './tracker.ts'
 
@@ -58,6 +60,7 @@ export class Processes {
   ): Promise<{ processId: string; result: ProcessEnd; output: CollectedOutput }> {
     const sandbox = await this.#tracker.running(sandboxId)
     options.signal?.throwIfAborted()
+    await writeFiles(sandbox, input, options)
     const { processId } = options
     const prepare = { id: processId, terminal: false, foreground: true, keepAwake: true }
     const tracked = this.#tracker.prepare(sandbox, input, prepare)
@@ -115,6 +118,7 @@ export class Processes {
   /** For terminals and services: the record names the owner. */
   async startOwned(sandboxId: string, input: StartProcessParsed, owner: ProcessOwner): Promise<ProcessInfo> {
     const sandbox = await this.#tracker.running(sandboxId)
+    await writeFiles(sandbox, input)
     const tracked = this.#tracker.prepare(sandbox, input, {
       ...owner,
       terminal: input.terminal !== undefined,
@@ -306,6 +310,16 @@ const leftStill = () =>
 /** Applies the sandbox's default timeout; 0 means none. */
 function withTimeout<Input extends { timeout?: number }>(input: Input, { record }: RunningSandbox): Input {
   return { ...input, timeout: input.timeout ?? record.timeouts.executionMs }
+}
+
+async function writeFiles(
+  { record, machine }: RunningSandbox,
+  input: Pick<ExecParsed, 'cwd' | 'user' | 'files'>,
+  options: { signal?: AbortSignal } = {},
+): Promise<void> {
+  if (!input.files) return
+  const { cwd, user } = placeOf(input, record)
+  await writeGiven(machine.guest, input.files, { ...options, directory: cwd, owner: user || undefined })
 }
 
 async function feed(process: GuestProcess, bytes: Buffer): Promise<void> {
