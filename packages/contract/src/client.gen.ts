@@ -382,9 +382,11 @@ export type Run = {
     /** The maximum number of processes and threads. */
     pids?: number | undefined
   } | undefined
-  /** Default: off, loopback only. */
   network?: {
-    enabled: boolean
+    /** Default: false, loopback only. */
+    enabled?: boolean | undefined
+    /** A port that gets a preview together with the sandbox; `url` in the answer is its URL. Default: null, none. */
+    port?: number | null | undefined
   } | undefined
   user?: string | undefined
   /** The directory in which commands start; created if missing. Default: that of the image. */
@@ -615,9 +617,11 @@ export type CreateSandbox = {
     /** The maximum number of processes and threads. */
     pids?: number | undefined
   } | undefined
-  /** Default: off, loopback only. */
   network?: {
-    enabled: boolean
+    /** Default: false, loopback only. */
+    enabled?: boolean | undefined
+    /** A port that gets a preview together with the sandbox; `url` in the answer is its URL. Default: null, none. */
+    port?: number | null | undefined
   } | undefined
   /** The user that runs commands. Default: the user of the image, usually user. */
   user?: string | undefined
@@ -653,9 +657,11 @@ export type UpdateSandbox = {
   } | undefined
   /** true: the sandbox is never idle. false: its idle time begins now. */
   keepAwake?: boolean | undefined
-  /** Turns the network on or off; off ends open connections. Turning it on needs the API key. */
   network?: {
-    enabled: boolean
+    /** Turns the network on or off; off ends open connections. Turning it on needs the API key. */
+    enabled?: boolean | undefined
+    /** Gives this port a preview, and removes that of the previous port; null: only removes. */
+    port?: number | null | undefined
   } | undefined
 }
 export type CopySandbox = {
@@ -684,9 +690,11 @@ export type CopySandbox = {
     /** The maximum number of processes and threads. */
     pids?: number | undefined
   } | undefined
-  /** Default: off, loopback only. */
   network?: {
-    enabled: boolean
+    /** Default: false, loopback only. */
+    enabled?: boolean | undefined
+    /** A port that gets a preview together with the sandbox; `url` in the answer is its URL. Default: null, none. */
+    port?: number | null | undefined
   } | undefined
   /** The user that runs commands. Default: the user of the image, usually user. */
   user?: string | undefined
@@ -720,7 +728,11 @@ export type Sandbox = {
   }
   network: {
     enabled: boolean
+    /** The port that `url` leads to. */
+    port: number | null
   }
+  /** The preview of `network.port`. */
+  url: string | null
   user: string
   workdir: string
   storeAccess: boolean
@@ -770,7 +782,11 @@ export type SandboxDetail = {
   }
   network: {
     enabled: boolean
+    /** The port that `url` leads to. */
+    port: number | null
   }
+  /** The preview of `network.port`. */
+  url: string | null
   user: string
   workdir: string
   storeAccess: boolean
@@ -810,7 +826,11 @@ export type CreatedSandbox = {
   }
   network: {
     enabled: boolean
+    /** The port that `url` leads to. */
+    port: number | null
   }
+  /** The preview of `network.port`. */
+  url: string | null
   user: string
   workdir: string
   storeAccess: boolean
@@ -876,7 +896,11 @@ export type WokenSandbox = {
   }
   network: {
     enabled: boolean
+    /** The port that `url` leads to. */
+    port: number | null
   }
+  /** The preview of `network.port`. */
+  url: string | null
   user: string
   workdir: string
   storeAccess: boolean
@@ -920,9 +944,11 @@ export type ForkSandbox = {
     /** The maximum number of processes and threads. */
     pids?: number | undefined
   } | undefined
-  /** Default: off, loopback only. */
   network?: {
-    enabled: boolean
+    /** Default: false, loopback only. */
+    enabled?: boolean | undefined
+    /** A port that gets a preview together with the sandbox; `url` in the answer is its URL. Default: null, none. */
+    port?: number | null | undefined
   } | undefined
   /** The user that runs commands. Default: the user of the image, usually user. */
   user?: string | undefined
@@ -1419,16 +1445,16 @@ export const prunedShape: Shape = { fields: { dryRun: 'boolean', images: { list:
 export const sandboxStatusShape: Shape = 'string'
 export const timeoutsInfoShape: Shape = { fields: { idleMs: 'number', executionMs: 'number', pausedMs: 'number', onIdle: 'string' } }
 export const patchRunShape: Shape = { fields: { patchId: 'string', status: 'string', exitCode: { either: [null, 'number'] }, output: 'string', reason: { either: [null, 'string'] }, at: { either: [null, 'string'] } } }
-export const createdSandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, token: 'string', tokenExpiresAt: 'string', patches: { optional: { list: patchRunShape } } } }
+export const createdSandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean', port: { either: [null, 'number'] } } }, url: { either: [null, 'string'] }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, token: 'string', tokenExpiresAt: 'string', patches: { optional: { list: patchRunShape } } } }
 export const awakeReasonShape: Shape = { fields: { kind: 'string', id: { optional: 'string' } } }
 export const awakeShape: Shape = { fields: { reasons: { list: awakeReasonShape }, sleepsAt: { either: [null, 'string'] } } }
-export const sandboxDetailShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, awake: { either: [null, awakeShape] } } }
+export const sandboxDetailShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean', port: { either: [null, 'number'] } } }, url: { either: [null, 'string'] }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, awake: { either: [null, awakeShape] } } }
 export const sandboxPageShape: Shape = { fields: { sandboxes: { list: sandboxDetailShape }, total: 'number', cursor: { optional: 'string' } } }
-export const sandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] } } }
+export const sandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean', port: { either: [null, 'number'] } } }, url: { either: [null, 'string'] }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] } } }
 export const sandboxUsageShape: Shape = { fields: { memoryBytes: 'number', memoryPeakBytes: 'number', cpuUsec: 'number', pids: 'number', oomKills: 'number', diskBytes: 'number' } }
 export const outcomeShape: Shape = 'string'
 export const runResultShape: Shape = { fields: { processId: 'string', outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', sandboxId: 'string' } }
-export const wokenSandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, patches: { optional: { list: patchRunShape } } } }
+export const wokenSandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean', port: { either: [null, 'number'] } } }, url: { either: [null, 'string'] }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, patches: { optional: { list: patchRunShape } } } }
 export const forksShape: Shape = { fields: { forks: { list: { either: [{ fields: { ok: { is: true }, sandbox: createdSandboxShape } }, { fields: { ok: { is: false }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' } } } } }] } }, frozenMs: 'number', memory: 'boolean' } }
 export const checkpointInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', name: 'string', memory: 'boolean', sizeBytes: { either: [null, 'number'] }, frozenMs: 'number', createdAt: 'string' } }
 export const checkpointPageShape: Shape = { fields: { checkpoints: { list: checkpointInfoShape }, total: 'number', cursor: { optional: 'string' } } }

@@ -14,6 +14,8 @@ export const noNul = (text: string): boolean => !text.includes('\0')
 export const sandboxId = z.string().regex(idPattern('sandbox'), 'not a sandbox id')
 export const processId = z.string().regex(idPattern('process'), 'not a process id')
 
+export const portNumber = z.number().int().min(1).max(65_535)
+
 /** Absolute, or relative to the sandbox's working directory. */
 export const sandboxPath = z
   .string()

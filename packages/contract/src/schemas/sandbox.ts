@@ -9,6 +9,7 @@ import {
   keepAwake,
   metadata,
   noNul,
+  portNumber,
   queryInteger,
   sandboxId,
   sandboxPath,
@@ -102,9 +103,14 @@ export const sandboxFields = {
   }),
   resources: resourcesInput.optional(),
   network: z
-    .strictObject({ enabled: z.boolean() })
-    .optional()
-    .meta({ description: 'Default: off, loopback only.' }),
+    .strictObject({
+      enabled: z.boolean().optional().meta({ description: 'Default: false, loopback only.' }),
+      port: portNumber.nullable().optional().meta({
+        description:
+          'A port that gets a preview together with the sandbox; `url` in the answer is its URL. Default: null, none.',
+      }),
+    })
+    .optional(),
   user: userName
     .optional()
     .meta({ description: 'The user that runs commands. Default: the user of the image, usually user.' }),
@@ -138,9 +144,17 @@ export const updateSandbox = z.strictObject({
   keepAwake: keepAwake
     .optional()
     .meta({ description: 'true: the sandbox is never idle. false: its idle time begins now.' }),
-  network: z.strictObject({ enabled: z.boolean() }).optional().meta({
-    description: 'Turns the network on or off; off ends open connections. Turning it on needs the API key.',
-  }),
+  network: z
+    .strictObject({
+      enabled: z.boolean().optional().meta({
+        description:
+          'Turns the network on or off; off ends open connections. Turning it on needs the API key.',
+      }),
+      port: portNumber.nullable().optional().meta({
+        description: 'Gives this port a preview, and removes that of the previous port; null: only removes.',
+      }),
+    })
+    .optional(),
 })
 export type UpdateSandbox = z.input<typeof updateSandbox>
 export type UpdateSandboxParsed = z.output<typeof updateSandbox>
@@ -171,7 +185,11 @@ export const sandbox = z.object({
     diskBytes: z.number(),
     pids: z.number(),
   }),
-  network: z.object({ enabled: z.boolean() }),
+  network: z.object({
+    enabled: z.boolean(),
+    port: z.number().nullable().meta({ description: 'The port that `url` leads to.' }),
+  }),
+  url: z.string().nullable().meta({ description: 'The preview of `network.port`.' }),
   user: z.string(),
   workdir: z.string(),
   storeAccess: z.boolean(),

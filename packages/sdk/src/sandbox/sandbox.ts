@@ -88,6 +88,7 @@ export class Sandbox {
   readonly events: Events
   readonly #client: Client
   #status: SandboxStatus
+  #url: string | null
   #token: SandboxToken | undefined
 
   static create(options: CreateOptions & ClientOptions = {}): Promise<Sandbox> {
@@ -162,6 +163,7 @@ export class Sandbox {
   ) {
     this.#client = client
     this.#status = info.status
+    this.#url = info.url
     if (token && tokenExpiresAt) this.#token = { token, expiresAt: tokenExpiresAt }
     this.id = info.id
     this.exec = new Exec(client, info.id)
@@ -179,6 +181,11 @@ export class Sandbox {
   /** The same as `id`. */
   get sandboxId(): string {
     return this.id
+  }
+
+  /** The preview of `network.port` in the last answer of the server; null if it has none. */
+  get url(): string | null {
+    return this.#url
   }
 
   /** The status in the last answer of the server; `getInfo` asks again. */
@@ -361,6 +368,7 @@ export class Sandbox {
 
   #heard<Info extends SandboxInfo>(info: Info): Info {
     this.#status = info.status
+    this.#url = info.url
     return info
   }
 }

@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type CreateSandboxParsed, IsletError } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
-import type { Bound, Cell } from '../engine/engine.ts'
+import type { BindOptions, Bound, Cell } from '../engine/engine.ts'
 import type { Link } from '../guest/link.ts'
 import { directoryBytes } from '../storage/directories.ts'
 import { etcFiles, writeEtc } from './etc.ts'
@@ -82,7 +82,7 @@ export async function startMachine(
 export async function giveRoot(
   parts: CellParts,
   waiting: WaitingCell,
-  record: Pick<SandboxRecord, 'id' | 'root' | 'resources' | 'network'>,
+  record: Pick<SandboxRecord, 'id' | 'root' | 'resources'> & Pick<BindOptions, 'network'>,
   options: { memory?: string; ahead?: boolean } = {},
 ): Promise<Bound> {
   const { engine } = parts

@@ -38,7 +38,7 @@ function record(change: Partial<SandboxRecord> = {}): SandboxRecord {
     env: {},
     resources: { memoryBytes: 1, cpuMillis: 2, diskBytes: 3, pids: 4 },
     networkDue: false,
-    network: { enabled: false },
+    network: { enabled: false, port: null },
     user: 'user',
     workdir: '/home/user',
     keepAwake: false,

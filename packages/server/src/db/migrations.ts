@@ -311,6 +311,9 @@ export const MIGRATIONS: readonly string[] = [
         AND cancel_signals & (1 << ((result ->> '$.exitCode') - 128)) != 0 THEN 'cancelled'
       ELSE 'failed' END,
     reason = iif(status = 'lost', 'The sandbox ended before the process did.', NULL)
-  WHERE status != 'running'
+  WHERE status != 'running';
+  -- The port that has a preview with its sandbox.
+  UPDATE sandboxes SET network = json_set(network, '$.port', NULL);
+  UPDATE saved_states SET state = json_set(state, '$.network.port', NULL)
   `,
 ]

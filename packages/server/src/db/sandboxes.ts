@@ -3,6 +3,7 @@ import { IsletError } from '@islet/contract'
 import type { Root } from '../engine/engine.ts'
 import type { Db } from './db.ts'
 import { type Page, Where } from './page.ts'
+import type { PreviewAuth } from './previews.ts'
 import { Table } from './table.ts'
 
 /** What callers see of a sandbox, and what the engine needs. */
@@ -20,7 +21,8 @@ export interface SandboxRecord {
   metadata: Sandbox['metadata']
   env: Record<string, string>
   resources: Sandbox['resources']
-  network: Sandbox['network']
+  /** `auth`: of the preview of its port. Those of copies ask for the same token. */
+  network: Sandbox['network'] & { auth?: PreviewAuth }
   /** The network is not completely switched to `network` yet. */
   networkDue: boolean
   user: string
