@@ -25,10 +25,14 @@ export type ListCheckpoints = {
   sandbox?: string | undefined
   /** Default: 100. */
   limit?: number | undefined
+  /** Of the last answer, for the next page. */
   cursor?: string | undefined
+  /** Leave out this many from the beginning. */
+  offset?: number | undefined
 }
 export type CheckpointPage = {
   checkpoints: CheckpointInfo[]
+  /** How many there are, without limit and offset. */
   total: number
   cursor?: string | undefined
 }
@@ -95,6 +99,8 @@ export type SandboxEvent = {
 }
 export type EventPage = {
   events: SandboxEvent[]
+  /** How many there are, without limit and offset. */
+  total: number
   /** True if there are events beyond the limit. */
   more: boolean
 }
@@ -860,10 +866,18 @@ export type ListSandboxes = {
   metadata?: string | string[] | undefined
   /** Default: 100. */
   limit?: number | undefined
+  /** Of the last answer, for the next page. */
   cursor?: string | undefined
+  /** Leave out this many from the beginning. */
+  offset?: number | undefined
+  /** Default: created. */
+  sort?: "created" | "updated" | "name" | "status" | undefined
+  /** Default: desc for times, asc for name and status. */
+  direction?: "asc" | "desc" | undefined
 }
 export type SandboxPage = {
   sandboxes: SandboxDetail[]
+  /** How many there are, without limit and offset. */
   total: number
   cursor?: string | undefined
 }
@@ -1205,10 +1219,18 @@ export type ListSnapshots = {
   sandbox?: string | undefined
   /** Default: 100. */
   limit?: number | undefined
+  /** Of the last answer, for the next page. */
   cursor?: string | undefined
+  /** Leave out this many from the beginning. */
+  offset?: number | undefined
+  /** Default: created. */
+  sort?: "created" | "name" | undefined
+  /** Default: desc for created, asc for name. */
+  direction?: "asc" | "desc" | undefined
 }
 export type SnapshotPage = {
   snapshots: SnapshotInfo[]
+  /** How many there are, without limit and offset. */
   total: number
   cursor?: string | undefined
 }
@@ -1254,7 +1276,10 @@ export type StoreDeleted = {
 }
 export type StoreKeys = {
   keys: string[]
+  /** True if there are more keys. */
   truncated: boolean
+  /** Only if truncated. */
+  cursor?: string | undefined
 }
 export type StoreOperation = {
   op: "set"
@@ -1434,6 +1459,7 @@ export const LANGUAGES = ["python","node","typescript","deno","bun","shell"] as 
 export const LANGUAGE_ALIASES = {"py":"python","python3":"python","javascript":"node","js":"node","ts":"typescript","bash":"shell","sh":"shell"} as const
 export const LOGIN_SHELL = "case $SHELL in */sh|*/ash|*/dash|*/nologin|*/false|\"\") ;; *) [ -x \"$SHELL\" ] && exec \"$SHELL\" -l ;; esac; command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l" as const
 export const ONE_BASE = "a snapshot has its runtime already: leave runtime out" as const
+export const ONE_PLACE = "a page begins at a cursor or at an offset: leave one out" as const
 export const OUTCOMES = ["completed","failed","timeout","cancelled"] as const
 export const RESOURCE_BOUNDS = {"memoryBytes":[16777216,1099511627776],"cpuMillis":[10,1000000],"diskBytes":[16777216,1125899906842624],"pids":[16,100000]} as const
 export const SANDBOX_STATUSES = ["creating","running","paused","hibernated","stopped","failed"] as const
@@ -1465,7 +1491,7 @@ export const snapshotPageShape: Shape = { fields: { snapshots: { list: snapshotI
 export const snapshotLineageShape: Shape = { fields: { lineage: { list: { fields: { id: 'string', name: { either: [null, 'string'] }, tag: { either: [null, 'string'] }, createdAt: 'string', deleted: 'boolean' } } }, children: { list: { fields: { id: 'string', name: { either: [null, 'string'] }, tag: { either: [null, 'string'] }, createdAt: 'string', deleted: 'boolean', parentId: 'string' } } } } }
 export const eventTypeShape: Shape = 'string'
 export const sandboxEventShape: Shape = { fields: { id: 'string', sandboxId: 'string', type: eventTypeShape, data: { map: 'any' }, createdAt: 'string' } }
-export const eventPageShape: Shape = { fields: { events: { list: sandboxEventShape }, more: 'boolean' } }
+export const eventPageShape: Shape = { fields: { events: { list: sandboxEventShape }, total: 'number', more: 'boolean' } }
 export const sandboxTokenShape: Shape = { fields: { token: 'string', expiresAt: 'string' } }
 export const execResultShape: Shape = { fields: { processId: 'string', outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number' } }
 export const startedProcessShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', outcome: { either: [null, outcomeShape] }, reason: { either: [null, 'string'] }, jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] }, autoResumed: 'boolean' } }
@@ -1486,7 +1512,7 @@ export const serviceLogsShape: Shape = { fields: { processId: { either: [null, '
 export const listeningPortShape: Shape = { fields: { port: 'number', address: 'string', uid: 'number', pid: { optional: 'number' } } }
 export const previewShape: Shape = { fields: { sandboxId: 'string', port: 'number', url: 'string', domain: { optional: 'string' }, authConfig: { optional: { fields: { type: { is: "token" } } } }, token: { optional: 'string' }, createdAt: 'string' } }
 export const signalStatusShape: Shape = { fields: { status: 'string', channel: 'string', wsUrl: 'string' } }
-export const storeKeysShape: Shape = { fields: { keys: { list: 'string' }, truncated: 'boolean' } }
+export const storeKeysShape: Shape = { fields: { keys: { list: 'string' }, truncated: 'boolean', cursor: { optional: 'string' } } }
 export const storeBatchResultShape: Shape = { fields: { applied: 'number', ok: { is: true } } }
 export const storeEntryShape: Shape = { fields: { value: 'any', expires_at: { either: [null, 'string'] } } }
 export const storeSetShape: Shape = { fields: { ok: { is: true }, expires_at: { either: [null, 'string'] } } }
@@ -1730,6 +1756,8 @@ export interface Calls {
   deleteOwnStore: { body: undefined; response: StoreDeleted }
   listRuntimes: { body: undefined; response: {
     runtimes: RuntimeInfo[]
+    /** How many there are, without limit and offset. */
+    total: number
   } }
   listImages: { body: undefined; response: {
     images: ImageInfo[]
@@ -1869,7 +1897,7 @@ export const ROUTES = {
   getOwnStore: { method: 'GET', path: '/v1/store/{key}', response: storeEntryShape },
   setOwnStore: { method: 'PUT', path: '/v1/store/{key}', response: storeSetShape },
   deleteOwnStore: { method: 'DELETE', path: '/v1/store/{key}', response: storeDeletedShape },
-  listRuntimes: { method: 'GET', path: '/v1/runtimes', response: { fields: { runtimes: { list: runtimeInfoShape } } } },
+  listRuntimes: { method: 'GET', path: '/v1/runtimes', response: { fields: { runtimes: { list: runtimeInfoShape }, total: 'number' } } },
   listImages: { method: 'GET', path: '/v1/images', response: { fields: { images: { list: imageInfoShape } } } },
   pullImage: { method: 'POST', path: '/v1/images/pull', response: 'nothing' },
   buildImage: { method: 'POST', path: '/v1/images/build', response: 'nothing' },

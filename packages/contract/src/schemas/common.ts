@@ -176,4 +176,11 @@ export const pageLimit = queryInteger(1, LIMITS.listPage).optional().meta({ desc
 export const offset = queryInteger(0, LIMITS.listOffset)
   .optional()
   .meta({ description: 'Leave out this many from the beginning.' })
+export const direction = z.enum(['asc', 'desc']).optional()
+/** The cursor of an answer has its page's last name in it. */
+const cursor = z.string().max(1024).optional().meta({ description: 'Of the last answer, for the next page.' })
+export const pageFields = { limit: pageLimit, cursor, offset }
+export const onePlace = (query: { cursor?: unknown; offset?: unknown }): boolean =>
+  query.cursor === undefined || query.offset === undefined
+export const ONE_PLACE = 'a page begins at a cursor or at an offset: leave one out'
 export const total = z.number().meta({ description: 'How many there are, without limit and offset.' })

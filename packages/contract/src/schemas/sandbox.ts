@@ -3,18 +3,22 @@ import { ID_PREFIXES } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
 import {
   cpuMillis,
+  direction,
   env,
   envPatch,
   json,
   keepAwake,
   metadata,
   noNul,
+  ONE_PLACE,
+  onePlace,
+  pageFields,
   portNumber,
-  queryInteger,
   sandboxId,
   sandboxPath,
   sizeBytes,
   timestamp,
+  total,
   userName,
 } from './common.ts'
 import { filesToWrite } from './file.ts'
@@ -256,26 +260,32 @@ export const createdSandbox = sandbox.extend({
 })
 export type CreatedSandbox = z.infer<typeof createdSandbox>
 
-export const listSandboxes = z.strictObject({
-  status: z
-    .enum([...SANDBOX_STATUSES, 'all'])
-    .optional()
-    .meta({ description: 'Default: all except stopped.' }),
-  name: z.string().optional(),
-  project: z.string().optional(),
-  metadata: z
-    .union([z.string(), z.array(z.string())])
-    .optional()
-    .meta({ description: 'key=value; may be repeated, all must match.' }),
-  limit: queryInteger(1, LIMITS.listPage).optional().meta({ description: 'Default: 100.' }),
-  cursor: z.string().max(256).optional(),
-})
+export const listSandboxes = z
+  .strictObject({
+    status: z
+      .enum([...SANDBOX_STATUSES, 'all'])
+      .optional()
+      .meta({ description: 'Default: all except stopped.' }),
+    name: z.string().optional(),
+    project: z.string().optional(),
+    metadata: z
+      .union([z.string(), z.array(z.string())])
+      .optional()
+      .meta({ description: 'key=value; may be repeated, all must match.' }),
+    ...pageFields,
+    sort: z
+      .enum(['created', 'updated', 'name', 'status'])
+      .optional()
+      .meta({ description: 'Default: created.' }),
+    direction: direction.meta({ description: 'Default: desc for times, asc for name and status.' }),
+  })
+  .refine(onePlace, ONE_PLACE)
 export type ListSandboxes = z.input<typeof listSandboxes>
 export type ListSandboxesParsed = z.output<typeof listSandboxes>
 
 export const sandboxPage = z.object({
   sandboxes: z.array(sandboxDetail),
-  total: z.number(),
+  total,
   cursor: z.string().optional(),
 })
 export type SandboxPage = z.infer<typeof sandboxPage>

@@ -39,11 +39,12 @@ export class Checkpoints extends Part {
 
   /** All pages, one checkpoint at a time. */
   async *all(options: ListCheckpointsOptions = {}): AsyncGenerator<CheckpointInfo> {
-    let { cursor } = options
+    let { cursor, offset } = options
     do {
-      const page = await this.list({ ...options, cursor })
+      const page = await this.list({ ...options, cursor, offset })
       yield* page.checkpoints
       cursor = page.cursor
+      offset = undefined
     } while (cursor !== undefined)
   }
 
@@ -62,7 +63,14 @@ export class Checkpoints extends Part {
   }
 }
 
-const LIST: Names<ListCheckpointsOptions> = { name: 1, sandbox: 1, limit: 1, cursor: 1, signal: 1 }
+const LIST: Names<ListCheckpointsOptions> = {
+  name: 1,
+  sandbox: 1,
+  limit: 1,
+  cursor: 1,
+  offset: 1,
+  signal: 1,
+}
 
 guard(Checkpoints.prototype, 'islet.checkpoints', {
   get: [null, ABORTABLE],

@@ -18,6 +18,15 @@ export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | '
 const { keepOutput: _keepOutput, files: _files, ...ONE_SHOT_RUN } = RUN
 const ONE_SHOT: Names<OneShotOptions> = { runtime: 1, snapshot: 1, ...COPY, ...ONE_SHOT_RUN }
 
+export interface ListRuntimesOptions extends Abortable {
+  /** Default: all. */
+  limit?: number
+  /** Leave out this many from the beginning. */
+  offset?: number
+}
+
+const RUNTIMES: Names<ListRuntimesOptions> = { limit: 1, offset: 1, ...ABORTABLE }
+
 export interface PruneOptions extends Prune, Abortable {}
 
 const PRUNE: Names<PruneOptions> = { dryRun: 1, checkpoints: 1, olderThan: 1, ...ABORTABLE }
@@ -47,9 +56,10 @@ export class Islet {
   }
 
   readonly runtimes = {
-    list: async (options: Abortable = {}): Promise<RuntimeInfo[]> => {
-      refuseUnknown('islet.runtimes.list', options, ABORTABLE)
-      return (await this.#client.call('listRuntimes', options)).runtimes
+    list: async (options: ListRuntimesOptions = {}): Promise<RuntimeInfo[]> => {
+      refuseUnknown('islet.runtimes.list', options, RUNTIMES)
+      const { signal, ...query } = options
+      return (await this.#client.call('listRuntimes', { query, signal })).runtimes
     },
   }
 

@@ -85,7 +85,7 @@ export class Sandboxes extends Part {
     return this.client.call('getSandbox', { params: { id }, signal: options.signal })
   }
 
-  /** One page, newest first; pass its `cursor` for the next. */
+  /** One page, by default newest first; pass its `cursor` for the next, or count with `offset`. */
   list(options: ListOptions = {}): Promise<SandboxPage> {
     const { signal, ...query } = options
     return this.client.call('listSandboxes', { query: query as Query, signal })
@@ -93,11 +93,12 @@ export class Sandboxes extends Part {
 
   /** All pages, one sandbox at a time. */
   async *all(options: ListOptions = {}): AsyncGenerator<SandboxDetail> {
-    let { cursor } = options
+    let { cursor, offset } = options
     do {
-      const page = await this.list({ ...options, cursor })
+      const page = await this.list({ ...options, cursor, offset })
       yield* page.sandboxes
       cursor = page.cursor
+      offset = undefined
     } while (cursor !== undefined)
   }
 

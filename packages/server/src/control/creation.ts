@@ -1,12 +1,7 @@
 // Creates sandboxes, from an image or from a saved state. The `creating` row, which holds the layer, is written before the
 // `running` row or in the same transaction. That transaction also writes the Idempotency-Key, and acknowledges the sandbox. A
 // create that fails or is cut off before leaves nothing.
-import {
-  type CopySandboxParsed,
-  type CreateSandboxParsed,
-  IsletError,
-  newId,
-} from '@islet/contract'
+import { type CopySandboxParsed, type CreateSandboxParsed, IsletError, newId } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
 import type { EngineCapabilities } from '../engine/engine.ts'
@@ -123,7 +118,12 @@ export class Creation {
     return this.#copy(saved, input, given, options)
   }
 
-  #copy(saved: SavedRecord, input: CopySandboxParsed, given: Given, options: MakeOptions): Promise<SandboxView> {
+  #copy(
+    saved: SavedRecord,
+    input: CopySandboxParsed,
+    given: Given,
+    options: MakeOptions,
+  ): Promise<SandboxView> {
     const { capacity, storage } = this.#fleet
     // This server may run another engine or isolation than the one that saved it.
     const { engine, isolation } = this.#fleet.engine.capabilities

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
-import { newId, type SandboxStatus } from '@islet/contract'
+import { type ListSandboxesParsed, newId, type SandboxStatus } from '@islet/contract'
 import { openDb } from './db.ts'
 import { IdempotencyTable } from './idempotency.ts'
 import { MIGRATIONS } from './migrations.ts'
@@ -223,6 +223,60 @@ test('a list filters by status, name, project and metadata, and pages through ev
   assert.equal(seen.length, 25)
   assert.throws(() => table.list({ cursor: 'nonsense' }), { code: 'bad_request' })
   assert.throws(() => table.list({ metadata: 'nonsense' }), { code: 'bad_request' })
+})
+
+test('a list is sorted as asked, and its pages by cursor or offset have everything once', () => {
+  using db = openDb(temporary())
+  const table = new SandboxTable(db)
+  const statuses = ['running', 'paused', 'failed'] as const
+  for (let index = 0; index < 25; index++)
+    table.save(
+      record({
+        name: index % 4 ? `n${index % 9}-${index}` : null,
+        status: statuses[index % 3],
+        createdAt: Math.floor(index / 4),
+        updatedAt: (index * 7) % 11,
+      }),
+    )
+  let cursor: string | undefined
+  const orders: [ListSandboxesParsed, (of: SandboxRecord) => string | number][] = [
+    [{ sort: 'name' }, ({ name }) => name ?? ''],
+    [{ sort: 'name', direction: 'desc' }, ({ name }) => name ?? ''],
+    [{ sort: 'status' }, ({ status }) => status],
+    [{ sort: 'updated' }, ({ updatedAt }) => updatedAt],
+    [{ sort: 'updated', direction: 'asc' }, ({ updatedAt }) => updatedAt],
+    [{ sort: 'created', direction: 'asc' }, ({ createdAt }) => createdAt],
+  ]
+  for (const [order, sortedBy] of orders) {
+    const all = table.list({ ...order, limit: 1000 }).records
+    const isUp = (order.direction ?? (order.sort === 'updated' ? 'desc' : 'asc')) === 'asc'
+    const isSorted = all.every((each, at) => {
+      const [before, here] = [sortedBy(all[at - 1] ?? each), sortedBy(each)]
+      return isUp ? before <= here : before >= here
+    })
+    assert.ok(isSorted, JSON.stringify(order))
+    const byCursor: SandboxRecord[] = []
+    do {
+      const page = table.list({ ...order, limit: 4, cursor })
+      byCursor.push(...page.records)
+      cursor = page.cursor
+    } while (cursor)
+    assert.deepEqual(byCursor, all)
+    const byOffset = [0, 7, 14, 21].map((offset) => table.list({ ...order, limit: 7, offset }))
+    assert.deepEqual(
+      byOffset.flatMap(({ records }) => records),
+      all,
+    )
+    assert.deepEqual([...new Set(byOffset.map(({ total }) => total))], [25])
+    const { cursor: its } = table.list({ ...order, limit: 1 })
+    assert.throws(() => table.list({ cursor: its }), { code: 'bad_request' }, 'it is of another order')
+  }
+  const { id } = table.list({}).records[0]!
+  const forged = [['created-desc', null, id], ['created-desc', 1.5, id], ['created-desc', 1], { a: 1 }, 7]
+  for (const text of ['', 'nonsense', ...forged.map((value) => JSON.stringify(value))])
+    assert.throws(() => table.list({ cursor: Buffer.from(text).toString('base64url') }), {
+      code: 'bad_request',
+    })
 })
 
 test('keys of a saved state are removed in parts, with values that no sandbox has', () => {

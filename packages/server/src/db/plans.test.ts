@@ -62,7 +62,7 @@ function askAll(db: Db): Set<string> {
   sandboxes.get(record.id)
   sandboxes.countLive()
   sandboxes.idOf('a')
-  const cursor = Buffer.from(`1.${record.id}`).toString('base64url')
+  const cursor = Buffer.from(JSON.stringify(['created-desc', 1, record.id])).toString('base64url')
   for (const query of [
     {},
     { cursor },
@@ -119,7 +119,9 @@ function askAll(db: Db): Set<string> {
   processes.remove('prc-1')
 
   const checkpoints = new CheckpointTable(watched)
-  const after = Buffer.from(`1.ckp-${'0'.repeat(20)}`).toString('base64url')
+  const after = Buffer.from(JSON.stringify(['created-desc', 1, `ckp-${'0'.repeat(20)}`])).toString(
+    'base64url',
+  )
   checkpoints.list(record.id)
   checkpoints.page({ limit: 1, cursor: after, sandbox: record.id })
 

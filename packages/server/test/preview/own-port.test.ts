@@ -80,7 +80,10 @@ test('the port is changed and removed; the preview of the previous port goes, ot
 
 test('a preview that is deleted takes the port out of the record, and one that is protected stays in it', async () => {
   const made = await api.createSandbox({ network: { port: 3000 } })
-  const changed = await ask<Preview>('POST', at(made, '/previews'), { port: 3000, authConfig: { type: 'token' } })
+  const changed = await ask<Preview>('POST', at(made, '/previews'), {
+    port: 3000,
+    authConfig: { type: 'token' },
+  })
   assert.equal(changed.url, made.url)
   assert.deepEqual(await shown(made), [3000, made.url])
   assert.ok(!JSON.stringify(await read(made)).includes('hash'))
@@ -121,7 +124,10 @@ test('copies have a preview of their own, which asks for the same token', async 
   assert.notEqual((await fetch(elsewhere.url!)).status, 401)
   // A restore changes neither.
   await setPort(source, 5000)
-  const restored = await ask<{ sandbox: Sandbox }>('POST', at(source, `/checkpoints/${checkpoint.id}/restore`))
+  const restored = await ask<{ sandbox: Sandbox }>(
+    'POST',
+    at(source, `/checkpoints/${checkpoint.id}/restore`),
+  )
   assert.deepEqual(await shown(source), [5000, restored.sandbox.url])
 })
 
@@ -163,8 +169,7 @@ test('what cannot be is refused, and a create that gets no preview leaves no san
 
 test('the number of previews stays bounded', async () => {
   const made = await api.createSandbox()
-  for (let port = 1; port <= LIMITS.previews; port++)
-    await ask('POST', at(made, '/previews'), { port })
+  for (let port = 1; port <= LIMITS.previews; port++) await ask('POST', at(made, '/previews'), { port })
   const refused = await api.call('PATCH', at(made), { network: { port: 1000 } })
   assert.equal((await errorOf(refused)).code, 'limit_exceeded')
   assert.equal((await setPort(made, 1)).network.port, 1)
