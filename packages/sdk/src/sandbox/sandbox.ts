@@ -159,11 +159,11 @@ export class Sandbox {
   /** For the SDK itself; callers use `Sandbox.create` and `Sandbox.connect`. */
   constructor(
     client: Client,
-    { token, tokenExpiresAt, ...info }: Pick<SandboxInfo, 'id' | 'status'> & Partial<NewToken>,
+    { token, tokenExpiresAt, ...info }: Pick<SandboxInfo, 'id' | 'status'> & Partial<NewToken & Pick<SandboxInfo, 'url'>>,
   ) {
     this.#client = client
     this.#status = info.status
-    this.#url = info.url
+    this.#url = info.url ?? null
     if (token && tokenExpiresAt) this.#token = { token, expiresAt: tokenExpiresAt }
     this.id = info.id
     this.exec = new Exec(client, info.id)
@@ -183,7 +183,7 @@ export class Sandbox {
     return this.id
   }
 
-  /** The preview of `network.port` in the last answer of the server; null if it has none. */
+  /** The preview of `network.port` in the last answer of the server; null if it has none, and before the first answer. */
   get url(): string | null {
     return this.#url
   }

@@ -1,11 +1,18 @@
 import type { Command } from 'commander'
 import { addSandboxOptions, type SandboxFlags, toCreateOptions } from '../../args/sandbox-options.ts'
-import { addFileOption, addStdioOptions, addTimeoutOption, type FileFlags, type StdioFlags } from '../../args/stdio.ts'
+import {
+  addFileOption,
+  addStdioOptions,
+  addTimeoutOption,
+  type FileFlags,
+  type StdioFlags,
+} from '../../args/stdio.ts'
 import { COMMAND, toCommand } from '../../args/words.ts'
 import { command, type JsonFlag } from '../../command.ts'
 import { connectOrEmbed } from '../../connect.ts'
 import { toFiles } from '../../copy/location.ts'
 import { copyIn } from '../../copy/upload.ts'
+import { say } from '../../output.ts'
 import { runInForeground, runInTerminal } from '../../stdio/foreground.ts'
 import { Signals } from '../../stdio/signals.ts'
 import { requireTerminal } from '../../stdio/terminal.ts'
@@ -39,6 +46,7 @@ async function action(words: string[], flags: RunFlags): Promise<void> {
     keepAwake: false,
     signal: signals.aborted,
   })
+  if (sandbox.url) say(sandbox.url)
   try {
     for (const { local, remote } of files) await copyIn(sandbox, local, remote, signals.aborted)
     const options = { timeout: flags.timeout }
