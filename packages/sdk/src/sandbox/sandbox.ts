@@ -159,7 +159,11 @@ export class Sandbox {
   /** For the SDK itself; callers use `Sandbox.create` and `Sandbox.connect`. */
   constructor(
     client: Client,
-    { token, tokenExpiresAt, ...info }: Pick<SandboxInfo, 'id' | 'status'> & Partial<NewToken & Pick<SandboxInfo, 'url'>>,
+    {
+      token,
+      tokenExpiresAt,
+      ...info
+    }: Pick<SandboxInfo, 'id' | 'status'> & Partial<NewToken & Pick<SandboxInfo, 'url'>>,
   ) {
     this.#client = client
     this.#status = info.status
