@@ -176,6 +176,20 @@ export class ExecSession extends Session {
   }
 }
 
+/** In place of the result of a command that goes on in the background. */
+export const STARTED = {
+  outcome: 'completed',
+  exitCode: 0,
+  signal: null,
+  timedOut: false,
+  oom: false,
+  durationMs: 0,
+  stdout: '',
+  stderr: '',
+  truncated: false,
+  droppedBytes: 0,
+} as const
+
 /** The body fields of a stdin that is text or bytes. */
 export function stdinFields(stdin: string | Uint8Array | undefined) {
   if (stdin === undefined || typeof stdin === 'string') return { stdin }

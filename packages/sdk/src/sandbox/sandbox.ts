@@ -34,7 +34,7 @@ import { checkedCheckpoint } from '../islet/refs.ts'
 import type { CreateOptions, GetOrCreateOptions, ListOptions } from '../islet/sandboxes.ts'
 import { type SnapshotOptions, Snapshots } from '../islet/snapshots.ts'
 import { type Abortable, guard } from '../options.ts'
-import { type CommandOptions, Exec } from '../process/exec.ts'
+import { type CommandOptions, Exec, STARTED } from '../process/exec.ts'
 import { Pty } from '../process/pty.ts'
 import { Terminals } from '../process/terminals.ts'
 import { CHECKS, STATIC_CHECKS } from './checks.ts'
@@ -376,19 +376,6 @@ export class Sandbox {
     return info
   }
 }
-
-const STARTED = {
-  outcome: 'completed',
-  exitCode: 0,
-  signal: null,
-  timedOut: false,
-  oom: false,
-  durationMs: 0,
-  stdout: '',
-  stderr: '',
-  truncated: false,
-  droppedBytes: 0,
-} as const
 
 /** Splits the options of a static method into a client and the rest. */
 function serverOf<Options extends ClientOptions>(

@@ -1,62 +1,15 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { after, test } from 'node:test'
-import { type ListSandboxesParsed, newId, type SandboxStatus } from '@islet/contract'
+import { test } from 'node:test'
+import { newId } from '@islet/contract'
 import { openDb } from './db.ts'
 import { IdempotencyTable } from './idempotency.ts'
-import { MIGRATIONS } from './migrations.ts'
 import { ProcessTable } from './processes.ts'
-import { type SandboxRecord, SandboxTable } from './sandboxes.ts'
+import { SandboxTable } from './sandboxes.ts'
 import { SavedTable } from './saved-states.ts'
 import { StoreTable } from './store.ts'
-
-const directories: string[] = []
-after(() => {
-  for (const directory of directories) rmSync(directory, { recursive: true })
-})
-const temporary = () => {
-  directories.push(mkdtempSync(join(tmpdir(), 'islet-db-')))
-  return directories.at(-1)!
-}
-
-function record(change: Partial<SandboxRecord> = {}): SandboxRecord {
-  return {
-    id: newId('sandbox'),
-    name: null,
-    description: null,
-    project: null,
-    status: 'running' as SandboxStatus,
-    reason: null,
-    runtime: 'base',
-    image: 'img-1',
-    engine: 'oci',
-    isolation: 'namespace',
-    metadata: {},
-    env: {},
-    resources: { memoryBytes: 1, cpuMillis: 2, diskBytes: 3, pids: 4 },
-    networkDue: false,
-    network: { enabled: false, port: null },
-    user: 'user',
-    workdir: '/home/user',
-    keepAwake: false,
-    storeAccess: false,
-    timeouts: { idleMs: 0, executionMs: 0, pausedMs: 0, onIdle: 'hibernate' },
-    suspendedAt: null,
-    origin: null,
-    baseSnapshot: null,
-    patchesOf: null,
-    memory: null,
-    root: { layer: 'lyr-1', trees: [] },
-    cell: 'cel-1',
-    createdAt: 1,
-    updatedAt: 1,
-    stoppedAt: null,
-    ...change,
-  }
-}
+import { record, temporary } from './testing.ts'
 
 test('records outlive the database object, and its files are closed to others', () => {
   const directory = temporary()
@@ -70,97 +23,6 @@ test('records outlive the database object, and its files are closed to others', 
   new SandboxTable(db).save({ ...saved, name: 'again' })
   for (const file of ['islet.db', 'islet.db-wal'])
     assert.equal(statSync(join(directory, file)).mode & 0o777, 0o600, file)
-})
-
-test('the store of an older version keeps its keys, values and sizes', () => {
-  const directory = temporary()
-  const { id } = record()
-  {
-    using sqlite = new DatabaseSync(join(directory, 'islet.db'))
-    for (const step of MIGRATIONS.slice(0, 2)) sqlite.exec(step)
-    sqlite.exec(`PRAGMA user_version = 2;
-      INSERT INTO sandboxes (id, status, runtime, engine, isolation, metadata, env, resources, network, user, workdir, root, shell, created_at, updated_at)
-      VALUES ('${id}', 'running', 'base', 'oci', 'namespace', '{}', '{}', '{}', '{}', '', '', '{}', '', 1, 1);
-      INSERT INTO store (sandbox_id, key, expires_at, value) VALUES ('${id}', 'ü', 7, '"ä"'), ('${id}', 'b', NULL, '2')`)
-  }
-  using db = openDb(directory)
-  const store = new StoreTable(db)
-  assert.deepEqual({ ...store.get(id, 'ü') }, { value: '"ä"', expiresAt: 7 })
-  assert.deepEqual({ ...store.get(id, 'b') }, { value: '2', expiresAt: null })
-  assert.deepEqual({ ...store.totals(id) }, { keys: 2, bytes: 8 })
-})
-
-test('of sandboxes of an older version with the same name the newest keeps it, and names are unique from then on', () => {
-  const directory = temporary()
-  const rows = [
-    ['a', 'running', 1],
-    ['a', 'failed', 3],
-    ['a', 'hibernated', 2],
-    ['a', 'stopped', 9],
-    ['b', 'running', 1],
-    ['b', 'creating', 2],
-  ] as const
-  const ids = rows.map(() => record().id)
-  {
-    using sqlite = new DatabaseSync(join(directory, 'islet.db'))
-    for (const step of MIGRATIONS.slice(0, 2)) sqlite.exec(step)
-    sqlite.exec('PRAGMA user_version = 2')
-    const insert = sqlite.prepare(`INSERT INTO sandboxes
-      (id, name, status, created_at, runtime, engine, isolation, metadata, env, resources, network, user, workdir, root, shell, updated_at)
-      VALUES (?, ?, ?, ?, 'base', 'oci', 'namespace', '{}', '{}', '{}', '{}', '', '', '{}', '', 1)`)
-    for (const [at, [name, status, createdAt]] of rows.entries())
-      insert.run(ids[at]!, name, status, createdAt)
-  }
-  using db = openDb(directory)
-  const table = new SandboxTable(db)
-  assert.deepEqual(
-    ids.map((id) => table.get(id)!.name),
-    [null, 'a', null, 'a', 'b', null],
-  )
-  assert.equal(table.idOf('a'), ids[1])
-  assert.throws(() => table.save({ ...table.get(ids[0]!)!, name: 'a' }), /UNIQUE/)
-  table.save({ ...table.get(ids[1]!)!, status: 'stopped' })
-  assert.equal(table.idOf('a'), undefined)
-})
-
-test('processes of an older version get the outcome that their end shows', () => {
-  const directory = temporary()
-  const { id } = record()
-  const end = (exitCode: number, timedOut = false) => JSON.stringify({ exitCode, timedOut })
-  const rows = [
-    ['exited', end(0), 0, 'completed'],
-    ['exited', end(0), 1 << 15, 'completed'],
-    ['exited', end(3), 1 << 15, 'failed'],
-    ['exited', end(124, true), 1 << 9, 'timeout'],
-    ['exited', end(143), 1 << 15, 'cancelled'],
-    ['exited', end(143), 1 << 9, 'failed'],
-    ['lost', null, 0, 'failed'],
-    ['running', null, 0, null],
-  ] as const
-  {
-    using sqlite = new DatabaseSync(join(directory, 'islet.db'))
-    const before = MIGRATIONS.findIndex((step) => step.includes('ADD COLUMN outcome'))
-    for (const step of MIGRATIONS.slice(0, before)) sqlite.exec(step)
-    sqlite.exec(`PRAGMA user_version = ${before};
-      INSERT INTO sandboxes (id, status, runtime, engine, isolation, metadata, env, resources, network, user, workdir, root, cell, created_at, updated_at)
-      VALUES ('${id}', 'running', 'base', 'oci', 'namespace', '{}', '{}', '{}', '{}', '', '', '{}', '', 1, 1)`)
-    const insert =
-      sqlite.prepare(`INSERT INTO processes (id, sandbox_id, status, result, cancel_signals, command, cwd, user, terminal, started_at, output_bytes)
-      VALUES (?, ?, ?, ?, ?, '[]', '', '', 0, 1, 0)`)
-    for (const [at, [status, result, signals]] of rows.entries())
-      insert.run(`prc-${at}`, id, status, result, signals)
-  }
-  using db = openDb(directory)
-  const processes = new ProcessTable(db)
-  const found = rows.map((_, at) => processes.get(id, `prc-${at}`)!)
-  assert.deepEqual(
-    found.map(({ outcome }) => outcome),
-    rows.map(([, , , outcome]) => outcome),
-  )
-  assert.deepEqual(
-    found.flatMap(({ status, reason }) => (reason === null ? [] : status)),
-    ['lost'],
-  )
 })
 
 test('a second server on the same data directory is refused', () => {
@@ -188,95 +50,6 @@ test('a transaction that throws changes nothing', () => {
     }),
   )
   assert.equal(table.countLive(), 0)
-})
-
-test('a list filters by status, name, project and metadata, and pages through everything once', () => {
-  using db = openDb(temporary())
-  const table = new SandboxTable(db)
-  for (let index = 0; index < 25; index++) {
-    table.save(
-      record({
-        name: `n${index}`,
-        project: index % 2 ? 'odd' : 'even',
-        status: index < 5 ? 'stopped' : 'running',
-        metadata: { index, who: 'me', flag: index % 3 === 0 },
-        createdAt: Math.floor(index / 4),
-      }),
-    )
-  }
-  assert.equal(table.list({}).total, 20)
-  assert.equal(table.list({ status: 'all' }).total, 25)
-  assert.equal(table.list({ status: 'stopped' }).total, 5)
-  assert.equal(table.list({ name: 'n7', project: 'odd' }).total, 1)
-  assert.equal(table.list({ name: 'n7', project: 'even' }).total, 0)
-  assert.equal(table.list({ metadata: 'who=me' }).total, 20)
-  assert.equal(table.list({ metadata: ['who=me', 'index=7'] }).total, 1)
-  assert.equal(table.list({ metadata: "who=me' OR 1=1 --" }).total, 0)
-  const seen: string[] = []
-  let cursor: string | undefined
-  do {
-    const page = table.list({ status: 'all', limit: 4, cursor })
-    seen.push(...page.records.map(({ id }) => id))
-    cursor = page.cursor
-  } while (cursor)
-  assert.equal(new Set(seen).size, 25)
-  assert.equal(seen.length, 25)
-  assert.throws(() => table.list({ cursor: 'nonsense' }), { code: 'bad_request' })
-  assert.throws(() => table.list({ metadata: 'nonsense' }), { code: 'bad_request' })
-})
-
-test('a list is sorted as asked, and its pages by cursor or offset have everything once', () => {
-  using db = openDb(temporary())
-  const table = new SandboxTable(db)
-  const statuses = ['running', 'paused', 'failed'] as const
-  for (let index = 0; index < 25; index++)
-    table.save(
-      record({
-        name: index % 4 ? `n${index % 9}-${index}` : null,
-        status: statuses[index % 3],
-        createdAt: Math.floor(index / 4),
-        updatedAt: (index * 7) % 11,
-      }),
-    )
-  let cursor: string | undefined
-  const orders: [ListSandboxesParsed, (of: SandboxRecord) => string | number][] = [
-    [{ sort: 'name' }, ({ name }) => name ?? ''],
-    [{ sort: 'name', direction: 'desc' }, ({ name }) => name ?? ''],
-    [{ sort: 'status' }, ({ status }) => status],
-    [{ sort: 'updated' }, ({ updatedAt }) => updatedAt],
-    [{ sort: 'updated', direction: 'asc' }, ({ updatedAt }) => updatedAt],
-    [{ sort: 'created', direction: 'asc' }, ({ createdAt }) => createdAt],
-  ]
-  for (const [order, sortedBy] of orders) {
-    const all = table.list({ ...order, limit: 1000 }).records
-    const isUp = (order.direction ?? (order.sort === 'updated' ? 'desc' : 'asc')) === 'asc'
-    const isSorted = all.every((each, at) => {
-      const [before, here] = [sortedBy(all[at - 1] ?? each), sortedBy(each)]
-      return isUp ? before <= here : before >= here
-    })
-    assert.ok(isSorted, JSON.stringify(order))
-    const byCursor: SandboxRecord[] = []
-    do {
-      const page = table.list({ ...order, limit: 4, cursor })
-      byCursor.push(...page.records)
-      cursor = page.cursor
-    } while (cursor)
-    assert.deepEqual(byCursor, all)
-    const byOffset = [0, 7, 14, 21].map((offset) => table.list({ ...order, limit: 7, offset }))
-    assert.deepEqual(
-      byOffset.flatMap(({ records }) => records),
-      all,
-    )
-    assert.deepEqual([...new Set(byOffset.map(({ total }) => total))], [25])
-    const { cursor: its } = table.list({ ...order, limit: 1 })
-    assert.throws(() => table.list({ cursor: its }), { code: 'bad_request' }, 'it is of another order')
-  }
-  const { id } = table.list({}).records[0]!
-  const forged = [['created-desc', null, id], ['created-desc', 1.5, id], ['created-desc', 1], { a: 1 }, 7]
-  for (const text of ['', 'nonsense', ...forged.map((value) => JSON.stringify(value))])
-    assert.throws(() => table.list({ cursor: Buffer.from(text).toString('base64url') }), {
-      code: 'bad_request',
-    })
 })
 
 test('keys of a saved state are removed in parts, with values that no sandbox has', () => {

@@ -19,6 +19,9 @@ export interface OutputListener {
 
 const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
 
+/** Why a process was lost, unless there is more to say. */
+export const ENDED = 'The sandbox ended before the process did.'
+
 /** How long output is held for the first client. */
 const HOLD_MS = 10_000
 
@@ -40,7 +43,7 @@ export class TrackedProcess implements OutputSink {
   /** Set once the guest has started or found it. */
   guest: GuestProcess | undefined
   /** Why it was lost. */
-  lostBecause = 'The sandbox ended before the process did.'
+  lostBecause: string
   readonly abandonment: Abandonment
   /** Ends its use of the sandbox. Calling it twice is fine. */
   leave: () => void = () => {}
@@ -53,6 +56,7 @@ export class TrackedProcess implements OutputSink {
     this.#pace = pace
     this.abandonment = new Abandonment(record.maxRunAfterDisconnectMs, () => abandon(this))
     this.record = record
+    this.lostBecause = record.reason ?? ENDED
     this.log = log
     this.ended = new Promise((resolve) => {
       this.#settle = resolve
@@ -181,6 +185,10 @@ export function toProcessInfo(record: ProcessRecord): ProcessInfo {
     startedAt: new Date(startedAt).toISOString(),
     endedAt: endedAt === null ? null : new Date(endedAt).toISOString(),
   }
+}
+
+export function toLost(record: ProcessRecord, reason: string): ProcessRecord {
+  return { ...record, status: 'lost', outcome: 'failed', reason, endedAt: Date.now() }
 }
 
 /** Undefined if it has not ended, or was lost. */

@@ -16,7 +16,7 @@ import { withHint } from './network-hint.ts'
 import { ProcessRecords } from './records.ts'
 import { placeOf, toSpawn } from './spawn.ts'
 import { leaveAlone } from './strangers.ts'
-import { newPace, TrackedProcess, toResult, whyAwake } from './tracked.ts'
+import { ENDED, newPace, TrackedProcess, toLost, toResult, whyAwake } from './tracked.ts'
 
 /** Records of ended processes per sandbox; the oldest are removed. */
 const KEEP_ENDED = 1000
@@ -26,7 +26,6 @@ const AGAIN_MS = 5000
 
 const STARTED_OVER =
   'The processes of the sandbox have ended: it was hibernated, lost while it was suspended, or restored from a checkpoint.'
-const ENDED = 'The sandbox ended before the process did.'
 
 const SIGKILL = 9
 /** Signals that are sent to end a process: HUP, INT, QUIT, KILL, TERM. */
@@ -189,7 +188,6 @@ export class ProcessTracker implements SandboxObserver {
   /** The same for an ended process: it only reports its end. */
   ended(record: ProcessRecord): TrackedProcess {
     const tracked = new TrackedProcess({ ...record }, this.outputs.recover(record), newPace(), () => {})
-    tracked.lostBecause = record.reason ?? ENDED
     tracked.end(record.status === 'exited' ? 'exited' : 'lost', record.result)
     return tracked
   }
@@ -298,10 +296,8 @@ export class ProcessTracker implements SandboxObserver {
   #loseAll(sandboxId: string, because: string): void {
     for (const record of this.table.running(sandboxId)) {
       const tracked = this.#tracked.get(record.id)
-      if (!tracked) {
-        const lost = { status: 'lost', outcome: 'failed', reason: because, endedAt: Date.now() } as const
-        void this.#keepEnd({ ...record, ...lost })
-      } else {
+      if (!tracked) void this.#keepEnd(toLost(record, because))
+      else {
         tracked.lostBecause = because
         void this.#end(tracked, 'lost')
       }
