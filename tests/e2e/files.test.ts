@@ -35,6 +35,20 @@ test('text, bytes and streams come back as they went', async () => {
   assert.equal(await say(sandbox, 'sha256sum < streamed'), `${sha256(bytes)}  -`)
 })
 
+test('files of a command belong to the user that runs it, also where another user had one', async () => {
+  await sandbox.exec.run('mkdir run && echo old > run/a && chown 0:0 run/a', { user: 'root' })
+  const given = [
+    { path: 'a', content: 'new' },
+    { path: 'deep/b', content: 'new' },
+  ]
+  const show = 'stat -c %U a deep deep/b; cat a'
+  const as = (user?: string) => sandbox.exec.run(show, { cwd: 'run', files: given, user })
+  assert.equal((await as()).stdout, 'user\nuser\nuser\nnew')
+  assert.equal((await as('root')).stdout, 'root\nuser\nroot\nnew')
+  const nobody = { path: 'c', content: '', owner: 'no-such-user' }
+  await failsWith(sandbox.exec.run('true', { files: [nobody] }), 'user_not_found')
+})
+
 test('200 MB go up and down intact while the memory of the server stays flat', async () => {
   const block = randomBytes(MIB)
   const hash = createHash('sha256')

@@ -275,9 +275,11 @@ test('the next server completes a switch that a crash interrupted', async () => 
   await suite.server.kill()
   // As a crash leaves it that comes right after the record was written.
   const db = new DatabaseSync(join(suite.server.dataDir, 'islet.db'))
-  const cut = db.prepare('UPDATE sandboxes SET network = ?, network_due = 1 WHERE id = ?')
-  cut.run('{"enabled":true}', on.id)
-  for (const { id } of [off, still]) cut.run('{"enabled":false}', id)
+  const cut = db.prepare(
+    "UPDATE sandboxes SET network = json_set(network, '$.enabled', json(?)), network_due = 1 WHERE id = ?",
+  )
+  cut.run('true', on.id)
+  for (const { id } of [off, still]) cut.run('false', id)
   db.close()
   await suite.server.start()
   assert.equal(await fetchFrom(on, 'web.islet.test'), `hello ${internet.hostAddress}`)

@@ -27,6 +27,7 @@ test('a create that was not expected still gets the requested root, again and ag
     [{}, ['lo']],
     [{ resources: { memory: '128Mi' } }, ['lo']],
     [{ network: { enabled: true } }, ['eth0', 'lo']],
+    [{ network: { port: 3000 } }, ['lo']],
     [{ files: [{ path: '/workspace/note', content: 'x' }] }, ['lo', 'note']],
   ]
   for (const [options, rest] of [...asked, ...asked]) {

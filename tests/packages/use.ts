@@ -6,6 +6,9 @@ async function use({ Sandbox, hasCode }, options) {
   const sandbox = await Sandbox.create({ runtime: 'host', ...options })
   const { stdout } = await sandbox.exec.run('echo $((6*7))')
   told.push(stdout.trim())
+  const streamed = async function* () { yield new TextEncoder().encode('streamed') }
+  const files = [{ path: 'blob', content: new Blob(['bytes, ']) }, { path: 'stream', content: streamed() }]
+  told.push((await sandbox.exec.run('cat blob stream', { files })).stdout)
   await sandbox.files.write('note.txt', 'written')
   told.push(await sandbox.files.read('note.txt'))
   const decoder = new TextDecoder()
@@ -21,7 +24,7 @@ async function use({ Sandbox, hasCode }, options) {
   return JSON.stringify(told)
 }
 `
-export const TOLD = JSON.stringify(['42', 'written', 'heard you', 3, false, 'gone'])
+export const TOLD = JSON.stringify(['42', 'bytes, streamed', 'written', 'heard you', 3, false, 'gone'])
 
 const USE_DIALECTS = `
 async function use({ Sandbox }, { compute }) {

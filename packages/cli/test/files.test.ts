@@ -41,6 +41,23 @@ test('env sets, lists and removes variables of a file', async () => {
   assert.match(missing.stderr, /none.*\nhint: /)
 })
 
+test('exec first copies files and directories, below the directory of the command', async () => {
+  mkdirSync(join(directory, 'code'))
+  writeFileSync(join(directory, 'code/lib.sh'), 'echo lib')
+  writeFileSync(join(directory, 'main.sh'), '#!/bin/sh\n. ./code/lib.sh; cat; echo main', { mode: 0o755 })
+  const at = (name: string) => join(directory, name)
+  const files = ['--file', `${at('main.sh')}:main.sh`, '--file', `${at('code')}:code`]
+  await stdoutOf('exec', 'box', '--', 'mkdir', 'work')
+  const words = ['exec', '--cwd', 'work', ...files, 'box', './main.sh']
+  const ran = await islet(words, { ...api, stdin: 'typed\n' })
+  assert.equal(ran.stdout, 'lib\ntyped\nmain\n', ran.stderr)
+  const id = (await stdoutOf('exec', '-d', '--file', `${at('main.sh')}:once.sh`, 'box', './once.sh')).trim()
+  assert.match(id, /^prc-/)
+  const none = await islet(['exec', '--file', `${at('none')}:x`, 'box', 'true'], api)
+  assert.deepEqual([none.exitCode, none.stdout], [125, ''])
+  assert.match(none.stderr, /none cannot be read/)
+})
+
 test('env set takes values from the environment and from a file, so that a secret is in no argument', async () => {
   writeFileSync(join(directory, 'local'), 'FROM_FILE=1\nSECRET=overridden\n')
   const words = ['env', 'set', 'box', '-f', 'mixed', '--env-file', 'local', 'SECRET']

@@ -205,6 +205,23 @@ describe('preview', () => {
     assert.match((await preview('ls', 'app')).stderr, /no previews/)
   })
 
+  test('create, fork, update and info know the port that a sandbox has a URL of', async () => {
+    const made = await run('create', '--name', 'served', '--port', '3000')
+    assert.match(made.stdout, /^sbx-\w+\n$/)
+    const url = made.stderr.trim()
+    assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
+    assert.match(await stdoutOf('info', 'served'), new RegExp(`url +${url} \\(port 3000\\)\n`))
+    const [fork] = JSON.parse(await stdoutOf('fork', 'served', '--port', '4000', '--json')).forks
+    assert.equal(fork.sandbox.network.port, 4000)
+    const changed = JSON.parse(await stdoutOf('update', 'served', '--no-port', '--json'))
+    assert.deepEqual([changed.network.port, changed.url], [null, null])
+    assert.doesNotMatch(await stdoutOf('info', 'served'), /url/)
+    const beyond = await run('create', '--port', '65536')
+    assert.deepEqual([beyond.exitCode, beyond.stdout], [1, ''])
+    assert.match(beyond.stderr, /network\.port/)
+    for (const id of ['served', fork.sandbox.id]) await run('rm', id)
+  })
+
   test('--token prints a token once, and a second call keeps the preview private', async () => {
     const [url, token] = (await preview('app', '3001', '--token')).stdout.split('\n')
     assert.match(token!, /^[\w-]{43}$/)
@@ -236,7 +253,9 @@ describe('store', () => {
     assert.equal((await store('ls', 'dev', 'pro')).stdout, 'progress\n')
     const some = await store('ls', 'dev', '--limit', '1')
     assert.equal(some.stdout, '..\n')
-    assert.match(some.stderr, /more/)
+    const [, cursor] = /--cursor (\S+)/.exec(some.stderr) ?? []
+    const next = await store('ls', 'dev', '--limit', '1', '--cursor', cursor!)
+    assert.equal(next.stdout, 'progress\n')
     assert.equal((await store('rm', 'dev', 'status', 'nope', '..')).stdout, 'status\n..\n')
     assert.deepEqual(JSON.parse((await store('rm', 'dev', 'status', '--json')).stdout), [])
   })

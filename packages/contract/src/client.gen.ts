@@ -25,10 +25,14 @@ export type ListCheckpoints = {
   sandbox?: string | undefined
   /** Default: 100. */
   limit?: number | undefined
+  /** Of the last answer, for the next page. */
   cursor?: string | undefined
+  /** Leave out this many from the beginning. */
+  offset?: number | undefined
 }
 export type CheckpointPage = {
   checkpoints: CheckpointInfo[]
+  /** How many there are, without limit and offset. */
   total: number
   cursor?: string | undefined
 }
@@ -61,6 +65,8 @@ export type RunCode = {
 }
 export type CodeResult = {
   processId: string
+  /** completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end. */
+  outcome: Outcome
   /** 128 + n when signal n ended it, 124 when it timed out. */
   exitCode: number
   /** The signal that ended it, like SIGKILL. */
@@ -93,6 +99,8 @@ export type SandboxEvent = {
 }
 export type EventPage = {
   events: SandboxEvent[]
+  /** How many there are, without limit and offset. */
+  total: number
   /** True if there are events beyond the limit. */
   more: boolean
 }
@@ -308,6 +316,15 @@ export type Exec = {
   /** Kills the whole command after this time; 0 or absent: never. */
   timeout?: number | string | undefined
   keepOutput?: number | string | undefined
+  /** Written before the command starts, by default with its user as their owner; paths may be relative to its directory. If one cannot be written, the command is not started; those before it stay. */
+  files?: ({
+    /** Absolute, or relative to the working directory of the sandbox. */
+    path: string
+    content: string
+    encoding?: "utf8" | "base64" | undefined
+    mode?: number | string | undefined
+    owner?: string | undefined
+  })[] | undefined
   /** At most 8 MiB, counted after decoding. */
   stdin?: string | undefined
   stdinEncoding?: "utf8" | "base64" | undefined
@@ -316,8 +333,11 @@ export type Exec = {
   /** Limit of stdout and stderr together; the rest is cut and truncated is true. Default: 4 MiB. */
   maxOutputBytes?: number | undefined
 }
+export type Outcome = "completed" | "failed" | "timeout" | "cancelled"
 export type ExecResult = {
   processId: string
+  /** completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end. */
+  outcome: Outcome
   /** 128 + n when signal n ended it, 124 when it timed out. */
   exitCode: number
   /** The signal that ended it, like SIGKILL. */
@@ -349,6 +369,7 @@ export type Run = {
   project?: string | undefined
   /** Added to the environment of the sandbox. */
   env?: Record<string, string> | undefined
+  /** Written before the sandbox is given; paths may be relative to the working directory. */
   files?: ({
     /** Absolute, or relative to the working directory of the sandbox. */
     path: string
@@ -367,9 +388,11 @@ export type Run = {
     /** The maximum number of processes and threads. */
     pids?: number | undefined
   } | undefined
-  /** Default: off, loopback only. */
   network?: {
-    enabled: boolean
+    /** Default: false, loopback only. */
+    enabled?: boolean | undefined
+    /** A port that gets a preview together with the sandbox; `url` in the answer is its URL. Default: null, none. */
+    port?: number | null | undefined
   } | undefined
   user?: string | undefined
   /** The directory in which commands start; created if missing. Default: that of the image. */
@@ -391,6 +414,8 @@ export type Run = {
 }
 export type RunResult = {
   processId: string
+  /** completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end. */
+  outcome: Outcome
   /** 128 + n when signal n ended it, 124 when it timed out. */
   exitCode: number
   /** The signal that ended it, like SIGKILL. */
@@ -420,6 +445,15 @@ export type StartProcess = {
   /** Kills the whole command after this time; 0 or absent: never. */
   timeout?: number | string | undefined
   keepOutput?: number | string | undefined
+  /** Written before the command starts, by default with its user as their owner; paths may be relative to its directory. If one cannot be written, the command is not started; those before it stay. */
+  files?: ({
+    /** Absolute, or relative to the working directory of the sandbox. */
+    path: string
+    content: string
+    encoding?: "utf8" | "base64" | undefined
+    mode?: number | string | undefined
+    owner?: string | undefined
+  })[] | undefined
   /** Keep stdin open for writes. Default: false; the stdin of a terminal is always open. */
   stdin?: boolean | undefined
   /** Hold the output back until the first client attaches, for up to 10 s, so that the client misses nothing. */
@@ -440,7 +474,11 @@ export type ProcessInfo = {
   command: string | string[]
   /** lost: the sandbox ended before the process did. */
   status: "running" | "exited" | "lost"
-  /** completed: exit code 0. cancelled: killed on request. failed: any other end. pending: not started yet. */
+  /** completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end, also lost. null: it has not ended. */
+  outcome: Outcome | null
+  /** Why it was lost. */
+  reason: string | null
+  /** As outcome, but failed after a timeout. pending: not started yet. running: it has not ended. */
   jobStatus: "pending" | "running" | "completed" | "failed" | "cancelled"
   pid: number | null
   cwd: string
@@ -478,7 +516,11 @@ export type StartedProcess = {
   command: string | string[]
   /** lost: the sandbox ended before the process did. */
   status: "running" | "exited" | "lost"
-  /** completed: exit code 0. cancelled: killed on request. failed: any other end. pending: not started yet. */
+  /** completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end, also lost. null: it has not ended. */
+  outcome: Outcome | null
+  /** Why it was lost. */
+  reason: string | null
+  /** As outcome, but failed after a timeout. pending: not started yet. running: it has not ended. */
   jobStatus: "pending" | "running" | "completed" | "failed" | "cancelled"
   pid: number | null
   cwd: string
@@ -531,6 +573,8 @@ export type AttachServerMessage = {
   type: "replay-end"
 } | {
   type: "exit"
+  /** completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end. */
+  outcome: Outcome
   /** 128 + n when signal n ended it, 124 when it timed out. */
   exitCode: number
   /** The signal that ended it, like SIGKILL. */
@@ -560,6 +604,7 @@ export type CreateSandbox = {
   metadata?: Record<string, Json> | undefined
   project?: string | undefined
   env?: Record<string, string> | undefined
+  /** Written before the sandbox is given; paths may be relative to the working directory. */
   files?: ({
     /** Absolute, or relative to the working directory of the sandbox. */
     path: string
@@ -578,9 +623,11 @@ export type CreateSandbox = {
     /** The maximum number of processes and threads. */
     pids?: number | undefined
   } | undefined
-  /** Default: off, loopback only. */
   network?: {
-    enabled: boolean
+    /** Default: false, loopback only. */
+    enabled?: boolean | undefined
+    /** A port that gets a preview together with the sandbox; `url` in the answer is its URL. Default: null, none. */
+    port?: number | null | undefined
   } | undefined
   /** The user that runs commands. Default: the user of the image, usually user. */
   user?: string | undefined
@@ -616,9 +663,11 @@ export type UpdateSandbox = {
   } | undefined
   /** true: the sandbox is never idle. false: its idle time begins now. */
   keepAwake?: boolean | undefined
-  /** Turns the network on or off; off ends open connections. Turning it on needs the API key. */
   network?: {
-    enabled: boolean
+    /** Turns the network on or off; off ends open connections. Turning it on needs the API key. */
+    enabled?: boolean | undefined
+    /** Gives this port a preview, and removes that of the previous port; null: only removes. */
+    port?: number | null | undefined
   } | undefined
 }
 export type CopySandbox = {
@@ -628,6 +677,7 @@ export type CopySandbox = {
   metadata?: Record<string, Json> | undefined
   project?: string | undefined
   env?: Record<string, string> | undefined
+  /** Written before the sandbox is given; paths may be relative to the working directory. */
   files?: ({
     /** Absolute, or relative to the working directory of the sandbox. */
     path: string
@@ -646,9 +696,11 @@ export type CopySandbox = {
     /** The maximum number of processes and threads. */
     pids?: number | undefined
   } | undefined
-  /** Default: off, loopback only. */
   network?: {
-    enabled: boolean
+    /** Default: false, loopback only. */
+    enabled?: boolean | undefined
+    /** A port that gets a preview together with the sandbox; `url` in the answer is its URL. Default: null, none. */
+    port?: number | null | undefined
   } | undefined
   /** The user that runs commands. Default: the user of the image, usually user. */
   user?: string | undefined
@@ -682,7 +734,11 @@ export type Sandbox = {
   }
   network: {
     enabled: boolean
+    /** The port that `url` leads to. */
+    port: number | null
   }
+  /** The preview of `network.port`. */
+  url: string | null
   user: string
   workdir: string
   storeAccess: boolean
@@ -732,7 +788,11 @@ export type SandboxDetail = {
   }
   network: {
     enabled: boolean
+    /** The port that `url` leads to. */
+    port: number | null
   }
+  /** The preview of `network.port`. */
+  url: string | null
   user: string
   workdir: string
   storeAccess: boolean
@@ -772,7 +832,11 @@ export type CreatedSandbox = {
   }
   network: {
     enabled: boolean
+    /** The port that `url` leads to. */
+    port: number | null
   }
+  /** The preview of `network.port`. */
+  url: string | null
   user: string
   workdir: string
   storeAccess: boolean
@@ -802,10 +866,18 @@ export type ListSandboxes = {
   metadata?: string | string[] | undefined
   /** Default: 100. */
   limit?: number | undefined
+  /** Of the last answer, for the next page. */
   cursor?: string | undefined
+  /** Leave out this many from the beginning. */
+  offset?: number | undefined
+  /** Default: created. */
+  sort?: "created" | "updated" | "name" | "status" | undefined
+  /** Default: desc for times, asc for name and status. */
+  direction?: "asc" | "desc" | undefined
 }
 export type SandboxPage = {
   sandboxes: SandboxDetail[]
+  /** How many there are, without limit and offset. */
   total: number
   cursor?: string | undefined
 }
@@ -838,7 +910,11 @@ export type WokenSandbox = {
   }
   network: {
     enabled: boolean
+    /** The port that `url` leads to. */
+    port: number | null
   }
+  /** The preview of `network.port`. */
+  url: string | null
   user: string
   workdir: string
   storeAccess: boolean
@@ -863,6 +939,7 @@ export type ForkSandbox = {
   metadata?: Record<string, Json> | undefined
   project?: string | undefined
   env?: Record<string, string> | undefined
+  /** Written before the sandbox is given; paths may be relative to the working directory. */
   files?: ({
     /** Absolute, or relative to the working directory of the sandbox. */
     path: string
@@ -881,9 +958,11 @@ export type ForkSandbox = {
     /** The maximum number of processes and threads. */
     pids?: number | undefined
   } | undefined
-  /** Default: off, loopback only. */
   network?: {
-    enabled: boolean
+    /** Default: false, loopback only. */
+    enabled?: boolean | undefined
+    /** A port that gets a preview together with the sandbox; `url` in the answer is its URL. Default: null, none. */
+    port?: number | null | undefined
   } | undefined
   /** The user that runs commands. Default: the user of the image, usually user. */
   user?: string | undefined
@@ -1140,10 +1219,18 @@ export type ListSnapshots = {
   sandbox?: string | undefined
   /** Default: 100. */
   limit?: number | undefined
+  /** Of the last answer, for the next page. */
   cursor?: string | undefined
+  /** Leave out this many from the beginning. */
+  offset?: number | undefined
+  /** Default: created. */
+  sort?: "created" | "name" | undefined
+  /** Default: desc for created, asc for name. */
+  direction?: "asc" | "desc" | undefined
 }
 export type SnapshotPage = {
   snapshots: SnapshotInfo[]
+  /** How many there are, without limit and offset. */
   total: number
   cursor?: string | undefined
 }
@@ -1189,7 +1276,10 @@ export type StoreDeleted = {
 }
 export type StoreKeys = {
   keys: string[]
+  /** True if there are more keys. */
   truncated: boolean
+  /** Only if truncated. */
+  cursor?: string | undefined
 }
 export type StoreOperation = {
   op: "set"
@@ -1270,6 +1360,8 @@ export type TerminalCommandInfo = {
   command: string
   /** completed: exit code 0. */
   status: "running" | "completed" | "failed"
+  /** As of a process; null while it runs. */
+  outcome: Outcome | null
   /** In the encoding of the terminal, like stderr. */
   stdout: string
   stderr: string
@@ -1409,6 +1501,8 @@ export const LANGUAGES = ["python","node","typescript","deno","bun","shell"] as 
 export const LANGUAGE_ALIASES = {"py":"python","python3":"python","javascript":"node","js":"node","ts":"typescript","bash":"shell","sh":"shell"} as const
 export const LOGIN_SHELL = "case $SHELL in */sh|*/ash|*/dash|*/nologin|*/false|\"\") ;; *) [ -x \"$SHELL\" ] && exec \"$SHELL\" -l ;; esac; command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l" as const
 export const ONE_BASE = "a snapshot has its runtime already: leave runtime out" as const
+export const ONE_PLACE = "a page begins at a cursor or at an offset: leave one out" as const
+export const OUTCOMES = ["completed","failed","timeout","cancelled"] as const
 export const RESOURCE_BOUNDS = {"memoryBytes":[16777216,1099511627776],"cpuMillis":[10,1000000],"diskBytes":[16777216,1125899906842624],"pids":[16,100000]} as const
 export const SANDBOX_STATUSES = ["creating","running","paused","hibernated","stopped","failed"] as const
 export const SERVICE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
@@ -1419,15 +1513,16 @@ export const prunedShape: Shape = { fields: { dryRun: 'boolean', images: { list:
 export const sandboxStatusShape: Shape = 'string'
 export const timeoutsInfoShape: Shape = { fields: { idleMs: 'number', executionMs: 'number', pausedMs: 'number', onIdle: 'string' } }
 export const patchRunShape: Shape = { fields: { patchId: 'string', status: 'string', exitCode: { either: [null, 'number'] }, output: 'string', reason: { either: [null, 'string'] }, at: { either: [null, 'string'] } } }
-export const createdSandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, token: 'string', tokenExpiresAt: 'string', patches: { optional: { list: patchRunShape } } } }
+export const createdSandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean', port: { either: [null, 'number'] } } }, url: { either: [null, 'string'] }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, token: 'string', tokenExpiresAt: 'string', patches: { optional: { list: patchRunShape } } } }
 export const awakeReasonShape: Shape = { fields: { kind: 'string', id: { optional: 'string' } } }
 export const awakeShape: Shape = { fields: { reasons: { list: awakeReasonShape }, sleepsAt: { either: [null, 'string'] } } }
-export const sandboxDetailShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, awake: { either: [null, awakeShape] } } }
+export const sandboxDetailShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean', port: { either: [null, 'number'] } } }, url: { either: [null, 'string'] }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, awake: { either: [null, awakeShape] } } }
 export const sandboxPageShape: Shape = { fields: { sandboxes: { list: sandboxDetailShape }, total: 'number', cursor: { optional: 'string' } } }
-export const sandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] } } }
+export const sandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean', port: { either: [null, 'number'] } } }, url: { either: [null, 'string'] }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] } } }
 export const sandboxUsageShape: Shape = { fields: { memoryBytes: 'number', memoryPeakBytes: 'number', cpuUsec: 'number', pids: 'number', oomKills: 'number', diskBytes: 'number' } }
-export const runResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', sandboxId: 'string' } }
-export const wokenSandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean' } }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, patches: { optional: { list: patchRunShape } } } }
+export const outcomeShape: Shape = 'string'
+export const runResultShape: Shape = { fields: { processId: 'string', outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', sandboxId: 'string' } }
+export const wokenSandboxShape: Shape = { fields: { id: 'string', name: { either: [null, 'string'] }, description: { either: [null, 'string'] }, status: sandboxStatusShape, reason: { either: [null, 'string'] }, runtime: 'string', image: { either: [null, 'string'] }, engine: 'string', isolation: 'string', metadata: { map: 'any' }, project: { either: [null, 'string'] }, env: { map: 'string' }, resources: { fields: { memoryBytes: 'number', cpuMillis: 'number', diskBytes: 'number', pids: 'number' } }, network: { fields: { enabled: 'boolean', port: { either: [null, 'number'] } } }, url: { either: [null, 'string'] }, user: 'string', workdir: 'string', storeAccess: 'boolean', keepAwake: 'boolean', timeouts: timeoutsInfoShape, origin: { either: [null, { fields: { kind: 'string', id: 'string' } }] }, terminatesAt: { either: [null, 'string'] }, createdAt: 'string', updatedAt: 'string', stoppedAt: { either: [null, 'string'] }, patches: { optional: { list: patchRunShape } } } }
 export const forksShape: Shape = { fields: { forks: { list: { either: [{ fields: { ok: { is: true }, sandbox: createdSandboxShape } }, { fields: { ok: { is: false }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' } } } } }] } }, frozenMs: 'number', memory: 'boolean' } }
 export const checkpointInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', name: 'string', memory: 'boolean', sizeBytes: { either: [null, 'number'] }, frozenMs: 'number', createdAt: 'string' } }
 export const checkpointPageShape: Shape = { fields: { checkpoints: { list: checkpointInfoShape }, total: 'number', cursor: { optional: 'string' } } }
@@ -1438,20 +1533,20 @@ export const snapshotPageShape: Shape = { fields: { snapshots: { list: snapshotI
 export const snapshotLineageShape: Shape = { fields: { lineage: { list: { fields: { id: 'string', name: { either: [null, 'string'] }, tag: { either: [null, 'string'] }, createdAt: 'string', deleted: 'boolean' } } }, children: { list: { fields: { id: 'string', name: { either: [null, 'string'] }, tag: { either: [null, 'string'] }, createdAt: 'string', deleted: 'boolean', parentId: 'string' } } } } }
 export const eventTypeShape: Shape = 'string'
 export const sandboxEventShape: Shape = { fields: { id: 'string', sandboxId: 'string', type: eventTypeShape, data: { map: 'any' }, createdAt: 'string' } }
-export const eventPageShape: Shape = { fields: { events: { list: sandboxEventShape }, more: 'boolean' } }
+export const eventPageShape: Shape = { fields: { events: { list: sandboxEventShape }, total: 'number', more: 'boolean' } }
 export const sandboxTokenShape: Shape = { fields: { token: 'string', expiresAt: 'string' } }
 export const sessionTokenShape: Shape = { fields: { id: 'string', sandboxId: 'string', description: { either: [null, 'string'] }, createdAt: 'string', expiresAt: 'string', token: 'string' } }
 export const sessionTokenInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', description: { either: [null, 'string'] }, createdAt: 'string', expiresAt: 'string', lastUsedAt: { either: [null, 'string'] } } }
 export const magicLinkShape: Shape = { fields: { url: 'string', expiresAt: 'string', redirectUrl: 'string' } }
 export const sessionShape: Shape = { fields: { sandboxId: 'string', name: { either: [null, 'string'] }, tokenId: { either: [null, 'string'] }, expiresAt: 'string' } }
-export const execResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number' } }
-export const startedProcessShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] }, autoResumed: 'boolean' } }
-export const processInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] } } }
+export const execResultShape: Shape = { fields: { processId: 'string', outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number' } }
+export const startedProcessShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', outcome: { either: [null, outcomeShape] }, reason: { either: [null, 'string'] }, jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] }, autoResumed: 'boolean' } }
+export const processInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', outcome: { either: [null, outcomeShape] }, reason: { either: [null, 'string'] }, jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] } } }
 export const processOutputShape: Shape = { fields: { stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', outputBytes: 'number' } }
 export const terminalInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', pty: 'boolean', status: 'string', encoding: 'string', processId: { either: [null, 'string'] }, channel: { either: [null, 'string'] }, keepAwake: 'boolean', createdAt: 'string' } }
-export const terminalCommandInfoShape: Shape = { fields: { id: 'string', terminalId: 'string', command: 'string', status: 'string', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', exitCode: { either: [null, 'number'] }, durationMs: { either: [null, 'number'] }, startedAt: 'string', finishedAt: { either: [null, 'string'] } } }
+export const terminalCommandInfoShape: Shape = { fields: { id: 'string', terminalId: 'string', command: 'string', status: 'string', outcome: { either: [null, outcomeShape] }, stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', exitCode: { either: [null, 'number'] }, durationMs: { either: [null, 'number'] }, startedAt: 'string', finishedAt: { either: [null, 'string'] } } }
 export const languageShape: Shape = 'string'
-export const codeResultShape: Shape = { fields: { processId: 'string', exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', language: languageShape, output: 'string' } }
+export const codeResultShape: Shape = { fields: { processId: 'string', outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', language: languageShape, output: 'string' } }
 export const fileEntryShape: Shape = { fields: { name: 'string', path: 'string', type: 'string', sizeBytes: 'number', mode: 'string', uid: 'number', gid: 'number', modifiedAt: 'string', target: { optional: 'string' } } }
 export const fileListShape: Shape = { fields: { path: 'string', entries: { list: fileEntryShape }, truncated: 'boolean' } }
 export const batchResultShape: Shape = { fields: { path: 'string', success: 'boolean', error: { optional: 'string' }, code: { optional: 'string' }, file: { optional: fileEntryShape } } }
@@ -1463,14 +1558,14 @@ export const serviceLogsShape: Shape = { fields: { processId: { either: [null, '
 export const listeningPortShape: Shape = { fields: { port: 'number', address: 'string', uid: 'number', pid: { optional: 'number' } } }
 export const previewShape: Shape = { fields: { sandboxId: 'string', port: 'number', url: 'string', domain: { optional: 'string' }, authConfig: { optional: { fields: { type: { is: "token" } } } }, token: { optional: 'string' }, createdAt: 'string' } }
 export const signalStatusShape: Shape = { fields: { status: 'string', channel: 'string', wsUrl: 'string' } }
-export const storeKeysShape: Shape = { fields: { keys: { list: 'string' }, truncated: 'boolean' } }
+export const storeKeysShape: Shape = { fields: { keys: { list: 'string' }, truncated: 'boolean', cursor: { optional: 'string' } } }
 export const storeBatchResultShape: Shape = { fields: { applied: 'number', ok: { is: true } } }
 export const storeEntryShape: Shape = { fields: { value: 'any', expires_at: { either: [null, 'string'] } } }
 export const storeSetShape: Shape = { fields: { ok: { is: true }, expires_at: { either: [null, 'string'] } } }
 export const storeDeletedShape: Shape = { fields: { deleted: 'boolean', ok: { is: true } } }
 export const runtimeInfoShape: Shape = { fields: { name: 'string', description: 'string', ready: 'boolean', image: { either: [null, 'string'] }, source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }] }, sizeBytes: { either: [null, 'number'] }, createdAt: { either: [null, 'string'] }, versions: { map: 'string' } } }
 export const imageInfoShape: Shape = { fields: { name: 'string', digest: 'string', source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }] }, sizeBytes: 'number', createdAt: 'string', runtimes: { list: 'string' } } }
-export const attachServerMessageShape: Shape = { either: [{ fields: { type: { is: "start" }, process: processInfoShape, truncated: 'boolean', droppedBytes: 'number' } }, { fields: { type: { is: "replay-end" } } }, { fields: { type: { is: "exit" }, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
+export const attachServerMessageShape: Shape = { either: [{ fields: { type: { is: "start" }, process: processInfoShape, truncated: 'boolean', droppedBytes: 'number' } }, { fields: { type: { is: "replay-end" } } }, { fields: { type: { is: "exit" }, outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
 export const imageProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, image: imageInfoShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean' } } } }] }
 export const signalEventShape: Shape = { either: [{ fields: { signal: { is: "port" }, port: 'number', type: 'string', url: 'string' } }, { fields: { signal: { is: "server-ready" }, port: 'number', url: 'string' } }, { fields: { signal: { is: "error" }, message: 'string' } }, { fields: { signal: 'string', data: { optional: 'any' } } }] }
 export const signalMessageShape: Shape = { either: [{ fields: { type: { is: "start" } } }, { fields: { type: { is: "signal" }, event: signalEventShape } }, { fields: { type: { is: "overflow" } } }, { fields: { type: { is: "exit" } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
@@ -1545,6 +1640,8 @@ export interface Calls {
   startProcess: { body: StartProcess; response: StartedProcess }
   listProcesses: { body: undefined; response: {
     processes: ProcessInfo[]
+    /** How many there are, without limit and offset. */
+    total: number
   } }
   getProcess: { body: undefined; response: ProcessInfo }
   killProcess: { body: undefined; response: ProcessInfo }
@@ -1715,6 +1812,8 @@ export interface Calls {
   deleteOwnStore: { body: undefined; response: StoreDeleted }
   listRuntimes: { body: undefined; response: {
     runtimes: RuntimeInfo[]
+    /** How many there are, without limit and offset. */
+    total: number
   } }
   listImages: { body: undefined; response: {
     images: ImageInfo[]
@@ -1791,7 +1890,7 @@ export const ROUTES = {
   endSession: { method: 'DELETE', path: '/v1/session', response: 'nothing' },
   exec: { method: 'POST', path: '/v1/sandboxes/{id}/exec', response: execResultShape },
   startProcess: { method: 'POST', path: '/v1/sandboxes/{id}/processes', response: startedProcessShape },
-  listProcesses: { method: 'GET', path: '/v1/sandboxes/{id}/processes', response: { fields: { processes: { list: processInfoShape } } } },
+  listProcesses: { method: 'GET', path: '/v1/sandboxes/{id}/processes', response: { fields: { processes: { list: processInfoShape }, total: 'number' } } },
   getProcess: { method: 'GET', path: '/v1/sandboxes/{id}/processes/{pid}', response: processInfoShape },
   killProcess: { method: 'DELETE', path: '/v1/sandboxes/{id}/processes/{pid}', response: processInfoShape },
   signalProcess: { method: 'POST', path: '/v1/sandboxes/{id}/processes/{pid}/signal', response: 'nothing' },
@@ -1862,7 +1961,7 @@ export const ROUTES = {
   getOwnStore: { method: 'GET', path: '/v1/store/{key}', response: storeEntryShape },
   setOwnStore: { method: 'PUT', path: '/v1/store/{key}', response: storeSetShape },
   deleteOwnStore: { method: 'DELETE', path: '/v1/store/{key}', response: storeDeletedShape },
-  listRuntimes: { method: 'GET', path: '/v1/runtimes', response: { fields: { runtimes: { list: runtimeInfoShape } } } },
+  listRuntimes: { method: 'GET', path: '/v1/runtimes', response: { fields: { runtimes: { list: runtimeInfoShape }, total: 'number' } } },
   listImages: { method: 'GET', path: '/v1/images', response: { fields: { images: { list: imageInfoShape } } } },
   pullImage: { method: 'POST', path: '/v1/images/pull', response: 'nothing' },
   buildImage: { method: 'POST', path: '/v1/images/build', response: 'nothing' },

@@ -219,7 +219,7 @@ describe('schemas', () => {
       assert.ok(accepts(schema, { ...rest, [name]: text }))
       assert.ok(!accepts(schema, { ...rest, [name]: `${text}.` }))
     }
-    const content = Buffer.alloc(LIMITS.createFilesBytes).toString('base64')
+    const content = Buffer.alloc(LIMITS.givenFilesBytes).toString('base64')
     assert.ok(accepts(createSandbox, { files: [{ path: '/a', content, encoding: 'base64' }] }))
     assert.ok(!accepts(createSandbox, { files: [{ path: '/a', content, encoding: 'utf8' }] }))
   })

@@ -23,12 +23,14 @@ export const LIMITS = {
   argvEntries: 4096,
   argumentBytes: 128 * 1024,
   commandBytes: 512 * 1024,
-  createFiles: 1000,
-  createFilesBytes: 8 * 1024 * 1024,
+  /** Files that are part of a call. */
+  givenFiles: 1000,
+  givenFilesBytes: 8 * 1024 * 1024,
   stdinBytes: 8 * 1024 * 1024,
   pathBytes: 4095,
   listEntries: 100_000,
   listPage: 1000,
+  listOffset: 1_000_000,
   idempotencyKeyLength: 255,
   execOutputBytes: 64 * 1024 * 1024,
   /** The minimum of `keepOutput`. */

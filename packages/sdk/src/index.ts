@@ -17,6 +17,7 @@ export type {
   LanguageName,
   ListeningPort,
   MagicLink,
+  Outcome,
   OverlayInfo,
   PatchInfo,
   PatchRun,
@@ -105,4 +106,5 @@ export type {
 export type { Signals } from './sandbox/signals.ts'
 export type { Watchers, WatchOptions } from './sandbox/watchers.ts'
 export type { Content } from './transport/body.ts'
+export type { FileToWrite } from './transport/files.ts'
 export type { Socket, SocketConstructor } from './transport/socket.ts'

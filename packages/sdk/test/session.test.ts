@@ -211,12 +211,11 @@ test('keepOutput limits the kept output, and dropped bytes are counted', async (
   const terminal = await sandbox.terminal.create()
   const command = await terminal.command.run('seq 1 300000', { keepOutput: 4096 })
   assert.deepEqual([command.droppedBytes, command.stdout.length], [lines.length - 4096, 4096])
-  for (const keepOutput of ['1Ti', 1, 'lots'])
-    for (const refused of [
-      sandbox.exec.spawn('true', { keepOutput }),
-      sandbox.service.start({ name: 'chatty', start: 'true', keepOutput }),
-    ])
-      await assert.rejects(refused, { code: 'bad_request' })
+  for (const keepOutput of ['1Ti', 1, 'lots']) {
+    await assert.rejects(sandbox.exec.spawn('true', { keepOutput }), { code: 'bad_request' })
+    const service = { name: 'chatty', start: 'true', keepOutput }
+    await assert.rejects(sandbox.service.start(service), { code: 'bad_request' })
+  }
 })
 
 test('a terminal has its size, is typed into and resized', async () => {

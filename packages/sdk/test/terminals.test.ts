@@ -175,7 +175,7 @@ test("the sandbox's execution timeout holds for commands in the foreground and i
   await using limited = await Sandbox.create({ url: api.url, apiKey, timeout: { execution: 300 } })
   await using terminal = await limited.terminal.create()
   const timedOut = await terminal.command.run('sleep 600')
-  assert.deepEqual([timedOut.status, timedOut.exitCode], ['failed', 124])
+  assert.deepEqual([timedOut.status, timedOut.outcome, timedOut.exitCode], ['failed', 'timeout', 124])
   const background = await terminal.command.run('sleep 600', { background: true })
   assert.equal((await background.wait(60)).exitCode, 124)
   const own = await terminal.command.run('sleep 0.6; echo done', { timeout: 0 })

@@ -190,7 +190,15 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     limitBytes: share(config.memoryTotalBytes, 0.25),
   })
   const snapshots = new Snapshots({ fleet, savedStates, images })
-  const sandboxes = new Sandboxes({ fleet, savedStates, images, maxSandboxes, defaultRuntime, snapshots })
+  const sandboxes = new Sandboxes({
+    fleet,
+    savedStates,
+    images,
+    maxSandboxes,
+    defaultRuntime,
+    snapshots,
+    setPort: (...args) => previews.setPort(...args),
+  })
   const checkpoints = new Checkpoints({ fleet, savedStates, sandboxes })
   const output = {
     dir: join(instance.dataDir, 'output'),

@@ -16,6 +16,7 @@ export interface CopyFlags extends EnvFlags, ResourceFlags, SandboxTimeoutFlags 
   project?: string
   metadata?: Record<string, string>
   network?: boolean
+  port?: number | false
   user?: string
   cwd?: string
   keepAwake?: boolean
@@ -66,7 +67,11 @@ export function addCopyOptions(command: Command): Command {
 }
 
 export function addNetworkOptions(command: Command): Command {
-  return command.option('--network', 'allow network access').option('--no-network', 'deny network access')
+  return command
+    .option('--network', 'allow network access')
+    .option('--no-network', 'deny network access')
+    .option('--port <number>', 'give this port of the sandbox a URL', integer)
+    .option('--no-port', 'give no port a URL')
 }
 
 export function addKeepAwakeOptions(command: Command): Command {
@@ -104,12 +109,16 @@ export function toCopyOptions(flags: CopyFlags): Omit<ForkOptions, 'signal'> {
     metadata: flags.metadata,
     env: toEnv(flags),
     resources: toResources(flags),
-    network: flags.network === undefined ? undefined : { enabled: flags.network },
+    network: toNetwork(flags),
     user: flags.user,
     workdir: flags.cwd,
     timeout: toTimeouts({ idle, execution, paused, onIdle }),
     keepAwake: flags.keepAwake,
   }
+}
+
+export function toNetwork({ network, port }: Pick<CopyFlags, 'network' | 'port'>) {
+  return orNone({ enabled: network, port: port === false ? null : port })
 }
 
 export function toResources({ memory, cpu, disk, pids }: ResourceFlags) {

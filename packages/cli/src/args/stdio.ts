@@ -1,7 +1,7 @@
 // Options for how a command runs in a sandbox, and whether it gets our stdin and terminal.
 import { type Command, Option } from 'commander'
 import { hasPipedStdin } from '../stdio/input.ts'
-import { duration } from './parse.ts'
+import { duration, many } from './parse.ts'
 
 export interface StdioFlags {
   interactive?: true
@@ -25,6 +25,18 @@ export function addUserOptions(command: Command): Command {
   return command
     .option('-w, --cwd <path>', 'directory to run in')
     .option('-u, --user <name>', 'user to run as')
+}
+
+export interface FileFlags {
+  file?: string[]
+}
+
+export function addFileOption(command: Command): Command {
+  return command.option(
+    '--file <local:remote>',
+    'first copy a file or directory into the sandbox (repeat)',
+    many,
+  )
 }
 
 export function addTimeoutOption(command: Command): Command {

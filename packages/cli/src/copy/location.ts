@@ -16,7 +16,21 @@ export function parseLocation(text: string): Location {
   return { kind: 'remote', sandbox: text.slice(0, colon), path: text.slice(colon + 1) || '.' }
 }
 
-export function parseFileFlag(text: string): { local: string; remote: string } {
+/** Of --file. A relative path in the sandbox is below `cwd`, or else below its working directory. */
+export function toFiles(texts: readonly string[] = [], cwd?: string): FileToCopy[] {
+  return texts.map((text) => {
+    const { local, remote } = parseFileFlag(text)
+    const isBelow = cwd !== undefined && !remote.startsWith('/')
+    return { local, remote: isBelow ? joinPath(cwd, remote) : remote }
+  })
+}
+
+interface FileToCopy {
+  local: string
+  remote: string
+}
+
+function parseFileFlag(text: string): FileToCopy {
   const colon = text.lastIndexOf(':')
   const local = text.slice(0, colon)
   const remote = text.slice(colon + 1)

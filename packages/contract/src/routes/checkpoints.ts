@@ -53,7 +53,7 @@ export const checkpointRoutes = tagged('checkpoints', {
     summary: 'Create a sandbox from this checkpoint',
     idempotent: true,
     body: sandbox.copySandbox,
-    bodyBytes: LIMITS.commandBodyBytes,
+    bodyBytes: LIMITS.contentBodyBytes,
     response: sandbox.createdSandbox,
     status: 201,
   },

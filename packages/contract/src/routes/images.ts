@@ -6,6 +6,7 @@ export const imageRoutes = tagged('images', {
     method: 'GET',
     path: '/v1/runtimes',
     summary: 'List the runtimes',
+    query: image.listRuntimes,
     response: image.runtimeList,
   },
   listImages: {

@@ -44,7 +44,7 @@ export const lifecycleRoutes = tagged('lifecycle', {
     summary: 'Fork a sandbox: create copies of it as it is now',
     keyOnly: true,
     body: sandbox.forkSandbox,
-    bodyBytes: LIMITS.commandBodyBytes,
+    bodyBytes: LIMITS.contentBodyBytes,
     response: sandbox.forks,
     status: 201,
   },

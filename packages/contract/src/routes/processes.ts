@@ -18,7 +18,7 @@ export const processRoutes = tagged('processes', {
     summary: 'Start a process',
     wakes: true,
     body: process.startProcess,
-    bodyBytes: LIMITS.commandBodyBytes,
+    bodyBytes: LIMITS.contentBodyBytes,
     response: process.startedProcess,
     status: 201,
   },

@@ -17,7 +17,7 @@ export const sandboxRoutes = tagged('sandboxes', {
   listSandboxes: {
     method: 'GET',
     path: '/v1/sandboxes',
-    summary: 'List sandboxes, newest first',
+    summary: 'List sandboxes, by default newest first',
     query: sandbox.listSandboxes,
     response: sandbox.sandboxPage,
   },

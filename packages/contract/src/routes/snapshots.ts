@@ -15,7 +15,7 @@ export const snapshotRoutes = tagged('snapshots', {
   listSnapshots: {
     method: 'GET',
     path: '/v1/snapshots',
-    summary: 'List snapshots, newest first',
+    summary: 'List snapshots, by default newest first',
     query: snapshot.listSnapshots,
     response: snapshot.snapshotPage,
   },

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { idPattern } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
-import { queryInteger, sandboxId, timestamp } from './common.ts'
+import { ONE_PLACE, onePlace, pageFields, sandboxId, timestamp, total } from './common.ts'
 import { sandbox } from './sandbox.ts'
 
 export const checkpointId = z.string().regex(idPattern('checkpoint'), 'not a checkpoint id')
@@ -34,17 +34,14 @@ export const checkpointInfo = z.object({
 export type CheckpointInfo = z.infer<typeof checkpointInfo>
 export const checkpointList = z.object({ checkpoints: z.array(checkpointInfo) })
 
-export const listCheckpoints = z.strictObject({
-  name: z.string().optional(),
-  sandbox: sandboxId.optional(),
-  limit: queryInteger(1, LIMITS.listPage).optional().meta({ description: 'Default: 100.' }),
-  cursor: z.string().max(256).optional(),
-})
+export const listCheckpoints = z
+  .strictObject({ name: z.string().optional(), sandbox: sandboxId.optional(), ...pageFields })
+  .refine(onePlace, ONE_PLACE)
 export type ListCheckpoints = z.input<typeof listCheckpoints>
 export type ListCheckpointsParsed = z.output<typeof listCheckpoints>
 export const checkpointPage = z.object({
   checkpoints: z.array(checkpointInfo),
-  total: z.number(),
+  total,
   cursor: z.string().optional(),
 })
 export type CheckpointPage = z.infer<typeof checkpointPage>

@@ -14,6 +14,8 @@ export const noNul = (text: string): boolean => !text.includes('\0')
 export const sandboxId = z.string().regex(idPattern('sandbox'), 'not a sandbox id')
 export const processId = z.string().regex(idPattern('process'), 'not a process id')
 
+export const portNumber = z.number().int().min(1).max(65_535)
+
 /** Absolute, or relative to the sandbox's working directory. */
 export const sandboxPath = z
   .string()
@@ -168,3 +170,17 @@ export const queryInteger = (min: number, max: number) =>
   )
 
 export const timestamp = z.iso.datetime()
+
+// Of lists that are given page by page.
+export const pageLimit = queryInteger(1, LIMITS.listPage).optional().meta({ description: 'Default: 100.' })
+export const offset = queryInteger(0, LIMITS.listOffset)
+  .optional()
+  .meta({ description: 'Leave out this many from the beginning.' })
+export const direction = z.enum(['asc', 'desc']).optional()
+/** The cursor of an answer has its page's last name in it. */
+const cursor = z.string().max(1024).optional().meta({ description: 'Of the last answer, for the next page.' })
+export const pageFields = { limit: pageLimit, cursor, offset }
+export const onePlace = (query: { cursor?: unknown; offset?: unknown }): boolean =>
+  query.cursor === undefined || query.offset === undefined
+export const ONE_PLACE = 'a page begins at a cursor or at an offset: leave one out'
+export const total = z.number().meta({ description: 'How many there are, without limit and offset.' })

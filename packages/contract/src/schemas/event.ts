@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { LIMITS } from '../limits.ts'
-import { json, queryBoolean, queryInteger, timestamp } from './common.ts'
+import { direction, json, offset, pageLimit, queryBoolean, timestamp, total } from './common.ts'
 
 export const EVENT_TYPES = [
   'created',
@@ -67,11 +66,9 @@ const types = z
   .meta({ description: 'Only events of these types, separated by commas.' })
 
 export const listEvents = z.strictObject({
-  limit: queryInteger(1, LIMITS.listPage).optional().meta({ description: 'Default: 100.' }),
-  direction: z
-    .enum(['asc', 'desc'])
-    .optional()
-    .meta({ description: 'asc: oldest first. Default: desc; asc when following.' }),
+  limit: pageLimit,
+  offset,
+  direction: direction.meta({ description: 'asc: oldest first. Default: desc; asc when following.' }),
   since: place
     .optional()
     .meta({ description: 'Only events after the event with this id, or at or after this time.' }),
@@ -88,6 +85,7 @@ export type ListEventsParsed = z.output<typeof listEvents>
 
 export const eventPage = z.object({
   events: z.array(sandboxEvent),
+  total,
   more: z.boolean().meta({ description: 'True if there are events beyond the limit.' }),
 })
 export type EventPage = z.infer<typeof eventPage>

@@ -27,6 +27,27 @@ export const fileEntry = z.object({
 })
 export type FileEntry = z.infer<typeof fileEntry>
 
+const fileToWrite = z
+  .strictObject({
+    path: sandboxPath,
+    content: z.string(),
+    encoding: z.enum(['utf8', 'base64']).default('utf8'),
+    mode: fileMode.optional(),
+    owner: userName.optional(),
+  })
+  .superRefine(checkBase64('content', 'encoding'))
+/** Files that are part of a call, as a create or a command. */
+export const filesToWrite = z
+  .array(fileToWrite)
+  .max(LIMITS.givenFiles)
+  .refine(
+    (files) =>
+      files.reduce((sum, { content, encoding }) => sum + decodedBytes(content, encoding), 0) <=
+      LIMITS.givenFilesBytes,
+    `files hold at most ${LIMITS.givenFilesBytes} bytes together; send more with PUT files`,
+  )
+export type FilesToWriteParsed = z.output<typeof filesToWrite>
+
 export const pathQuery = z.strictObject({ path: sandboxPath })
 export const writeFileQuery = z.strictObject({
   path: sandboxPath,
@@ -100,8 +121,8 @@ export const batchFiles = z.strictObject({
     .refine(
       (files) =>
         files.reduce((sum, { content = '', encoding }) => sum + decodedBytes(content, encoding), 0) <=
-        LIMITS.createFilesBytes,
-      `files hold at most ${LIMITS.createFilesBytes} bytes together; send more with PUT files`,
+        LIMITS.givenFilesBytes,
+      `files hold at most ${LIMITS.givenFilesBytes} bytes together; send more with PUT files`,
     )
     .meta({ description: 'Sorted by path; the last operation on a path wins.' }),
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { timestamp } from './common.ts'
+import { offset, pageLimit, timestamp, total } from './common.ts'
 import { runtimeName } from './sandbox.ts'
 
 const imageSource = z.discriminatedUnion('kind', [
@@ -25,7 +25,11 @@ export const runtimeInfo = z.object({
     .meta({ description: 'Versions of node, npm, python, git and gcc in it, if known.' }),
 })
 export type RuntimeInfo = z.infer<typeof runtimeInfo>
-export const runtimeList = z.object({ runtimes: z.array(runtimeInfo) })
+export const runtimeList = z.object({ runtimes: z.array(runtimeInfo), total })
+export const listRuntimes = z.strictObject({
+  limit: pageLimit.meta({ description: 'Default: all.' }),
+  offset,
+})
 
 export const imageInfo = z.object({
   name: z.string(),

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { timestamp } from './common.ts'
-import { portNumber } from './service.ts'
+import { portNumber, timestamp } from './common.ts'
 
 export const listeningPort = z.object({
   port: z.number(),

@@ -7,14 +7,18 @@ import {
   durationMs,
   env,
   keepAwake,
+  offset,
+  pageLimit,
   processId,
   queryBoolean,
   queryInteger,
   sandboxPath,
   sizeBytes,
   timestamp,
+  total,
   userName,
 } from './common.ts'
+import { filesToWrite } from './file.ts'
 import { ONE_BASE, oneBase, sandboxFields } from './sandbox.ts'
 
 const argument = z
@@ -69,6 +73,10 @@ const commandFields = {
     .optional()
     .meta({ description: 'Kills the whole command after this time; 0 or absent: never.' }),
   keepOutput: keepOutput.optional(),
+  files: filesToWrite.optional().meta({
+    description:
+      'Written before the command starts, by default with its user as their owner; paths may be relative to its directory. If one cannot be written, the command is not started; those before it stay.',
+  }),
 }
 export const captureFields = {
   stdin: z.string().optional().meta({ description: 'At most 8 MiB, counted after decoding.' }),
@@ -89,6 +97,14 @@ export const exec = z.strictObject({ ...commandFields, ...captureFields }).super
 export type Exec = z.input<typeof exec>
 export type ExecParsed = z.output<typeof exec>
 
+export const OUTCOMES = ['completed', 'failed', 'timeout', 'cancelled'] as const
+/** How a process ended, in one word. */
+export const outcome = z.enum(OUTCOMES).meta({
+  description:
+    'completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end.',
+})
+export type Outcome = z.infer<typeof outcome>
+
 /** The result of a command. A command that could not be started is an error instead. */
 const resultFields = {
   exitCode: z.number().int().meta({ description: '128 + n when signal n ended it, 124 when it timed out.' }),
@@ -107,6 +123,7 @@ export const autoResumed = z
   .meta({ description: 'The sandbox was suspended and was woken for this call.' })
 export const execResult = z.object({
   processId,
+  outcome,
   ...resultFields,
   autoResumed,
   stdout: z.string(),
@@ -123,7 +140,7 @@ export type CommandResult = Omit<ExecResult, 'autoResumed'>
 
 // The sandbox, and the kept output with it, is removed when the command ends. If the server dies first, the idle timeout removes it.
 const { keepAwake: _keepAwake, ...runSandboxFields } = sandboxFields
-const { keepOutput: _keepOutput, ...runCommandFields } = commandFields
+const { keepOutput: _keepOutput, files: _files, ...runCommandFields } = commandFields
 export const run = z
   .strictObject({ ...runSandboxFields, ...runCommandFields, ...captureFields })
   .superRefine(checkStdin)
@@ -170,9 +187,14 @@ export const processInfo = z.object({
   sandboxId: z.string(),
   command: z.union([z.string(), z.array(z.string())]),
   status: z.enum(PROCESS_STATUSES).meta({ description: 'lost: the sandbox ended before the process did.' }),
+  outcome: outcome.nullable().meta({
+    description:
+      'completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end, also lost. null: it has not ended.',
+  }),
+  reason: z.string().nullable().meta({ description: 'Why it was lost.' }),
   jobStatus: z.enum(['pending', 'running', 'completed', 'failed', 'cancelled']).meta({
     description:
-      'completed: exit code 0. cancelled: killed on request. failed: any other end. pending: not started yet.',
+      'As outcome, but failed after a timeout. pending: not started yet. running: it has not ended.',
   }),
   pid: z.number().nullable(),
   cwd: z.string(),
@@ -191,11 +213,16 @@ export const processInfo = z.object({
 export type ProcessInfo = z.infer<typeof processInfo>
 export const startedProcess = processInfo.extend({ autoResumed })
 export type StartedProcess = z.infer<typeof startedProcess>
-export const processList = z.object({ processes: z.array(processInfo) })
+export const processList = z.object({ processes: z.array(processInfo), total })
 export const listProcesses = z.strictObject({
-  status: z.enum(PROCESS_STATUSES).optional(),
-  limit: queryInteger(1, LIMITS.listPage).optional(),
+  status: z
+    .enum([...PROCESS_STATUSES, ...OUTCOMES])
+    .optional()
+    .meta({ description: 'A status or an outcome. Default: all.' }),
+  limit: pageLimit,
+  offset,
 })
+export type ListProcessesParsed = z.output<typeof listProcesses>
 export const getProcess = z.strictObject({
   wait: queryInteger(0, 60_000)
     .optional()
@@ -255,7 +282,7 @@ export const attachServerMessage = z.discriminatedUnion('type', [
     }),
   }),
   z.object({ type: z.literal('replay-end') }),
-  z.object({ type: z.literal('exit'), ...resultFields }),
+  z.object({ type: z.literal('exit'), outcome, ...resultFields }),
   z.object({ type: z.literal('error'), error: z.object({ code: z.string(), message: z.string() }) }),
 ])
 export type AttachServerMessage = z.infer<typeof attachServerMessage>

@@ -2,23 +2,26 @@ import { z } from 'zod'
 import { ID_PREFIXES } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
 import {
-  checkBase64,
   cpuMillis,
-  decodedBytes,
+  direction,
   env,
   envPatch,
-  fileMode,
   json,
   keepAwake,
   metadata,
   noNul,
-  queryInteger,
+  ONE_PLACE,
+  onePlace,
+  pageFields,
+  portNumber,
   sandboxId,
   sandboxPath,
   sizeBytes,
   timestamp,
+  total,
   userName,
 } from './common.ts'
+import { filesToWrite } from './file.ts'
 import { patchRun } from './patch.ts'
 import { timeouts, timeoutsInfo } from './timeout.ts'
 
@@ -65,16 +68,6 @@ const resourcesInput = z.strictObject({
     .meta({ description: 'The maximum number of processes and threads.' }),
 })
 
-const fileToWrite = z
-  .strictObject({
-    path: sandboxPath,
-    content: z.string(),
-    encoding: z.enum(['utf8', 'base64']).default('utf8'),
-    mode: fileMode.optional(),
-    owner: userName.optional(),
-  })
-  .superRefine(checkBase64('content', 'encoding'))
-
 const label = z
   .string()
   .min(1)
@@ -109,21 +102,19 @@ export const sandboxFields = {
   metadata: metadata.optional(),
   project: label.optional(),
   env: env.optional(),
-  files: z
-    .array(fileToWrite)
-    .max(LIMITS.createFiles)
-    .refine(
-      (files) =>
-        files.reduce((sum, { content, encoding }) => sum + decodedBytes(content, encoding), 0) <=
-        LIMITS.createFilesBytes,
-      `files hold at most ${LIMITS.createFilesBytes} bytes together; send more with PUT files`,
-    )
-    .optional(),
+  files: filesToWrite.optional().meta({
+    description: 'Written before the sandbox is given; paths may be relative to the working directory.',
+  }),
   resources: resourcesInput.optional(),
   network: z
-    .strictObject({ enabled: z.boolean() })
-    .optional()
-    .meta({ description: 'Default: off, loopback only.' }),
+    .strictObject({
+      enabled: z.boolean().optional().meta({ description: 'Default: false, loopback only.' }),
+      port: portNumber.nullable().optional().meta({
+        description:
+          'A port that gets a preview together with the sandbox; `url` in the answer is its URL. Default: null, none.',
+      }),
+    })
+    .optional(),
   user: userName
     .optional()
     .meta({ description: 'The user that runs commands. Default: the user of the image, usually user.' }),
@@ -157,9 +148,17 @@ export const updateSandbox = z.strictObject({
   keepAwake: keepAwake
     .optional()
     .meta({ description: 'true: the sandbox is never idle. false: its idle time begins now.' }),
-  network: z.strictObject({ enabled: z.boolean() }).optional().meta({
-    description: 'Turns the network on or off; off ends open connections. Turning it on needs the API key.',
-  }),
+  network: z
+    .strictObject({
+      enabled: z.boolean().optional().meta({
+        description:
+          'Turns the network on or off; off ends open connections. Turning it on needs the API key.',
+      }),
+      port: portNumber.nullable().optional().meta({
+        description: 'Gives this port a preview, and removes that of the previous port; null: only removes.',
+      }),
+    })
+    .optional(),
 })
 export type UpdateSandbox = z.input<typeof updateSandbox>
 export type UpdateSandboxParsed = z.output<typeof updateSandbox>
@@ -190,7 +189,11 @@ export const sandbox = z.object({
     diskBytes: z.number(),
     pids: z.number(),
   }),
-  network: z.object({ enabled: z.boolean() }),
+  network: z.object({
+    enabled: z.boolean(),
+    port: z.number().nullable().meta({ description: 'The port that `url` leads to.' }),
+  }),
+  url: z.string().nullable().meta({ description: 'The preview of `network.port`.' }),
   user: z.string(),
   workdir: z.string(),
   storeAccess: z.boolean(),
@@ -257,26 +260,32 @@ export const createdSandbox = sandbox.extend({
 })
 export type CreatedSandbox = z.infer<typeof createdSandbox>
 
-export const listSandboxes = z.strictObject({
-  status: z
-    .enum([...SANDBOX_STATUSES, 'all'])
-    .optional()
-    .meta({ description: 'Default: all except stopped.' }),
-  name: z.string().optional(),
-  project: z.string().optional(),
-  metadata: z
-    .union([z.string(), z.array(z.string())])
-    .optional()
-    .meta({ description: 'key=value; may be repeated, all must match.' }),
-  limit: queryInteger(1, LIMITS.listPage).optional().meta({ description: 'Default: 100.' }),
-  cursor: z.string().max(256).optional(),
-})
+export const listSandboxes = z
+  .strictObject({
+    status: z
+      .enum([...SANDBOX_STATUSES, 'all'])
+      .optional()
+      .meta({ description: 'Default: all except stopped.' }),
+    name: z.string().optional(),
+    project: z.string().optional(),
+    metadata: z
+      .union([z.string(), z.array(z.string())])
+      .optional()
+      .meta({ description: 'key=value; may be repeated, all must match.' }),
+    ...pageFields,
+    sort: z
+      .enum(['created', 'updated', 'name', 'status'])
+      .optional()
+      .meta({ description: 'Default: created.' }),
+    direction: direction.meta({ description: 'Default: desc for times, asc for name and status.' }),
+  })
+  .refine(onePlace, ONE_PLACE)
 export type ListSandboxes = z.input<typeof listSandboxes>
 export type ListSandboxesParsed = z.output<typeof listSandboxes>
 
 export const sandboxPage = z.object({
   sandboxes: z.array(sandboxDetail),
-  total: z.number(),
+  total,
   cursor: z.string().optional(),
 })
 export type SandboxPage = z.infer<typeof sandboxPage>

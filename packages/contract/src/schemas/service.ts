@@ -4,6 +4,7 @@ import {
   durationMs,
   env,
   keepAwake,
+  portNumber,
   processId,
   queryBoolean,
   queryInteger,
@@ -17,7 +18,6 @@ export const SERVICE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 const serviceName = z
   .string()
   .regex(SERVICE_NAME, 'a name has lower-case letters, digits and dashes, at most 63')
-export const portNumber = z.number().int().min(1).max(65_535)
 
 const pause = (min: number) =>
   durationMs.refine((value) => value >= min && value <= LIMITS.timeoutMs, `it is between ${min} ms and 24h`)

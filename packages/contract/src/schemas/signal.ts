@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { LIMITS } from '../limits.ts'
-import { byteLength, json } from './common.ts'
-import { portNumber } from './service.ts'
+import { byteLength, json, portNumber } from './common.ts'
 
 const url = z.string().max(2048)
 const custom = z

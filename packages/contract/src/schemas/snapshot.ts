@@ -2,7 +2,17 @@ import { z } from 'zod'
 import { idPattern } from '../ids.ts'
 import { LIMITS } from '../limits.ts'
 import { checkpointId } from './checkpoint.ts'
-import { noNul, queryBoolean, queryInteger, sandboxId, timestamp } from './common.ts'
+import {
+  direction,
+  noNul,
+  ONE_PLACE,
+  onePlace,
+  pageFields,
+  queryBoolean,
+  sandboxId,
+  timestamp,
+  total,
+} from './common.ts'
 
 const snapshotId = z.string().regex(idPattern('snapshot'), 'not a snapshot id')
 /** Cannot be mistaken for an id. */
@@ -64,18 +74,21 @@ export const snapshotInfo = z.object({
 })
 export type SnapshotInfo = z.infer<typeof snapshotInfo>
 
-export const listSnapshots = z.strictObject({
-  name: z.string().optional(),
-  tag: z.string().optional(),
-  sandbox: sandboxId.optional(),
-  limit: queryInteger(1, LIMITS.listPage).optional().meta({ description: 'Default: 100.' }),
-  cursor: z.string().max(256).optional(),
-})
+export const listSnapshots = z
+  .strictObject({
+    name: z.string().optional(),
+    tag: z.string().optional(),
+    sandbox: sandboxId.optional(),
+    ...pageFields,
+    sort: z.enum(['created', 'name']).optional().meta({ description: 'Default: created.' }),
+    direction: direction.meta({ description: 'Default: desc for created, asc for name.' }),
+  })
+  .refine(onePlace, ONE_PLACE)
 export type ListSnapshots = z.input<typeof listSnapshots>
 export type ListSnapshotsParsed = z.output<typeof listSnapshots>
 export const snapshotPage = z.object({
   snapshots: z.array(snapshotInfo),
-  total: z.number(),
+  total,
   cursor: z.string().optional(),
 })
 export type SnapshotPage = z.infer<typeof snapshotPage>

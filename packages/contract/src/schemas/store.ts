@@ -49,9 +49,18 @@ export const listStore = z.strictObject({
     .refine((text) => fits(text, LIMITS.storeKeyBytes), `a key has at most ${LIMITS.storeKeyBytes} bytes`)
     .optional(),
   limit: queryInteger(1, LIMITS.storeListKeys).optional().meta({ description: 'Default: 100.' }),
+  cursor: z
+    .string()
+    .max(1024)
+    .optional()
+    .meta({ description: 'Of the last answer: only the keys after that answer.' }),
 })
 export type ListStoreParsed = z.output<typeof listStore>
-export const storeKeys = z.object({ keys: z.array(z.string()), truncated: z.boolean() })
+export const storeKeys = z.object({
+  keys: z.array(z.string()),
+  truncated: z.boolean().meta({ description: 'True if there are more keys.' }),
+  cursor: z.string().optional().meta({ description: 'Only if truncated.' }),
+})
 export type StoreKeys = z.infer<typeof storeKeys>
 
 const setOperation = z.strictObject({

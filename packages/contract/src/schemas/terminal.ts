@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { idPattern } from '../ids.ts'
 import { env, keepAwake, processId, queryInteger, sandboxPath, timestamp, userName } from './common.ts'
-import { keepOutput, shellText, terminalSize, timeout } from './process.ts'
+import { keepOutput, outcome, shellText, terminalSize, timeout } from './process.ts'
 
 export const terminalId = z.string().regex(idPattern('terminal'), 'not a terminal id')
 
@@ -75,6 +75,7 @@ export const terminalCommand = z.object({
   terminalId,
   command: z.string(),
   status: z.enum(['running', 'completed', 'failed']).meta({ description: 'completed: exit code 0.' }),
+  outcome: outcome.nullable().meta({ description: 'As of a process; null while it runs.' }),
   stdout: z.string().meta({ description: 'In the encoding of the terminal, like stderr.' }),
   stderr: z.string(),
   truncated: z.boolean().meta({ description: 'True if only the end of the output is given.' }),

@@ -2,12 +2,16 @@ import type { CheckpointInfo, CheckpointPage, CopySandbox, ListCheckpoints } fro
 import { Part } from '../client/part.ts'
 import { ABORTABLE, type Abortable, guard, type Names, orText } from '../options.ts'
 import { Sandbox } from '../sandbox/sandbox.ts'
+import { type FileToWrite, toFiles } from '../transport/files.ts'
 import { COPY, createOnce, ONCE, type OnceOptions } from './create-once.ts'
 import { Patches } from './patches.ts'
 import { checkedCheckpoint } from './refs.ts'
 
 /** Missing options are taken from the checkpoint; `env` is merged. */
-export interface FromCheckpointOptions extends CopySandbox, OnceOptions {}
+export interface FromCheckpointOptions extends Omit<CopySandbox, 'files'>, OnceOptions {
+  /** As of `sandboxes.create`. */
+  files?: readonly FileToWrite[]
+}
 
 export interface ListCheckpointsOptions extends ListCheckpoints, Abortable {}
 
@@ -35,17 +39,19 @@ export class Checkpoints extends Part {
 
   /** All pages, one checkpoint at a time. */
   async *all(options: ListCheckpointsOptions = {}): AsyncGenerator<CheckpointInfo> {
-    let { cursor } = options
+    let { cursor, offset } = options
     do {
-      const page = await this.list({ ...options, cursor })
+      const page = await this.list({ ...options, cursor, offset })
       yield* page.checkpoints
       cursor = page.cursor
+      offset = undefined
     } while (cursor !== undefined)
   }
 
   /** A new sandbox that starts from the checkpoint, also if the checkpoint's own sandbox is gone. */
   async createSandbox(id: string, options: FromCheckpointOptions = {}): Promise<Sandbox> {
-    const { signal, idempotencyKey, ...body } = options
+    const { signal, idempotencyKey, files, ...rest } = options
+    const body = { ...rest, files: await toFiles(files, signal) }
     const call = { params: { cid: checkedCheckpoint(id) }, body, signal, idempotencyKey }
     return new Sandbox(this.client, await createOnce(this.client, 'createFromCheckpoint', call))
   }
@@ -57,7 +63,14 @@ export class Checkpoints extends Part {
   }
 }
 
-const LIST: Names<ListCheckpointsOptions> = { name: 1, sandbox: 1, limit: 1, cursor: 1, signal: 1 }
+const LIST: Names<ListCheckpointsOptions> = {
+  name: 1,
+  sandbox: 1,
+  limit: 1,
+  cursor: 1,
+  offset: 1,
+  signal: 1,
+}
 
 guard(Checkpoints.prototype, 'islet.checkpoints', {
   get: [null, ABORTABLE],

@@ -36,6 +36,9 @@ export const LIST: Names<ListOptions> = {
   metadata: 1,
   limit: 1,
   cursor: 1,
+  offset: 1,
+  sort: 1,
+  direction: 1,
   signal: 1,
 }
 

@@ -4,6 +4,7 @@ import { CLIENT, type ClientOptions } from '../client/settings.ts'
 import { ABORTABLE, type Abortable, guard, type Names, refuseUnknown } from '../options.ts'
 import { type Command, RUN, type RunOptions, stdinFields } from '../process/exec.ts'
 import { Events } from '../sandbox/events.ts'
+import { toFiles } from '../transport/files.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { COPY } from './create-once.ts'
 import { Images } from './images.ts'
@@ -12,10 +13,19 @@ import { Snapshots } from './snapshots.ts'
 
 /** `timeout` is the timeout of the command; the sandbox ends with the command. */
 export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | 'timeout' | 'keepAwake'> &
-  Omit<RunOptions, 'keepOutput'>
+  Omit<RunOptions, 'keepOutput' | 'files'>
 
-const { keepOutput: _keepOutput, ...ONE_SHOT_RUN } = RUN
+const { keepOutput: _keepOutput, files: _files, ...ONE_SHOT_RUN } = RUN
 const ONE_SHOT: Names<OneShotOptions> = { runtime: 1, snapshot: 1, ...COPY, ...ONE_SHOT_RUN }
+
+export interface ListRuntimesOptions extends Abortable {
+  /** Default: all. */
+  limit?: number
+  /** Leave out this many from the beginning. */
+  offset?: number
+}
+
+const RUNTIMES: Names<ListRuntimesOptions> = { limit: 1, offset: 1, ...ABORTABLE }
 
 export interface PruneOptions extends Prune, Abortable {}
 
@@ -46,16 +56,17 @@ export class Islet {
   }
 
   readonly runtimes = {
-    list: async (options: Abortable = {}): Promise<RuntimeInfo[]> => {
-      refuseUnknown('islet.runtimes.list', options, ABORTABLE)
-      return (await this.#client.call('listRuntimes', options)).runtimes
+    list: async (options: ListRuntimesOptions = {}): Promise<RuntimeInfo[]> => {
+      refuseUnknown('islet.runtimes.list', options, RUNTIMES)
+      const { signal, ...query } = options
+      return (await this.#client.call('listRuntimes', { query, signal })).runtimes
     },
   }
 
   /** Runs one command in a new sandbox, which is removed before this resolves. */
-  run(command: Command, options: OneShotOptions = {}): Promise<RunResult> {
-    const { signal, stdin, ...rest } = options
-    const body = { command, ...rest, ...stdinFields(stdin) }
+  async run(command: Command, options: OneShotOptions = {}): Promise<RunResult> {
+    const { signal, stdin, files, ...rest } = options
+    const body = { command, ...rest, ...stdinFields(stdin), files: await toFiles(files, signal) }
     return this.#client.call('run', { body, signal })
   }
 

@@ -10,9 +10,13 @@ import { Part } from '../client/part.ts'
 import { hasCode } from '../errors.ts'
 import { ABORTABLE, type Abortable, guard } from '../options.ts'
 import { Sandbox } from '../sandbox/sandbox.ts'
+import { type FileToWrite, toFiles } from '../transport/files.ts'
 import { CREATE, createOnce, LIST, newKey, type OnceOptions, REUSE } from './create-once.ts'
 
-export interface CreateOptions extends CreateSandbox, OnceOptions {}
+export interface CreateOptions extends Omit<CreateSandbox, 'files'>, OnceOptions {
+  /** Written before this resolves, at most 8 MiB together; without all of them there is no sandbox. */
+  files?: readonly FileToWrite[]
+}
 
 /** The options of `create`. They are used only if a new sandbox is made, and not compared with an existing one. */
 export type GetOrCreateOptions = Omit<CreateOptions, 'name' | 'idempotencyKey'>
@@ -25,7 +29,8 @@ export interface ListOptions extends ListSandboxes, Abortable {}
 export class Sandboxes extends Part {
   /** Resolves when the sandbox runs. */
   async create(options: CreateOptions = {}): Promise<Sandbox> {
-    const { signal, idempotencyKey, ...body } = options
+    const { signal, idempotencyKey, files, ...rest } = options
+    const body = { ...rest, files: await toFiles(files, signal) }
     const call = { body, signal, idempotencyKey }
     return new Sandbox(this.client, await createOnce(this.client, 'createSandbox', call))
   }
@@ -35,15 +40,18 @@ export class Sandboxes extends Part {
    * sandbox.
    */
   async getOrCreate(name: string, options: GetOrCreateOptions = {}): Promise<Sandbox> {
+    let files: GetOrCreateOptions['files']
     for (;;) {
       try {
         return await this.#existing(name, options.signal)
       } catch (error) {
         if (!hasCode(error, 'sandbox_not_found')) throw error
       }
+      // Streams can be read only once.
+      files ??= await toFiles(options.files, options.signal)
       try {
         // With an explicit key an aborted create is not undone: another caller may use the sandbox already.
-        return await this.create({ ...options, name, idempotencyKey: newKey() })
+        return await this.create({ ...options, files, name, idempotencyKey: newKey() })
       } catch (error) {
         // Another caller was first.
         if (!hasCode(error, 'name_taken')) throw error
@@ -77,7 +85,7 @@ export class Sandboxes extends Part {
     return this.client.call('getSandbox', { params: { id }, signal: options.signal })
   }
 
-  /** One page, newest first; pass its `cursor` for the next. */
+  /** One page, by default newest first; pass its `cursor` for the next, or count with `offset`. */
   list(options: ListOptions = {}): Promise<SandboxPage> {
     const { signal, ...query } = options
     return this.client.call('listSandboxes', { query: query as Query, signal })
@@ -85,11 +93,12 @@ export class Sandboxes extends Part {
 
   /** All pages, one sandbox at a time. */
   async *all(options: ListOptions = {}): AsyncGenerator<SandboxDetail> {
-    let { cursor } = options
+    let { cursor, offset } = options
     do {
-      const page = await this.list({ ...options, cursor })
+      const page = await this.list({ ...options, cursor, offset })
       yield* page.sandboxes
       cursor = page.cursor
+      offset = undefined
     } while (cursor !== undefined)
   }
 

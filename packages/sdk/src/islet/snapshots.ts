@@ -39,7 +39,7 @@ export class Snapshots extends Part {
     return this.client.call('createSnapshot', { body, signal })
   }
 
-  /** Newest first. */
+  /** One page, by default newest first; pass its `cursor` for the next, or count with `offset`. */
   list(options: ListSnapshots & Abortable = {}): Promise<SnapshotPage> {
     const { signal, ...query } = options
     return this.client.call('listSnapshots', { query, signal })
@@ -86,9 +86,21 @@ export class Snapshots extends Part {
 
 export const SNAPSHOT: Names<SnapshotOptions> = { name: 1, tag: 1, description: 1, signal: 1 }
 
+const LIST: Names<ListSnapshots & Abortable> = {
+  name: 1,
+  tag: 1,
+  sandbox: 1,
+  limit: 1,
+  cursor: 1,
+  offset: 1,
+  sort: 1,
+  direction: 1,
+  signal: 1,
+}
+
 guard(Snapshots.prototype, 'islet.snapshots', {
   create: [{ sandbox: 1, checkpoint: 1 }, SNAPSHOT],
-  list: [{ name: 1, tag: 1, sandbox: 1, limit: 1, cursor: 1, signal: 1 }],
+  list: [LIST],
   get: [null, ABORTABLE],
   tag: [null, null, ABORTABLE],
   update: [null, null, ABORTABLE],

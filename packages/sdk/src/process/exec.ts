@@ -1,7 +1,8 @@
-import type { ExecResult, ProcessInfo, ProcessOutput, StartedProcess } from '@islet/contract/client'
+import type { ExecResult, Outcome, ProcessInfo, ProcessOutput, StartedProcess } from '@islet/contract/client'
 import { SandboxPart } from '../client/part.ts'
 import { ABORTABLE, type Abortable, guard, type Names } from '../options.ts'
 import { base64 } from '../transport/body.ts'
+import { type FileToWrite, toFiles } from '../transport/files.ts'
 import { Session } from './session.ts'
 
 /** Text runs through `sh -c`; a list is a program and its arguments. */
@@ -27,7 +28,15 @@ export interface CaptureOptions {
   maxOutputBytes?: number
 }
 
-export interface RunOptions extends CommandOptions, CaptureOptions {
+interface GivenFiles {
+  /**
+   * Written before the command starts, at most 8 MiB together. If one cannot be written, the command is not started; those
+   * before it stay. A relative path is below the directory of the command.
+   */
+  files?: readonly FileToWrite[]
+}
+
+export interface RunOptions extends CommandOptions, CaptureOptions, GivenFiles {
   stdin?: string | Uint8Array
 }
 
@@ -42,7 +51,7 @@ export interface AttachOptions extends Abortable {
   signal?: AbortSignal
 }
 
-export interface SpawnOptions extends CommandOptions {
+export interface SpawnOptions extends CommandOptions, GivenFiles {
   /**
    * Kill the process, with everything it started, this long after the last attached client has left, unless one comes
    * back: milliseconds or '30s'. Default: it keeps running.
@@ -60,8 +69,12 @@ export interface StartOptions extends SpawnOptions, Omit<AttachOptions, 'replay'
 }
 
 export interface ListProcessesOptions extends Abortable {
-  status?: ProcessInfo['status']
+  /** A status or an outcome. Default: all. */
+  status?: ProcessInfo['status'] | Outcome
+  /** Default: 100. */
   limit?: number
+  /** Leave out this many of the newest. */
+  offset?: number
 }
 
 export interface OutputOptions extends Abortable {
@@ -72,25 +85,36 @@ export interface OutputOptions extends Abortable {
 
 export class Exec extends SandboxPart {
   /** Runs a command to its end. A command that fails is a result; one that could not be started is an error. */
-  run(command: Command, options: RunOptions = {}): Promise<ExecResult> {
-    const { signal, stdin, ...rest } = options
-    const body = { command, ...rest, ...stdinFields(stdin) }
+  async run(command: Command, options: RunOptions = {}): Promise<ExecResult> {
+    const { signal, stdin, files, ...rest } = options
+    const body = { command, ...rest, ...stdinFields(stdin), files: await toFiles(files, signal) }
     return this.client.call('exec', { params: this.params, body, signal })
   }
 
   /** Starts a command and attaches to it. */
   async start(command: Command, options: StartOptions = {}): Promise<ExecSession> {
-    const { args, stdin = true, onStdout, onStderr, onExit, onScrollbackEnd, signal, ...rest } = options
+    const {
+      args,
+      stdin = true,
+      files,
+      onStdout,
+      onStderr,
+      onExit,
+      onScrollbackEnd,
+      signal,
+      ...rest
+    } = options
     const argv = args ? [...(typeof command === 'string' ? [command] : command), ...args] : command
-    const body = { command: argv, ...rest, stdin, hold: true }
+    const body = { command: argv, ...rest, stdin, hold: true, files: await toFiles(files, signal) }
     const { id } = await this.client.call('startProcess', { params: this.params, body, signal })
     return this.attach(id, { onStdout, onStderr, onExit, onScrollbackEnd, signal })
   }
 
   /** Starts a command without attaching; `attach` follows it later. */
-  spawn(command: Command, options: SpawnOptions = {}): Promise<StartedProcess> {
-    const { signal, ...rest } = options
-    return this.client.call('startProcess', { params: this.params, body: { command, ...rest }, signal })
+  async spawn(command: Command, options: SpawnOptions = {}): Promise<StartedProcess> {
+    const { signal, files, ...rest } = options
+    const body = { command, ...rest, files: await toFiles(files, signal) }
+    return this.client.call('startProcess', { params: this.params, body, signal })
   }
 
   /** Attaches to a process that runs or has ended: gives the kept output, then live output. */
@@ -152,6 +176,20 @@ export class ExecSession extends Session {
   }
 }
 
+/** In place of the result of a command that goes on in the background. */
+export const STARTED = {
+  outcome: 'completed',
+  exitCode: 0,
+  signal: null,
+  timedOut: false,
+  oom: false,
+  durationMs: 0,
+  stdout: '',
+  stderr: '',
+  truncated: false,
+  droppedBytes: 0,
+} as const
+
 /** The body fields of a stdin that is text or bytes. */
 export function stdinFields(stdin: string | Uint8Array | undefined) {
   if (stdin === undefined || typeof stdin === 'string') return { stdin }
@@ -167,8 +205,8 @@ export const COMMAND: Names<CommandOptions> = {
   signal: 1,
 }
 export const CAPTURE: Names<CaptureOptions> = { encoding: 1, maxOutputBytes: 1 }
-export const RUN: Names<RunOptions> = { ...COMMAND, ...CAPTURE, stdin: 1 }
-export const SPAWN: Names<SpawnOptions> = { ...COMMAND, maxRunAfterDisconnect: 1, keepAwake: 1 }
+export const RUN: Names<RunOptions> = { ...COMMAND, ...CAPTURE, stdin: 1, files: 1 }
+export const SPAWN: Names<SpawnOptions> = { ...COMMAND, maxRunAfterDisconnect: 1, keepAwake: 1, files: 1 }
 const HANDLERS = { onStdout: 1, onStderr: 1, onExit: 1, onScrollbackEnd: 1 } as const
 
 guard(Exec.prototype, 'sandbox.exec', {
@@ -176,7 +214,7 @@ guard(Exec.prototype, 'sandbox.exec', {
   start: [null, { ...SPAWN, ...HANDLERS, args: 1, stdin: 1 }],
   spawn: [null, SPAWN],
   attach: [null, { ...HANDLERS, replay: 1, signal: 1 }],
-  list: [{ status: 1, limit: 1, signal: 1 }],
+  list: [{ status: 1, limit: 1, offset: 1, signal: 1 }],
   get: [null, ABORTABLE],
   output: [null, { encoding: 1, maxBytes: 1, signal: 1 }],
   kill: [null, null, ABORTABLE],

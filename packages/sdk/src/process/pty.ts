@@ -2,6 +2,7 @@ import { LOGIN_SHELL } from '@islet/contract/client'
 import { SandboxPart } from '../client/part.ts'
 import { hasCode } from '../errors.ts'
 import { type Abortable, guard } from '../options.ts'
+import { toFiles } from '../transport/files.ts'
 import { type Command, SPAWN, type SpawnOptions } from './exec.ts'
 import { checkedSize, Session } from './session.ts'
 
@@ -22,7 +23,17 @@ export interface PtyOptions extends SpawnOptions, PtyHandlers {
 /** Processes in a terminal. */
 export class Pty extends SandboxPart {
   async create(options: PtyOptions = {}): Promise<PtySession> {
-    const { cols = 80, rows = 24, command = LOGIN_SHELL, env, onOutput, onExit, signal, ...rest } = options
+    const {
+      cols = 80,
+      rows = 24,
+      command = LOGIN_SHELL,
+      env,
+      onOutput,
+      onExit,
+      signal,
+      files,
+      ...rest
+    } = options
     const { id } = await this.client.call('startProcess', {
       params: this.params,
       body: {
@@ -31,6 +42,7 @@ export class Pty extends SandboxPart {
         env: { TERM: 'xterm-256color', ...env },
         terminal: { cols, rows },
         hold: true,
+        files: await toFiles(files, signal),
       },
       signal,
     })

@@ -9,6 +9,7 @@ import {
   attachServerMessageShape,
   IsletError,
   LIMITS,
+  type Outcome,
   type ProcessInfo,
 } from '@islet/contract/client'
 import { checkedMessage } from '../client/checked.ts'
@@ -20,7 +21,7 @@ import type { Abortable } from '../options.ts'
 import { sleep } from '../transport/retry.ts'
 import { OutputCursor, type OutputHandler } from './output-cursor.ts'
 
-export type ProcessResult = NonNullable<ProcessInfo['result']>
+export type ProcessResult = NonNullable<ProcessInfo['result']> & { outcome: Outcome }
 
 export interface SessionHandlers {
   /** A returned promise delays the next call, and pauses the program if the WebSocket can be paused. */

@@ -1,5 +1,10 @@
 // The commands of a terminal without a pty.
-import { IsletError, type RunTerminalCommand, type TerminalCommandInfo } from '@islet/contract/client'
+import {
+  IsletError,
+  type Outcome,
+  type RunTerminalCommand,
+  type TerminalCommandInfo,
+} from '@islet/contract/client'
 import type { Client } from '../client/client.ts'
 import { hasCode } from '../errors.ts'
 import { ABORTABLE, type Abortable, guard } from '../options.ts'
@@ -75,6 +80,8 @@ export class TerminalCommand {
   /** ISO 8601. */
   readonly startedAt: string
   status!: 'running' | 'completed' | 'failed'
+  /** Undefined while the command runs. */
+  outcome: Outcome | undefined
   stdout!: string
   stderr!: string
   /** True if only the end of the output is given. */
@@ -134,6 +141,7 @@ export class TerminalCommand {
 
   #update(info: TerminalCommandInfo): void {
     this.status = info.status
+    this.outcome = info.outcome ?? undefined
     this.stdout = info.stdout
     this.stderr = info.stderr
     this.truncated = info.truncated

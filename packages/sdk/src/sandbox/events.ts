@@ -20,6 +20,8 @@ export interface FollowEventsOptions extends Abortable {
 export interface ListEventsOptions extends FollowEventsOptions {
   /** Default: 100. */
   limit?: number
+  /** Leave out this many from the beginning. */
+  offset?: number
   /** `asc` is oldest first. Default: `desc`. */
   direction?: 'asc' | 'desc'
   /** Only events before the event with this id, or before this time. */
@@ -128,6 +130,6 @@ function placeOf(since: string | Date | undefined): string | undefined {
 const FOLLOW: Names<FollowEventsOptions> = { since: 1, types: 1, signal: 1 }
 
 guard(Events.prototype, 'sandbox.events', {
-  list: [{ ...FOLLOW, limit: 1, direction: 1, until: 1 }],
+  list: [{ ...FOLLOW, limit: 1, offset: 1, direction: 1, until: 1 }],
   follow: [FOLLOW],
 })

@@ -34,7 +34,7 @@ import { checkedCheckpoint } from '../islet/refs.ts'
 import type { CreateOptions, GetOrCreateOptions, ListOptions } from '../islet/sandboxes.ts'
 import { type SnapshotOptions, Snapshots } from '../islet/snapshots.ts'
 import { type Abortable, guard } from '../options.ts'
-import { type CommandOptions, Exec } from '../process/exec.ts'
+import { type CommandOptions, Exec, STARTED } from '../process/exec.ts'
 import { Pty } from '../process/pty.ts'
 import { Terminals } from '../process/terminals.ts'
 import { CHECKS, STATIC_CHECKS } from './checks.ts'
@@ -92,6 +92,7 @@ export class Sandbox {
   readonly magicLinks: MagicLinks
   readonly #client: Client
   #status: SandboxStatus
+  #url: string | null
   #token: SandboxToken | undefined
 
   static create(options: CreateOptions & ClientOptions = {}): Promise<Sandbox> {
@@ -162,10 +163,15 @@ export class Sandbox {
   /** For the SDK itself; callers use `Sandbox.create` and `Sandbox.connect`. */
   constructor(
     client: Client,
-    { token, tokenExpiresAt, ...info }: Pick<SandboxInfo, 'id' | 'status'> & Partial<NewToken>,
+    {
+      token,
+      tokenExpiresAt,
+      ...info
+    }: Pick<SandboxInfo, 'id' | 'status'> & Partial<NewToken & Pick<SandboxInfo, 'url'>>,
   ) {
     this.#client = client
     this.#status = info.status
+    this.#url = info.url ?? null
     if (token && tokenExpiresAt) this.#token = { token, expiresAt: tokenExpiresAt }
     this.id = info.id
     this.exec = new Exec(client, info.id)
@@ -185,6 +191,11 @@ export class Sandbox {
   /** The same as `id`. */
   get sandboxId(): string {
     return this.id
+  }
+
+  /** The preview of `network.port` in the last answer of the server; null if it has none, and before the first answer. */
+  get url(): string | null {
+    return this.#url
   }
 
   /** The status in the last answer of the server; `getInfo` asks again. */
@@ -367,20 +378,9 @@ export class Sandbox {
 
   #heard<Info extends SandboxInfo>(info: Info): Info {
     this.#status = info.status
+    this.#url = info.url
     return info
   }
-}
-
-const STARTED = {
-  exitCode: 0,
-  signal: null,
-  timedOut: false,
-  oom: false,
-  durationMs: 0,
-  stdout: '',
-  stderr: '',
-  truncated: false,
-  droppedBytes: 0,
 }
 
 /** Splits the options of a static method into a client and the rest. */

@@ -9,10 +9,19 @@ import type {
   StoreSet,
 } from '@islet/contract/client'
 import { SandboxPart } from '../client/part.ts'
-import { ABORTABLE, type Abortable, guard } from '../options.ts'
+import { ABORTABLE, type Abortable, guard, type Names } from '../options.ts'
 
 /** A URL cannot end in these keys, even escaped, so they are sent in the body. The server refuses the empty key. */
 const NOT_IN_URLS = new Set(['', '.', '..'])
+
+export interface ListKeysOptions extends Abortable {
+  prefix?: string
+  /** Default: 100; at most 1,000. */
+  limit?: number
+  cursor?: string
+}
+
+const LIST: Names<ListKeysOptions> = { prefix: 1, limit: 1, cursor: 1, signal: 1 }
 
 /** The key-value store of one sandbox. Values are any JSON. */
 export class Store extends SandboxPart {
@@ -34,8 +43,11 @@ export class Store extends SandboxPart {
     return this.client.call('deleteStore', { params: this.#at(key), ...options })
   }
 
-  /** The keys that begin with `prefix`, sorted. `truncated` is true if there are more than `limit` (default 100). */
-  list(options: { prefix?: string; limit?: number } & Abortable = {}): Promise<StoreKeys> {
+  /**
+   * The keys that begin with `prefix`, sorted. `truncated` is true if there are more than `limit` (default 100); pass the `cursor` of
+   * the answer to get the next ones.
+   */
+  list(options: ListKeysOptions = {}): Promise<StoreKeys> {
     const { signal, ...query } = options
     return this.client.call('listStore', { params: this.params, query, signal })
   }
@@ -59,6 +71,6 @@ guard(Store.prototype, 'sandbox.store', {
   set: [null, null, ABORTABLE],
   get: [null, ABORTABLE],
   delete: [null, ABORTABLE],
-  list: [{ prefix: 1, limit: 1, signal: 1 }],
+  list: [LIST],
   batch: [null, ABORTABLE],
 })

@@ -59,7 +59,7 @@ export function relay(answer: Answer, explain: Explain): ReadableStream<Uint8Arr
   )
 }
 
-function streamOf(source: AsyncIterable<Uint8Array | string>): ReadableStream<Uint8Array> {
+export function streamOf(source: AsyncIterable<Uint8Array | string>): ReadableStream<Uint8Array> {
   const iterator = source[Symbol.asyncIterator]()
   const encoder = new TextEncoder()
   return new ReadableStream<Uint8Array>({
@@ -69,6 +69,8 @@ function streamOf(source: AsyncIterable<Uint8Array | string>): ReadableStream<Ui
       else controller.enqueue(typeof value === 'string' ? encoder.encode(value) : value)
     },
     async cancel(reason) {
+      // The iterator of a Node stream returns only after its next chunk, which may never come.
+      ;(source as { destroy?(): void }).destroy?.()
       await iterator.return?.(reason)
     },
   })

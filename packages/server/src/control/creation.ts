@@ -1,13 +1,7 @@
 // Creates sandboxes, from an image or from a saved state. The `creating` row, which holds the layer, is written before the
 // `running` row or in the same transaction. That transaction also writes the Idempotency-Key, and acknowledges the sandbox. A
 // create that fails or is cut off before leaves nothing.
-import {
-  type CopySandboxParsed,
-  type CreateSandboxParsed,
-  IsletError,
-  newId,
-  type Sandbox,
-} from '@islet/contract'
+import { type CopySandboxParsed, type CreateSandboxParsed, IsletError, newId } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
 import type { EngineCapabilities } from '../engine/engine.ts'
@@ -18,7 +12,7 @@ import { asStartError } from './errors.ts'
 import type { Fleet } from './fleet.ts'
 import { Idempotency } from './idempotency.ts'
 import { type Machine, settleMachine, startMachine, workdirOf } from './machine.ts'
-import { copyRecord, newRecord, toSandbox } from './record.ts'
+import { copyRecord, newRecord, type SandboxView, toSandbox } from './record.ts'
 import { makeLayer } from './saved/roots.ts'
 import type { SavedStates } from './saved/saved-states.ts'
 import type { Snapshots } from './saved/snapshots.ts'
@@ -26,8 +20,19 @@ import { assertSupported } from './supported.ts'
 import type { CellClaim } from './warm/cells.ts'
 import { type Plan, planOf } from './warm/roots-ahead.ts'
 
+/**
+ * Gives a port of a sandbox its preview. `also` runs in the same transaction and answers with the port whose preview this one
+ * replaces.
+ */
+export type SetPort = (
+  id: string,
+  of: Pick<SandboxRecord['network'], 'port' | 'auth'>,
+  also: () => number | null,
+) => Promise<void>
+
 export interface CreationOptions {
   fleet: Fleet
+  setPort: SetPort
   savedStates: SavedStates
   images: Images
   maxSandboxes: number
@@ -77,7 +82,7 @@ export class Creation {
     if (this.#isFull()) return this.#tooMany()
   }
 
-  create(input: CreateSandboxParsed, options: CreateOptions = {}): Promise<Sandbox> {
+  create(input: CreateSandboxParsed, options: CreateOptions = {}): Promise<SandboxView> {
     return this.#once(input, options, async (making) => {
       this.#assertCan(input)
       if (input.snapshot === undefined)
@@ -94,7 +99,7 @@ export class Creation {
     input: CopySandboxParsed,
     given: Given,
     options: CreateOptions = {},
-  ): Promise<Sandbox> {
+  ): Promise<SandboxView> {
     return this.#once({ from: given.origin?.id, ...input }, options, async (making) => {
       this.#assertCan(input)
       await using kept = await this.#options.savedStates.use(saved())
@@ -108,12 +113,17 @@ export class Creation {
     input: CopySandboxParsed,
     given: Given,
     options: CopyOptions,
-  ): Promise<Sandbox> {
+  ): Promise<SandboxView> {
     this.#assertCan(input)
     return this.#copy(saved, input, given, options)
   }
 
-  #copy(saved: SavedRecord, input: CopySandboxParsed, given: Given, options: MakeOptions): Promise<Sandbox> {
+  #copy(
+    saved: SavedRecord,
+    input: CopySandboxParsed,
+    given: Given,
+    options: MakeOptions,
+  ): Promise<SandboxView> {
     const { capacity, storage } = this.#fleet
     // This server may run another engine or isolation than the one that saved it.
     const { engine, isolation } = this.#fleet.engine.capabilities
@@ -125,8 +135,8 @@ export class Creation {
   async #once(
     asked: object,
     { idempotencyKey, signal }: CreateOptions,
-    make: (options: MakeOptions) => Promise<Sandbox>,
-  ): Promise<Sandbox> {
+    make: (options: MakeOptions) => Promise<SandboxView>,
+  ): Promise<SandboxView> {
     if (!idempotencyKey) return make({ signal })
     // Without `signal`: a client that went away may come back with its key.
     return this.#idempotency.once(
@@ -151,7 +161,7 @@ export class Creation {
     made: SandboxRecord,
     saved: SavedRecord | undefined,
     options: MakeOptions,
-  ): Promise<Sandbox> {
+  ): Promise<SandboxView> {
     const { db, layers, table, warm } = this.#fleet
     // Checked again: others may have been made while this one waited for its image or layers.
     this.#assertRoom()
@@ -192,6 +202,7 @@ export class Creation {
       const workdir = workdirOf(started, fresh)
       const settled = { ...fresh, workdir }
       await settleMachine(started, settled, input)
+      await this.#openPort(settled)
       options.signal?.throwIfAborted()
       // A row that was not flushed yet cannot have been changed by others.
       const record = this.#started(settled, { isFlushed, commit: options.commit })
@@ -227,10 +238,9 @@ export class Creation {
     record: SandboxRecord,
     { isFlushed, commit }: { isFlushed: boolean; commit?: MakeOptions['commit'] },
   ): SandboxRecord {
-    const { origin, runtime, workdir, root } = record
+    const { origin, runtime, workdir } = record
     const also = () => {
-      // The `creating` row could not be written on a full disk.
-      if (!this.#fleet.layers.isHeld(root.layer)) throw new IsletError('server_disk_full')
+      this.#assertRecorded(record)
       this.#fleet.events.add(record.id, 'created', { runtime, ...(origin && { origin: { ...origin } }) })
       commit?.(record.id)
     }
@@ -242,6 +252,20 @@ export class Creation {
     })
     this.#activity.begin(record.id)
     return started
+  }
+
+  /** Before the sandbox is acknowledged: after a crash neither it nor its preview is there. */
+  async #openPort(record: SandboxRecord): Promise<void> {
+    if (record.network.port === null) return
+    await this.#options.setPort(record.id, record.network, () => {
+      this.#assertRecorded(record)
+      return null
+    })
+  }
+
+  /** The `creating` row may not have been written, on a full disk. */
+  #assertRecorded({ root }: SandboxRecord): void {
+    if (!this.#fleet.layers.isHeld(root.layer)) throw new IsletError('server_disk_full')
   }
 
   /** The plan of a create without options; undefined if its image is not here. */
@@ -290,7 +314,7 @@ export class Creation {
     return this.#fleet.table.countLive() >= this.#options.maxSandboxes
   }
 
-  #get(id: string): Sandbox {
+  #get(id: string): SandboxView {
     return toSandbox(this.#fleet.record(id))
   }
 }

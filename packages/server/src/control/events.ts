@@ -10,7 +10,7 @@ import {
   type SandboxEvent,
 } from '@islet/contract'
 import type { Db } from '../db/db.ts'
-import { type EventQuery, EventTable } from '../db/events.ts'
+import { type EventRange, EventTable } from '../db/events.ts'
 
 /** A sandbox may have this many events over the limit before the oldest are removed. */
 const PRUNE_EVERY = 256
@@ -52,10 +52,11 @@ export class Events {
   }
 
   list(sandboxId: string, query: ListEventsParsed): EventPage {
-    const limit = query.limit ?? 100
-    const direction = query.direction ?? 'desc'
-    const found = this.#table.list(sandboxId, { ...rangeOf(query), direction, limit: limit + 1 })
-    return { events: found.slice(0, limit), more: found.length > limit }
+    const { limit = 100, offset, direction = 'desc' } = query
+    const range = rangeOf(query)
+    const found = this.#table.list(sandboxId, { ...range, direction, offset, limit: limit + 1 })
+    const total = this.#table.count(sandboxId, range)
+    return { events: found.slice(0, limit), total, more: found.length > limit }
   }
 
   /** Events after `since`, oldest first, then new ones. Counts as a listener until it ends or is aborted. */
@@ -84,7 +85,7 @@ export class Events {
 
   async *#tell(
     sandboxId: string,
-    range: Partial<EventQuery>,
+    range: EventRange,
     { signal, isOver, beatMs, bell, leave }: FollowOptions & { bell: Bell; leave: () => void },
   ): AsyncGenerator<SandboxEvent | undefined> {
     try {
@@ -137,9 +138,7 @@ class Bell {
   }
 }
 
-function rangeOf(
-  query: Pick<ListEventsParsed, 'since' | 'until' | 'types'>,
-): Pick<EventQuery, 'after' | 'before' | 'from' | 'to' | 'types'> {
+function rangeOf(query: Pick<ListEventsParsed, 'since' | 'until' | 'types'>): EventRange {
   const { since, until, types } = query
   return {
     ...(since !== undefined && (isId(since) ? { after: Number(since) } : { from: Date.parse(since) })),

@@ -1,12 +1,13 @@
 // The same Idempotency-Key with the same request makes one sandbox, also across restarts of the server.
 import { hash } from 'node:crypto'
-import { IsletError, type Sandbox } from '@islet/contract'
+import { IsletError } from '@islet/contract'
 import type { Db } from '../db/db.ts'
 import { IdempotencyTable } from '../db/idempotency.ts'
+import type { SandboxView } from './record.ts'
 
 export class Idempotency {
   readonly #table: IdempotencyTable
-  readonly #running = new Map<string, { fingerprint: string; result: Promise<Sandbox> }>()
+  readonly #running = new Map<string, { fingerprint: string; result: Promise<SandboxView> }>()
 
   constructor(db: Db) {
     this.#table = new IdempotencyTable(db)
@@ -16,9 +17,9 @@ export class Idempotency {
   async once(
     key: string,
     input: unknown,
-    make: (commit: (sandboxId: string) => void) => Promise<Sandbox>,
-    find: (id: string) => Sandbox,
-  ): Promise<Sandbox> {
+    make: (commit: (sandboxId: string) => void) => Promise<SandboxView>,
+    find: (id: string) => SandboxView,
+  ): Promise<SandboxView> {
     const fingerprint = hash('sha256', JSON.stringify(input))
     const running = this.#running.get(key)
     const known = running ?? this.#table.find(key)

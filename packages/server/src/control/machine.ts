@@ -3,10 +3,11 @@ import { posix } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type CreateSandboxParsed, IsletError } from '@islet/contract'
 import type { SandboxRecord } from '../db/sandboxes.ts'
-import type { Bound, Cell } from '../engine/engine.ts'
+import type { BindOptions, Bound, Cell } from '../engine/engine.ts'
 import type { Link } from '../guest/link.ts'
 import { directoryBytes } from '../storage/directories.ts'
 import { etcFiles, writeEtc } from './etc.ts'
+import { writeGiven } from './given-files.ts'
 import {
   type CellClaim,
   type CellParts,
@@ -81,7 +82,7 @@ export async function startMachine(
 export async function giveRoot(
   parts: CellParts,
   waiting: WaitingCell,
-  record: Pick<SandboxRecord, 'id' | 'root' | 'resources' | 'network'>,
+  record: Pick<SandboxRecord, 'id' | 'root' | 'resources'> & Pick<BindOptions, 'network'>,
   options: { memory?: string; ahead?: boolean } = {},
 ): Promise<Bound> {
   const { engine } = parts
@@ -170,14 +171,5 @@ export async function settleMachine(
   // Also checks that the user exists: without it no command could run.
   if (input.workdir !== undefined || input.user !== undefined)
     await guest.mkdir(workdir, { parents: true, owner })
-  for (const file of input.files ?? []) {
-    const content = Buffer.from(file.content, file.encoding)
-    const options = { mode: file.mode, owner: file.owner ?? owner, parents: true }
-    await guest.write(posix.resolve(workdir, file.path), chunks(content), options)
-  }
-}
-
-async function* chunks(bytes: Buffer): AsyncGenerator<Buffer> {
-  const size = 256 * 1024
-  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+  if (input.files) await writeGiven(guest, input.files, { directory: workdir, owner })
 }

@@ -55,8 +55,9 @@ export async function settleNetwork(fleet: Fleet, id: string, machine: Machine):
 
 function want(fleet: Fleet, id: string, enabled: boolean, reason?: string): void {
   fleet.db.transaction(() => {
-    const changed = { network: { enabled }, networkDue: true, updatedAt: Date.now() }
-    fleet.table.save({ ...fleet.record(id), ...changed })
+    const record = fleet.record(id)
+    const network = { ...record.network, enabled }
+    fleet.table.save({ ...record, network, networkDue: true, updatedAt: Date.now() })
     fleet.events.add(id, 'network.changed', { enabled, ...(reason !== undefined && { reason }) })
   })
 }

@@ -46,7 +46,7 @@ export function newRecord(
     project: input.project ?? null,
     env: { ...image?.defaults.env, ...input.env },
     resources: patchResources(input.resources, capacity?.lower(DEFAULTS) ?? DEFAULTS),
-    network: input.network ?? { enabled: false },
+    network: patchNetwork(input.network, { enabled: false, port: null }),
     user: input.user ?? image?.defaults.user ?? '',
     workdir: input.workdir ?? image?.defaults.workdir ?? '',
     storeAccess: input.storeAccess ?? false,
@@ -79,7 +79,7 @@ export function copyRecord(
     project: input.project ?? state.project,
     env: { ...state.env, ...input.env },
     resources: patchResources(input.resources, capacity.lower(state.resources)),
-    network: input.network ?? state.network,
+    network: patchNetwork(input.network, state.network),
     user: input.user ?? state.user,
     workdir: input.workdir ?? movedPath(state.workdir, state.root.layer, layer, storage),
     storeAccess: input.storeAccess ?? state.storeAccess,
@@ -122,6 +122,7 @@ export function patchRecord(record: SandboxRecord, patch: UpdateSandboxParsed): 
     metadata: patch.metadata ?? record.metadata,
     env,
     resources: patchResources(patch.resources, record.resources),
+    network: patchNetwork({ port: patch.network?.port }, record.network),
     keepAwake: patch.keepAwake ?? record.keepAwake,
     updatedAt: Date.now(),
   }
@@ -139,6 +140,15 @@ function patchResources(
   }
 }
 
+function patchNetwork(
+  patch: CreateSandboxParsed['network'],
+  network: SandboxRecord['network'],
+): SandboxRecord['network'] {
+  const { port = network.port } = patch ?? {}
+  const kept = port === network.port ? network : { port }
+  return { ...kept, enabled: patch?.enabled ?? network.enabled, port }
+}
+
 export function patchTimeouts(timeouts: TimeoutsInfo, patch: TimeoutsParsed = {}): TimeoutsInfo {
   return {
     idleMs: patch.idle ?? timeouts.idleMs,
@@ -148,7 +158,10 @@ export function patchTimeouts(timeouts: TimeoutsInfo, patch: TimeoutsParsed = {}
   }
 }
 
-export function toSandbox(record: SandboxRecord): Sandbox {
+/** What callers see of a record, except the URL of its port: that depends on how they reach this server. */
+export type SandboxView = Omit<Sandbox, 'url'>
+
+export function toSandbox(record: SandboxRecord): SandboxView {
   const {
     root: _root,
     cell: _cell,
@@ -158,11 +171,12 @@ export function toSandbox(record: SandboxRecord): Sandbox {
     networkDue: _due,
     ...rest
   } = record
-  const { suspendedAt, createdAt, updatedAt, stoppedAt, ...seen } = rest
+  const { suspendedAt, createdAt, updatedAt, stoppedAt, network, ...seen } = rest
   const { status, timeouts } = record
   const terminates = status === 'paused' && timeouts.pausedMs > 0 && !isPausedForDisk(record)
   return {
     ...seen,
+    network: { enabled: network.enabled, port: network.port },
     terminatesAt: terminates ? toIso((suspendedAt ?? 0) + timeouts.pausedMs) : null,
     createdAt: toIso(createdAt),
     updatedAt: toIso(updatedAt),

@@ -6,7 +6,6 @@ import type {
   CreateSandboxParsed,
   ForkSandboxParsed,
   ListSandboxesParsed,
-  Sandbox,
   SandboxDetail,
   SandboxPage,
   SandboxUsage,
@@ -14,6 +13,7 @@ import type {
   TimeoutsParsed,
   UpdateSandboxParsed,
 } from '@islet/contract'
+import type { PreviewRecord } from '../db/previews.ts'
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
 import { Shared } from '../lib/shared.ts'
@@ -24,7 +24,7 @@ import { Held } from './held.ts'
 import { assertMade, assertNotStopped } from './lifecycle.ts'
 import type { Machine } from './machine.ts'
 import { switchNetwork } from './network.ts'
-import { patchRecord, patchTimeouts, toSandbox } from './record.ts'
+import { patchRecord, patchTimeouts, type SandboxView, toSandbox } from './record.ts'
 import { bringBack } from './recovery.ts'
 import { type ForkResult, fork } from './saved/forks.ts'
 import { assertSupported } from './supported.ts'
@@ -41,6 +41,8 @@ const NO_USAGE = { memoryBytes: 0, memoryPeakBytes: 0, cpuUsec: 0, pids: 0, oomK
 /** The memory figures that programs inside can read are updated at most this often. */
 const SHOW_EVERY_MS = 250
 
+type DetailView = Omit<SandboxDetail, 'url'>
+
 export class Sandboxes {
   readonly suspension: Suspension
   /** Memory that calls use for large bodies and answers. */
@@ -48,7 +50,7 @@ export class Sandboxes {
   readonly #options: CreationOptions
   readonly #fleet: Fleet
   readonly #creation: Creation
-  readonly #deleting = new Shared<Sandbox>()
+  readonly #deleting = new Shared<SandboxView>()
   readonly #startedAt = new Date()
   #stops = 0
 
@@ -74,7 +76,7 @@ export class Sandboxes {
   }
 
   /** Answers once the sandbox runs. The same `idempotencyKey` with the same input answers with the same sandbox. */
-  create(input: CreateSandboxParsed, options: CreateOptions = {}): Promise<Sandbox> {
+  create(input: CreateSandboxParsed, options: CreateOptions = {}): Promise<SandboxView> {
     return this.#creation.create(input, options)
   }
 
@@ -84,7 +86,7 @@ export class Sandboxes {
     input: CopySandboxParsed,
     given: Given,
     options: CreateOptions = {},
-  ): Promise<Sandbox> {
+  ): Promise<SandboxView> {
     return this.#creation.createFrom(saved, input, given, options)
   }
 
@@ -94,11 +96,11 @@ export class Sandboxes {
     return fork({ ...parts, remove: (made) => this.delete(made) }, id, input, options)
   }
 
-  get(id: string): SandboxDetail {
+  get(id: string): DetailView {
     return this.#detail(this.record(id))
   }
 
-  #detail(record: SandboxRecord): SandboxDetail {
+  #detail(record: SandboxRecord): DetailView {
     return { ...toSandbox(record), awake: this.suspension.activity.awake(record) }
   }
 
@@ -135,25 +137,40 @@ export class Sandboxes {
     return this.suspension.activity.use(id, why)
   }
 
-  list(query: ListSandboxesParsed): SandboxPage {
+  list(query: ListSandboxesParsed): Omit<SandboxPage, 'sandboxes'> & { sandboxes: DetailView[] } {
     const { records, total, cursor } = this.#fleet.table.list(query)
     return { sandboxes: records.map((record) => this.#detail(record)), total, ...(cursor && { cursor }) }
   }
 
-  async update(id: string, patch: UpdateSandboxParsed): Promise<Sandbox> {
+  async update(id: string, patch: UpdateSandboxParsed): Promise<SandboxView> {
     assertNotStopped(this.record(id))
     // All checks come before all changes. The name is checked again below, because others may take it meanwhile.
     this.#fleet.assertNameFree(patch.name, id)
     if (patch.resources) this.#assertLimits(patch.resources)
-    if (patch.network) await switchNetwork(this.#fleet, id, patch.network.enabled)
+    const { enabled, port } = patch.network ?? {}
+    if (enabled !== undefined) await switchNetwork(this.#fleet, id, enabled)
     if (patch.resources) await this.#limit(id, patch)
-    const before = this.record(id)
-    assertNotStopped(before)
-    this.#fleet.assertNameFree(patch.name, id)
-    const record = patchRecord(before, patch)
-    this.#fleet.table.save(record)
+    const save = () => {
+      const before = this.record(id)
+      assertNotStopped(before)
+      this.#fleet.assertNameFree(patch.name, id)
+      this.#fleet.table.save(patchRecord(before, patch))
+      return before.network.port
+    }
+    if (port === undefined) save()
+    else await this.#options.setPort(id, { port }, save)
     if (patch.keepAwake !== undefined) this.suspension.activity.begin(id)
-    return toSandbox(record)
+    return toSandbox(this.record(id))
+  }
+
+  /** The preview of a port was changed or removed. In the caller's transaction. */
+  notePreview(id: string, port: number, preview: Pick<PreviewRecord, 'auth'> | undefined): void {
+    const record = this.record(id)
+    if (record.network.port !== port) return
+    const { enabled } = record.network
+    const kept = { port, ...(preview?.auth && { auth: preview.auth }) }
+    const network = { enabled, ...(preview ? kept : { port: null }) }
+    this.#fleet.table.save({ ...record, network, updatedAt: Date.now() })
   }
 
   #assertLimits(resources: UpdateSandboxParsed['resources']): void {
@@ -171,7 +188,7 @@ export class Sandboxes {
     if (patch.resources?.disk) await storage.setLimit(record.root.layer, resources.diskBytes)
   }
 
-  setTimeouts(id: string, patch: TimeoutsParsed): Sandbox {
+  setTimeouts(id: string, patch: TimeoutsParsed): SandboxView {
     const record = this.record(id)
     assertNotStopped(record)
     const timeouts = patchTimeouts(record.timeouts, patch)
@@ -184,29 +201,29 @@ export class Sandboxes {
     return toSandbox(changed)
   }
 
-  async pause(id: string): Promise<Sandbox> {
+  async pause(id: string): Promise<SandboxView> {
     return toSandbox(await this.suspension.pause(id))
   }
 
-  async resume(id: string): Promise<Sandbox> {
+  async resume(id: string): Promise<SandboxView> {
     return toSandbox(await this.suspension.resume(id))
   }
 
-  async hibernate(id: string): Promise<Sandbox> {
+  async hibernate(id: string): Promise<SandboxView> {
     return toSandbox(await this.suspension.hibernate(id))
   }
 
-  async wake(id: string, options: { idleMs?: number } = {}): Promise<Sandbox> {
+  async wake(id: string, options: { idleMs?: number } = {}): Promise<SandboxView> {
     return toSandbox(await this.suspension.wake(id, options))
   }
 
   /** Kills all its processes, removes all it holds and keeps the record as `stopped`. Deleting a stopped one changes nothing. */
-  async delete(id: string): Promise<Sandbox> {
+  async delete(id: string): Promise<SandboxView> {
     assertMade(this.record(id))
     return this.#deleting.run(id, () => this.#fleet.inTurn(id, () => this.#remove(id)))
   }
 
-  async #remove(id: string, options?: KillOptions): Promise<Sandbox> {
+  async #remove(id: string, options?: KillOptions): Promise<SandboxView> {
     const record = this.record(id)
     if (record.status === 'stopped' || options?.isStillMeant() === false) return toSandbox(record)
     // The record says `stopped` first: the next start sweeps what a crash leaves from here on.

@@ -10,7 +10,7 @@ export function assertSupported(asked: Asked, can: EngineCapabilities): void {
     ['resources.cpu', asked.resources?.cpu !== undefined, can.cpuLimit],
     ['resources.pids', asked.resources?.pids !== undefined, can.pidsLimit],
     ['resources.disk', asked.resources?.disk !== undefined, can.diskLimit],
-    ['network', asked.network !== undefined, can.network],
+    ['network', asked.network?.enabled !== undefined, can.network],
     ['user', asked.user !== undefined, can.users],
     ['runtime', asked.runtime !== undefined && asked.runtime !== 'host', can.wall],
   ]

@@ -1,5 +1,6 @@
 // The key-value store of each sandbox. Rows are in the server's own database: a write is durable when it is answered, and does
 // not depend on what the sandbox does. An expired key is invisible at once and removed later.
+import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import {
   IsletError,
@@ -102,11 +103,15 @@ export class Store {
   }
 
   /** Sorted by code point. */
-  list(sandboxId: string, { prefix = '', limit = DEFAULT_LIST_KEYS }: ListStoreParsed): StoreKeys {
+  list(sandboxId: string, query: ListStoreParsed): StoreKeys {
+    const { prefix = '', limit = DEFAULT_LIST_KEYS, cursor } = query
     this.#assertReadable(sandboxId)
-    const range = { from: prefix, to: after(prefix), now: Date.now(), limit: limit + 1 }
-    const keys = this.#table.keys(sandboxId, range)
-    return { keys: keys.slice(0, limit), truncated: keys.length > limit }
+    const last = cursor === undefined ? undefined : keyOfCursor(cursor)
+    const range = { from: prefix, after: last, to: after(prefix), now: Date.now(), limit: limit + 1 }
+    const found = this.#table.keys(sandboxId, range)
+    const keys = found.slice(0, limit)
+    if (found.length <= limit) return { keys, truncated: false }
+    return { keys, truncated: true, cursor: Buffer.from(keys.at(-1)!).toString('base64url') }
   }
 
   /** Applies all operations in order, or none. */
@@ -262,6 +267,13 @@ const gone = (sandboxId: string, status: string): IsletError =>
   new IsletError('invalid_state', `Sandbox ${sandboxId} is ${status}.`, {
     details: { status, wanted: 'running' },
   })
+
+/** Encoded, because a key may hold NUL, which no query may. */
+function keyOfCursor(cursor: string): string {
+  const key = Buffer.from(cursor, 'base64url')
+  if (key.length > 0 && key.toString('base64url') === cursor && isUtf8(key)) return key.toString()
+  throw new IsletError('bad_request', 'cursor: not one that a list of keys answered with.')
+}
 
 /** The smallest text that sorts after all texts with this prefix; undefined if there is none. */
 function after(prefix: string): string | undefined {

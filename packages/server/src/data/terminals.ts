@@ -283,13 +283,14 @@ function joinPaths(base: string | undefined, path: string | undefined): string |
 type Printed = Pick<Told<ProcessOutput>, 'stdout' | 'stderr' | 'truncated' | 'droppedBytes'>
 
 function toCommand(process: ProcessInfo, output: Printed): Told<TerminalCommandInfo> {
-  const { id, terminalId, status, command, startedAt, endedAt, result } = process
+  const { id, terminalId, status, outcome, command, startedAt, endedAt, result } = process
   const { stdout, stderr, truncated, droppedBytes } = output
   return {
     id,
     terminalId: terminalId!,
     command: String(command),
-    status: status === 'running' ? 'running' : result?.exitCode === 0 ? 'completed' : 'failed',
+    status: status === 'running' ? 'running' : outcome === 'completed' ? 'completed' : 'failed',
+    outcome,
     stdout,
     stderr,
     truncated,

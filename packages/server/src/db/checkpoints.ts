@@ -1,6 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite'
 import type { Db } from './db.ts'
-import { type Page, type PageQuery, toPage, Where } from './page.ts'
+import { BY_AGE, type Page, type PageQuery, toPage, Where } from './page.ts'
 
 export interface CheckpointRecord {
   id: string
@@ -51,7 +51,8 @@ export class CheckpointTable {
     const where = new Where().and('c.name = ?', query.name).and('c.sandbox_id = ?', query.sandbox)
     return toPage(where, query, {
       kind: 'checkpoint',
-      alias: 'c',
+      idColumn: 'c.id',
+      sorts: { created: { ...BY_AGE, sql: 'c.created_at' } },
       count: (rest, ...values) =>
         this.#db.value<number>(`SELECT count(*) FROM checkpoints AS c ${rest}`, ...values)!,
       select: (rest, ...values) => this.#select(rest, ...values),

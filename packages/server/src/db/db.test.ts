@@ -1,62 +1,15 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { after, test } from 'node:test'
-import { newId, type SandboxStatus } from '@islet/contract'
+import { test } from 'node:test'
+import { newId } from '@islet/contract'
 import { openDb } from './db.ts'
 import { IdempotencyTable } from './idempotency.ts'
-import { MIGRATIONS } from './migrations.ts'
 import { ProcessTable } from './processes.ts'
-import { type SandboxRecord, SandboxTable } from './sandboxes.ts'
+import { SandboxTable } from './sandboxes.ts'
 import { SavedTable } from './saved-states.ts'
 import { StoreTable } from './store.ts'
-
-const directories: string[] = []
-after(() => {
-  for (const directory of directories) rmSync(directory, { recursive: true })
-})
-const temporary = () => {
-  directories.push(mkdtempSync(join(tmpdir(), 'islet-db-')))
-  return directories.at(-1)!
-}
-
-function record(change: Partial<SandboxRecord> = {}): SandboxRecord {
-  return {
-    id: newId('sandbox'),
-    name: null,
-    description: null,
-    project: null,
-    status: 'running' as SandboxStatus,
-    reason: null,
-    runtime: 'base',
-    image: 'img-1',
-    engine: 'oci',
-    isolation: 'namespace',
-    metadata: {},
-    env: {},
-    resources: { memoryBytes: 1, cpuMillis: 2, diskBytes: 3, pids: 4 },
-    networkDue: false,
-    network: { enabled: false },
-    user: 'user',
-    workdir: '/home/user',
-    keepAwake: false,
-    storeAccess: false,
-    timeouts: { idleMs: 0, executionMs: 0, pausedMs: 0, onIdle: 'hibernate' },
-    suspendedAt: null,
-    origin: null,
-    baseSnapshot: null,
-    patchesOf: null,
-    memory: null,
-    root: { layer: 'lyr-1', trees: [] },
-    cell: 'cel-1',
-    createdAt: 1,
-    updatedAt: 1,
-    stoppedAt: null,
-    ...change,
-  }
-}
+import { record, temporary } from './testing.ts'
 
 test('records outlive the database object, and its files are closed to others', () => {
   const directory = temporary()
@@ -70,57 +23,6 @@ test('records outlive the database object, and its files are closed to others', 
   new SandboxTable(db).save({ ...saved, name: 'again' })
   for (const file of ['islet.db', 'islet.db-wal'])
     assert.equal(statSync(join(directory, file)).mode & 0o777, 0o600, file)
-})
-
-test('the store of an older version keeps its keys, values and sizes', () => {
-  const directory = temporary()
-  const { id } = record()
-  {
-    using sqlite = new DatabaseSync(join(directory, 'islet.db'))
-    for (const step of MIGRATIONS.slice(0, 2)) sqlite.exec(step)
-    sqlite.exec(`PRAGMA user_version = 2;
-      INSERT INTO sandboxes (id, status, runtime, engine, isolation, metadata, env, resources, network, user, workdir, root, shell, created_at, updated_at)
-      VALUES ('${id}', 'running', 'base', 'oci', 'namespace', '{}', '{}', '{}', '{}', '', '', '{}', '', 1, 1);
-      INSERT INTO store (sandbox_id, key, expires_at, value) VALUES ('${id}', 'ü', 7, '"ä"'), ('${id}', 'b', NULL, '2')`)
-  }
-  using db = openDb(directory)
-  const store = new StoreTable(db)
-  assert.deepEqual({ ...store.get(id, 'ü') }, { value: '"ä"', expiresAt: 7 })
-  assert.deepEqual({ ...store.get(id, 'b') }, { value: '2', expiresAt: null })
-  assert.deepEqual({ ...store.totals(id) }, { keys: 2, bytes: 8 })
-})
-
-test('of sandboxes of an older version with the same name the newest keeps it, and names are unique from then on', () => {
-  const directory = temporary()
-  const rows = [
-    ['a', 'running', 1],
-    ['a', 'failed', 3],
-    ['a', 'hibernated', 2],
-    ['a', 'stopped', 9],
-    ['b', 'running', 1],
-    ['b', 'creating', 2],
-  ] as const
-  const ids = rows.map(() => record().id)
-  {
-    using sqlite = new DatabaseSync(join(directory, 'islet.db'))
-    for (const step of MIGRATIONS.slice(0, 2)) sqlite.exec(step)
-    sqlite.exec('PRAGMA user_version = 2')
-    const insert = sqlite.prepare(`INSERT INTO sandboxes
-      (id, name, status, created_at, runtime, engine, isolation, metadata, env, resources, network, user, workdir, root, shell, updated_at)
-      VALUES (?, ?, ?, ?, 'base', 'oci', 'namespace', '{}', '{}', '{}', '{}', '', '', '{}', '', 1)`)
-    for (const [at, [name, status, createdAt]] of rows.entries())
-      insert.run(ids[at]!, name, status, createdAt)
-  }
-  using db = openDb(directory)
-  const table = new SandboxTable(db)
-  assert.deepEqual(
-    ids.map((id) => table.get(id)!.name),
-    [null, 'a', null, 'a', 'b', null],
-  )
-  assert.equal(table.idOf('a'), ids[1])
-  assert.throws(() => table.save({ ...table.get(ids[0]!)!, name: 'a' }), /UNIQUE/)
-  table.save({ ...table.get(ids[1]!)!, status: 'stopped' })
-  assert.equal(table.idOf('a'), undefined)
 })
 
 test('a second server on the same data directory is refused', () => {
@@ -148,41 +50,6 @@ test('a transaction that throws changes nothing', () => {
     }),
   )
   assert.equal(table.countLive(), 0)
-})
-
-test('a list filters by status, name, project and metadata, and pages through everything once', () => {
-  using db = openDb(temporary())
-  const table = new SandboxTable(db)
-  for (let index = 0; index < 25; index++) {
-    table.save(
-      record({
-        name: `n${index}`,
-        project: index % 2 ? 'odd' : 'even',
-        status: index < 5 ? 'stopped' : 'running',
-        metadata: { index, who: 'me', flag: index % 3 === 0 },
-        createdAt: Math.floor(index / 4),
-      }),
-    )
-  }
-  assert.equal(table.list({}).total, 20)
-  assert.equal(table.list({ status: 'all' }).total, 25)
-  assert.equal(table.list({ status: 'stopped' }).total, 5)
-  assert.equal(table.list({ name: 'n7', project: 'odd' }).total, 1)
-  assert.equal(table.list({ name: 'n7', project: 'even' }).total, 0)
-  assert.equal(table.list({ metadata: 'who=me' }).total, 20)
-  assert.equal(table.list({ metadata: ['who=me', 'index=7'] }).total, 1)
-  assert.equal(table.list({ metadata: "who=me' OR 1=1 --" }).total, 0)
-  const seen: string[] = []
-  let cursor: string | undefined
-  do {
-    const page = table.list({ status: 'all', limit: 4, cursor })
-    seen.push(...page.records.map(({ id }) => id))
-    cursor = page.cursor
-  } while (cursor)
-  assert.equal(new Set(seen).size, 25)
-  assert.equal(seen.length, 25)
-  assert.throws(() => table.list({ cursor: 'nonsense' }), { code: 'bad_request' })
-  assert.throws(() => table.list({ metadata: 'nonsense' }), { code: 'bad_request' })
 })
 
 test('keys of a saved state are removed in parts, with values that no sandbox has', () => {
@@ -236,6 +103,8 @@ test('a process is kept from its start to its end, old ones can be found, and th
       sandboxId: sandbox.id,
       command: ['true'],
       status: 'running',
+      outcome: null,
+      reason: null,
       pid: null,
       cwd: '/',
       user: 'user',
@@ -254,9 +123,9 @@ test('a process is kept from its start to its end, old ones can be found, and th
     })
   }
   const result = { exitCode: 3, signal: null, timedOut: false, oom: false, durationMs: 1 }
-  for (const id of ids.slice(0, 8))
-    processes.ended(id, { status: 'exited', pid: 7, endedAt: 99, outputBytes: id === ids[2] ? 0 : 5, result })
-  const lost = { status: 'lost', pid: 8, endedAt: 100, outputBytes: 0, result: null } as const
+  const exited = { status: 'exited', outcome: 'failed', reason: null, pid: 7, endedAt: 99, result } as const
+  for (const id of ids.slice(0, 8)) processes.ended(id, { ...exited, outputBytes: id === ids[2] ? 0 : 5 })
+  const lost = { ...exited, status: 'lost', pid: 8, outputBytes: 0, result: null } as const
   assert.equal(processes.ended(ids[0]!, lost), false, 'it has ended already')
   assert.equal(processes.get(sandbox.id, ids[0]!)!.pid, 7)
   assert.deepEqual(processes.get(sandbox.id, ids[0]!)!.result, result)

@@ -2,9 +2,13 @@ import type { EventType, SandboxEvent } from '@islet/contract'
 import type { Db } from './db.ts'
 import { Where } from './page.ts'
 
-export interface EventQuery {
+export interface EventQuery extends EventRange {
   limit: number
+  offset?: number
   direction: 'asc' | 'desc'
+}
+
+export interface EventRange {
   /** Exclusive. */
   after?: number
   before?: number
@@ -40,17 +44,17 @@ export class EventTable {
   }
 
   list(sandboxId: string, query: EventQuery): SandboxEvent[] {
-    const where = new Where()
-      .and('sandbox_id = ?', sandboxId)
-      .and('seq > ?', query.after)
-      .and('seq < ?', query.before)
-      .and('created_at >= ?', query.from)
-      .and('created_at < ?', query.to)
-      .and('type IN (SELECT value FROM json_each(?))', query.types && JSON.stringify(query.types))
-    const order = `ORDER BY seq ${query.direction === 'asc' ? 'ASC' : 'DESC'} LIMIT ?`
+    const where = among(sandboxId, query)
+    const { direction, limit, offset = 0 } = query
+    const order = `ORDER BY seq ${direction === 'asc' ? 'ASC' : 'DESC'} LIMIT ? OFFSET ?`
     return this.#db
-      .all<Row>(`SELECT * FROM events ${where.sql} ${order}`, ...where.values, query.limit)
+      .all<Row>(`SELECT * FROM events ${where.sql} ${order}`, ...where.values, limit, offset)
       .map(fromRow)
+  }
+
+  count(sandboxId: string, range: EventRange): number {
+    const where = among(sandboxId, range)
+    return this.#db.value(`SELECT count(*) FROM events ${where.sql}`, ...where.values)!
   }
 
   /** Removes all but the newest `keep` of a sandbox. */
@@ -63,6 +67,16 @@ export class EventTable {
       keep,
     )
   }
+}
+
+function among(sandboxId: string, range: EventRange): Where {
+  return new Where()
+    .and('sandbox_id = ?', sandboxId)
+    .and('seq > ?', range.after)
+    .and('seq < ?', range.before)
+    .and('created_at >= ?', range.from)
+    .and('created_at < ?', range.to)
+    .and('type IN (SELECT value FROM json_each(?))', range.types && JSON.stringify(range.types))
 }
 
 function fromRow(row: Row): SandboxEvent {

@@ -323,4 +323,21 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX magic_links_by_sandbox ON magic_links (sandbox_id);
   CREATE INDEX magic_links_by_expiry ON magic_links (expires_at)
   `,
+  `
+  -- How each process ended, in one word, and why a lost one was lost.
+  ALTER TABLE processes ADD COLUMN outcome TEXT;
+  ALTER TABLE processes ADD COLUMN reason TEXT;
+  UPDATE processes SET
+    outcome = CASE
+      WHEN result ->> '$.exitCode' = 0 THEN 'completed'
+      WHEN result ->> '$.timedOut' THEN 'timeout'
+      WHEN result ->> '$.exitCode' BETWEEN 129 AND 159
+        AND cancel_signals & (1 << ((result ->> '$.exitCode') - 128)) != 0 THEN 'cancelled'
+      ELSE 'failed' END,
+    reason = iif(status = 'lost', 'The sandbox ended before the process did.', NULL)
+  WHERE status != 'running';
+  -- The port that has a preview with its sandbox.
+  UPDATE sandboxes SET network = json_set(network, '$.port', NULL);
+  UPDATE saved_states SET state = json_set(state, '$.network.port', NULL)
+  `,
 ]

@@ -64,7 +64,7 @@ function askAll(db: Db): Set<string> {
   sandboxes.get(record.id)
   sandboxes.countLive()
   sandboxes.idOf('a')
-  const cursor = Buffer.from(`1.${record.id}`).toString('base64url')
+  const cursor = Buffer.from(JSON.stringify(['created-desc', 1, record.id])).toString('base64url')
   for (const query of [
     {},
     { cursor },
@@ -100,6 +100,8 @@ function askAll(db: Db): Set<string> {
   const end = {
     keepAwake: true,
     status: 'running' as const,
+    outcome: null,
+    reason: null,
     endedAt: null,
     outputBytes: 0,
     keepOutputBytes: 1,
@@ -111,13 +113,17 @@ function askAll(db: Db): Set<string> {
   processes.find('prc-1')
   processes.running(record.id)
   processes.list(record.id, { limit: 1 })
+  processes.list(record.id, { status: 'timeout', limit: 1, offset: 1 })
+  processes.count(record.id, {})
   processes.idsOfTerminal('trm-1')
   processes.removeOld(record.id, 1)
   processes.ended('prc-1', { ...end, pid: 1 })
   processes.remove('prc-1')
 
   const checkpoints = new CheckpointTable(watched)
-  const after = Buffer.from(`1.ckp-${'0'.repeat(20)}`).toString('base64url')
+  const after = Buffer.from(JSON.stringify(['created-desc', 1, `ckp-${'0'.repeat(20)}`])).toString(
+    'base64url',
+  )
   checkpoints.list(record.id)
   checkpoints.page({ limit: 1, cursor: after, sandbox: record.id })
 

@@ -13,7 +13,7 @@ export interface PreviewRecord {
   createdAt: number
 }
 
-interface PreviewAuth {
+export interface PreviewAuth {
   type: 'token'
   /** SHA-256 of the token, as hex. */
   hash: string

@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite'
-import type { ProcessInfo } from '@islet/contract'
+import { type ListProcessesParsed, OUTCOMES, type Outcome, type ProcessInfo } from '@islet/contract'
 import type { Db } from './db.ts'
 import { Where } from './page.ts'
 import { Table } from './table.ts'
@@ -9,6 +9,10 @@ export interface ProcessRecord {
   sandboxId: string
   command: string | string[]
   status: ProcessInfo['status']
+  /** Null: it has not ended. */
+  outcome: ProcessInfo['outcome']
+  /** Why it was lost. */
+  reason: string | null
   pid: number | null
   cwd: string
   user: string
@@ -32,9 +36,10 @@ export interface ProcessRecord {
   result: ProcessInfo['result']
 }
 
-interface ProcessQuery {
-  status?: ProcessRecord['status']
+export interface ProcessQuery {
+  status?: ListProcessesParsed['status']
   limit: number
+  offset?: number
 }
 
 export class ProcessTable extends Table<ProcessRecord> {
@@ -44,6 +49,8 @@ export class ProcessTable extends Table<ProcessRecord> {
       sandboxId: 'plain',
       command: 'json',
       status: 'plain',
+      outcome: 'plain',
+      reason: 'plain',
       pid: 'plain',
       cwd: 'plain',
       user: 'plain',
@@ -69,11 +76,14 @@ export class ProcessTable extends Table<ProcessRecord> {
   /** False: it had ended already. */
   ended(
     id: string,
-    end: Pick<ProcessRecord, 'status' | 'pid' | 'endedAt' | 'outputBytes' | 'result'>,
+    end: Pick<ProcessRecord, 'status' | 'outcome' | 'reason' | 'pid' | 'endedAt' | 'outputBytes' | 'result'>,
   ): boolean {
     const changes = this.db.run(
-      "UPDATE processes SET status = ?, pid = ?, ended_at = ?, output_bytes = ?, result = ? WHERE id = ? AND status = 'running'",
+      `UPDATE processes SET status = ?, outcome = ?, reason = ?, pid = ?, ended_at = ?, output_bytes = ?, result = ?
+       WHERE id = ? AND status = 'running'`,
       end.status,
+      end.outcome,
+      end.reason,
       end.pid,
       end.endedAt,
       end.outputBytes,
@@ -107,6 +117,11 @@ export class ProcessTable extends Table<ProcessRecord> {
     return this.db.column(`SELECT id FROM processes ${rest}`, ...values)
   }
 
+  count(sandboxId: string, query: Pick<ProcessQuery, 'status'>): number {
+    const where = ofSandbox(sandboxId, query)
+    return this.countWhere(where.sql, ...where.values)
+  }
+
   /** Oldest first. */
   idsOfTerminal(terminalId: string): string[] {
     return this.db.column(
@@ -134,7 +149,13 @@ export class ProcessTable extends Table<ProcessRecord> {
   }
 }
 
-function newest(sandboxId: string, { status, limit }: ProcessQuery): [rest: string, ...SQLInputValue[]] {
-  const where = new Where().and('sandbox_id = ?', sandboxId).and('status = ?', status)
-  return [`${where.sql} ORDER BY started_at DESC, id DESC LIMIT ?`, ...where.values, limit]
+function newest(sandboxId: string, query: ProcessQuery): [rest: string, ...SQLInputValue[]] {
+  const { limit, offset = 0 } = query
+  const where = ofSandbox(sandboxId, query)
+  return [`${where.sql} ORDER BY started_at DESC, id DESC LIMIT ? OFFSET ?`, ...where.values, limit, offset]
+}
+
+function ofSandbox(sandboxId: string, { status }: Pick<ProcessQuery, 'status'>): Where {
+  const isOutcome = OUTCOMES.includes(status as Outcome)
+  return new Where().and('sandbox_id = ?', sandboxId).and(isOutcome ? 'outcome = ?' : 'status = ?', status)
 }

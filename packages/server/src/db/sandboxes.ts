@@ -2,7 +2,8 @@ import type { ListSandboxesParsed, Sandbox, SandboxStatus, TimeoutsInfo } from '
 import { IsletError } from '@islet/contract'
 import type { Root } from '../engine/engine.ts'
 import type { Db } from './db.ts'
-import { type Page, Where } from './page.ts'
+import { BY_AGE, BY_NAME, type Page, type Sorts, Where } from './page.ts'
+import type { PreviewAuth } from './previews.ts'
 import { Table } from './table.ts'
 
 /** What callers see of a sandbox, and what the engine needs. */
@@ -20,7 +21,8 @@ export interface SandboxRecord {
   metadata: Sandbox['metadata']
   env: Record<string, string>
   resources: Sandbox['resources']
-  network: Sandbox['network']
+  /** `auth`: of the preview of its port. Those of copies ask for the same token. */
+  network: Sandbox['network'] & { auth?: PreviewAuth }
   /** The network is not completely switched to `network` yet. */
   networkDue: boolean
   user: string
@@ -49,6 +51,13 @@ export interface SandboxRecord {
 const PRESENT = "status != 'stopped'"
 /** Sandboxes that have a cell or can have one again. */
 const LIVE = `${PRESENT} AND status IN ('creating', 'running', 'paused', 'hibernated')`
+
+const SORTS: Sorts<SandboxRecord> = {
+  created: BY_AGE,
+  name: BY_NAME,
+  updated: { sql: 'updated_at', of: ({ updatedAt }) => updatedAt, direction: 'desc' },
+  status: { sql: 'status', of: ({ status }) => status, direction: 'asc' },
+}
 
 export class SandboxTable extends Table<SandboxRecord> {
   /** Cache of records as they were last saved. Records are never changed in place. */
@@ -163,6 +172,6 @@ export class SandboxTable extends Table<SandboxRecord> {
         pair.slice(split + 1),
       )
     }
-    return this.selectPage('sandbox', where, query)
+    return this.selectPage('sandbox', where, query, SORTS)
   }
 }

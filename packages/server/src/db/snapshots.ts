@@ -1,5 +1,5 @@
 import type { Db } from './db.ts'
-import { type Page, type PageQuery, Where } from './page.ts'
+import { BY_AGE, BY_NAME, type Page, type PageQuery, Where } from './page.ts'
 import { Table } from './table.ts'
 
 export interface SnapshotRecord {
@@ -69,6 +69,6 @@ export class SnapshotTable extends Table<SnapshotRecord> {
       .and('name = ?', query.name)
       .and('tag = ?', query.tag)
       .and('sandbox_id = ?', query.sandbox)
-    return this.selectPage('snapshot', where, query)
+    return this.selectPage('snapshot', where, query, { created: BY_AGE, name: BY_NAME })
   }
 }

@@ -71,15 +71,22 @@ export class StoreTable {
     this.#db.run('DELETE FROM store WHERE sandbox_id = ? AND key = ?', sandboxId, key)
   }
 
-  /** Keys from `from` on and, unless undefined, before `to`. */
+  /** Keys from `from` on, after `after` and before `to`; undefined is no limit. */
   keys(
     sandboxId: string,
-    range: { from: string; to: string | undefined; now: number; limit: number },
+    range: {
+      from: string
+      after: string | undefined
+      to: string | undefined
+      now: number
+      limit: number
+    },
   ): string[] {
-    const { from, to, now, limit } = range
+    const { from, after, to, now, limit } = range
     const where = new Where()
       .and('sandbox_id = ?', sandboxId)
       .and('key >= ?', from)
+      .and('key > ?', after)
       .and('key < ?', to)
       .and('(expires_at IS NULL OR expires_at > ?)', now)
     return this.#db.column(`SELECT key FROM store ${where.sql} ORDER BY key LIMIT ?`, ...where.values, limit)

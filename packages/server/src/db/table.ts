@@ -2,7 +2,7 @@
 import type { SQLInputValue } from 'node:sqlite'
 import type { IdKind } from '@islet/contract'
 import type { Db } from './db.ts'
-import { type Page, type PageQuery, toPage, type Where } from './page.ts'
+import { type Page, type PageQuery, type Sorts, toPage, type Where } from './page.ts'
 
 /** How a field is stored: as it is, as 0 or 1, or as JSON. `json?` stores null as NULL, `json` as the text `null`. */
 type Kind = 'plain' | 'boolean' | 'json' | 'json?'
@@ -61,10 +61,11 @@ export class Table<Stored extends object> {
     kind: IdKind,
     where: Where,
     query: PageQuery,
+    sorts?: Sorts<NoInfer<Row>>,
   ): Page<Row> {
     const count: Table<Row>['countWhere'] = (...args) => this.countWhere(...args)
     const select: Table<Row>['selectAll'] = (...args) => this.selectAll(...args)
-    return toPage(where, query, { kind, count, select })
+    return toPage(where, query, { kind, count, select, sorts })
   }
 
   #values(record: Stored): SQLInputValue[] {

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { type CreatePreviewParsed, IsletError, LIMITS, type Preview } from '@islet/contract'
 import type { Credentials } from '../access/credentials.ts'
 import type { Config } from '../config.ts'
+import type { SetPort } from '../control/creation.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Db } from '../db/db.ts'
 import { type PreviewRecord, PreviewTable } from '../db/previews.ts'
@@ -110,18 +111,20 @@ export class Previews {
       const old = this.#records.get(keyOf(sandboxId, input.port))
       // Saving again also retries a preview that could not be opened at start.
       if (old && input.keep) return this.#view(await this.#save(old, old), options.via)
-      if (!old && this.#of(sandboxId).length >= LIMITS.previews)
-        throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.previews} previews.`)
+      if (!old) this.#assertFew(sandboxId)
       if (input.domain) this.#assertFree(input.domain, old)
       const token = input.authConfig && (input.authConfig.token ?? randomBytes(32).toString('base64url'))
-      const record = await this.#save(old, {
+      const auth = token === undefined ? null : ({ type: 'token', hash: hash('sha256', token) } as const)
+      const wanted = {
         sandboxId,
         port: input.port,
         domain: input.domain ?? null,
-        auth: token === undefined ? null : { type: 'token', hash: hash('sha256', token) },
+        auth,
         listenPort: old?.listenPort ?? null,
         createdAt: old?.createdAt ?? Date.now(),
-      })
+      }
+      const note = () => this.#options.sandboxes.notePreview(sandboxId, input.port, wanted)
+      const record = await this.#save(old, wanted, note)
       return { ...this.#view(record, options.via), ...(token !== undefined && { token }) }
     })
   }
@@ -138,8 +141,40 @@ export class Previews {
     return this.#change(() => {
       const record = this.#records.get(keyOf(sandboxId, port))
       if (!record) throw new IsletError('preview_not_found', `Port ${port} of ${sandboxId} has no preview.`)
-      return this.#remove(record)
+      this.#options.db.transaction(() => {
+        this.#table.remove(sandboxId, port)
+        this.#options.sandboxes.notePreview(sandboxId, port, undefined)
+      })
+      return this.#forget(record)
     })
+  }
+
+  /** Creates the preview of a port unless there is one. */
+  setPort(...[sandboxId, { port, auth }, also]: Parameters<SetPort>): Promise<void> {
+    return this.#change(async () => {
+      if (this.#closed) throw new IsletError('draining')
+      let replaced: PreviewRecord | undefined
+      const write = () => {
+        const from = also()
+        if (from === null || from === port) return
+        replaced = this.#records.get(keyOf(sandboxId, from))
+        this.#table.remove(sandboxId, from)
+      }
+      if (port === null) this.#options.db.transaction(write)
+      else {
+        const old = this.#records.get(keyOf(sandboxId, port))
+        if (!old) this.#assertFew(sandboxId)
+        const rest = { domain: null, listenPort: null, createdAt: Date.now() }
+        await this.#save(old, old ?? { sandboxId, port, auth: auth ?? null, ...rest }, write)
+      }
+      if (replaced) await this.#forget(replaced)
+    })
+  }
+
+  /** The URL of a port; null if it has no preview. */
+  urlAt(sandboxId: string, port: number | null, options: { via?: string } = {}): string | null {
+    const record = port === null ? undefined : this.#records.get(keyOf(sandboxId, port))
+    return record ? this.#addresses.urlOf(record, options.via) : null
   }
 
   /** Creates the preview of a port if there is none. */
@@ -169,6 +204,11 @@ export class Previews {
     )
   }
 
+  #assertFew(sandboxId: string): void {
+    if (this.#of(sandboxId).length < LIMITS.previews) return
+    throw new IsletError('limit_exceeded', `A sandbox has at most ${LIMITS.previews} previews.`)
+  }
+
   #assertFree(domain: string, old: PreviewRecord | undefined): void {
     const owner = this.#domains.get(domain)
     const isTaken = owner !== undefined && owner !== (old && keyOf(old.sandboxId, old.port))
@@ -176,12 +216,20 @@ export class Previews {
     throw new IsletError('conflict', `The domain ${domain} is taken.`, { hint: 'Choose another name.' })
   }
 
-  async #save(old: PreviewRecord | undefined, wanted: PreviewRecord): Promise<PreviewRecord> {
+  /** `also` runs in the same transaction. */
+  async #save(
+    old: PreviewRecord | undefined,
+    wanted: PreviewRecord,
+    also: () => void = () => {},
+  ): Promise<PreviewRecord> {
     const key = keyOf(wanted.sandboxId, wanted.port)
     const opened = this.#addresses.byPort && !this.#listeners.has(key)
     const record = opened ? { ...wanted, listenPort: await this.#listen(wanted) } : wanted
     try {
-      this.#table.save(record)
+      this.#options.db.transaction(() => {
+        also()
+        this.#table.save(record)
+      })
     } catch (error) {
       if (opened) await this.#listeners.close(key)
       throw error
@@ -224,12 +272,15 @@ export class Previews {
   }
 
   async #removeAll(sandboxId: string): Promise<void> {
-    for (const record of this.#of(sandboxId)) await this.#remove(record)
+    for (const record of this.#of(sandboxId)) {
+      this.#table.remove(sandboxId, record.port)
+      await this.#forget(record)
+    }
   }
 
-  async #remove(record: PreviewRecord): Promise<void> {
+  /** Its row is removed. */
+  async #forget(record: PreviewRecord): Promise<void> {
     const key = keyOf(record.sandboxId, record.port)
-    this.#table.remove(record.sandboxId, record.port)
     this.#records.delete(key)
     this.#tokenHashes = undefined
     if (record.domain) this.#domains.delete(record.domain)

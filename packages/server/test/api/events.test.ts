@@ -22,7 +22,7 @@ const post = async (path: string, body: unknown = {}) => {
 }
 const change = (id: string, idle: number) => post(`/v1/sandboxes/${id}/timeout`, { idle })
 const typesOf = ({ events }: EventPage) => events.map(({ type }) => type)
-const idsOf = ({ events }: EventPage) => events.map(({ id }) => Number(id))
+const idsOf = ({ events }: Pick<EventPage, 'events'>) => events.map(({ id }) => Number(id))
 
 test('a life leaves its events, in order, and they can still be read when the sandbox is gone', async () => {
   const { id } = await api.createSandbox()
@@ -74,9 +74,14 @@ test('a list takes a limit, a direction, a place or a time to begin and end, and
   const { createdAt } = all.events[4]!
   const since = all.events.filter((event) => event.createdAt >= createdAt)
   const at = encodeURIComponent(createdAt)
-  assert.deepEqual(idsOf(await list(id, `?since=${at}&direction=asc`)), idsOf({ events: since, more: false }))
+  assert.deepEqual(idsOf(await list(id, `?since=${at}&direction=asc`)), idsOf({ events: since }))
   assert.equal((await list(id, `?until=${at}`)).events.length, 7 - since.length)
   assert.deepEqual((await list(id, '?since=2100-01-01T00:00:00Z')).events, [])
+  const middle = await list(id, '?offset=2&limit=3&direction=asc')
+  assert.deepEqual([idsOf(middle), middle.total, middle.more], [idsOf(all).slice(2, 5), 7, true])
+  const last = await list(id, '?offset=6&types=created,network.changed,timeout.changed,started')
+  assert.deepEqual([idsOf(last), last.total, last.more], [idsOf(all).slice(0, 1), 7, false])
+  assert.equal((await list(id, `?since=${at}&limit=1`)).total, since.length)
 })
 
 test('what makes no sense is refused', async () => {
@@ -84,6 +89,7 @@ test('what makes no sense is refused', async () => {
   const refused = [
     '?limit=0',
     '?limit=1001',
+    '?offset=-1',
     '?direction=up',
     '?since=yesterday',
     '?since=-1',
@@ -92,6 +98,7 @@ test('what makes no sense is refused', async () => {
     '?other=1',
     '?follow=perhaps',
     '?follow=true&limit=5',
+    '?follow=true&offset=5',
     '?follow=true&direction=desc',
     '?follow=true&until=3',
   ]

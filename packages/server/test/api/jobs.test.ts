@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type ProcessInfo, processInfo, type Sandbox, type StartProcess } from '@islet/contract'
+import { type ProcessInfo, processInfo, processList, type Sandbox, type StartProcess } from '@islet/contract'
 import { makeGate } from '../support/barrier.ts'
 import { Client } from '../support/client.ts'
-import { startTestApi, type TestApi, until } from '../support/server.ts'
+import { errorOf, startTestApi, type TestApi, until } from '../support/server.ts'
 
 describe('a background process as a job', () => {
   let api: TestApi
@@ -25,12 +25,45 @@ describe('a background process as a job', () => {
 
   it('is running, then completed or failed by its exit code', async () => {
     const waiting = await start('cat', { stdin: true })
-    assert.equal(waiting.jobStatus, 'running')
+    assert.deepEqual([waiting.jobStatus, waiting.outcome, waiting.reason], ['running', null, null])
     await api.call('POST', `${processes}/${waiting.id}/stdin`, { end: true })
     assert.equal((await ended(waiting)).jobStatus, 'completed')
     assert.equal((await ended(await start('exit 3'))).jobStatus, 'failed')
     assert.equal((await ended(await start('kill -TERM $$'))).jobStatus, 'failed')
-    assert.equal((await ended(await start('sleep 600', { timeout: 50 }))).jobStatus, 'failed')
+    const late = await ended(await start('sleep 600', { timeout: 50 }))
+    assert.deepEqual([late.jobStatus, late.outcome, late.result?.exitCode], ['failed', 'timeout', 124])
+  })
+
+  it('is listed by its status or outcome, page by page', async () => {
+    const { id } = await api.createSandbox()
+    const all = `/v1/sandboxes/${id}/processes`
+    const list = async (query: string) => processList.parse(await (await api.call('GET', all + query)).json())
+    const ids: string[] = []
+    for (const [command, timeout] of [['true'], ['false'], ['sleep 600', 50], ['exit 0']] as const) {
+      const job = await api.start(id, { command, timeout })
+      await api.call('GET', `${all}/${job.id}?wait=60000`)
+      ids.unshift(job.id)
+    }
+    ids.unshift((await api.start(id, { command: 'sleep 600' })).id)
+    const [running, last, late, failed, first] = ids
+    const listed = async (query: string) => {
+      const { processes, total } = await list(query)
+      return [processes.map((process) => process.id), total]
+    }
+    assert.deepEqual(await listed(''), [ids, 5])
+    assert.deepEqual(await listed('?limit=2&offset=1'), [[last, late], 5])
+    assert.deepEqual(await listed('?offset=9'), [[], 5])
+    assert.deepEqual(await listed('?status=running'), [[running], 1])
+    assert.deepEqual(await listed('?status=exited&limit=1'), [[last], 4])
+    assert.deepEqual(await listed('?status=completed'), [[last, first], 2])
+    assert.deepEqual(await listed('?status=timeout'), [[late], 1])
+    assert.deepEqual(await listed('?status=failed'), [[failed], 1])
+    assert.deepEqual(await listed('?status=cancelled'), [[], 0])
+    for (const query of ['?status=queued', '?offset=-1', '?offset=1000001', '?limit=0'])
+      assert.equal((await errorOf(await api.call('GET', all + query))).code, 'bad_request')
+    const killed = await api.call('DELETE', `${all}/${running}`)
+    assert.equal(processInfo.parse(await killed.json()).outcome, 'cancelled')
+    assert.deepEqual(await listed('?status=cancelled'), [[running], 1])
   })
 
   it('is cancelled when it was killed on request', async () => {

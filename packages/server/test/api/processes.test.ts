@@ -38,14 +38,15 @@ describe('commands', () => {
       timeout: '2m',
     })
     assert.equal(response.status, 200)
-    const { stdout, stderr, exitCode, timedOut } = await resultOf(response)
-    assert.deepEqual([exitCode, timedOut, stderr], [3, false, 'oops\n'])
+    const { stdout, stderr, exitCode, timedOut, outcome } = await resultOf(response)
+    assert.deepEqual([exitCode, timedOut, outcome, stderr], [3, false, 'failed', 'oops\n'])
     assert.equal(stdout, `${made.workdir}\nhello you\nin`)
   })
 
   it('are ended by their timeout', async () => {
     const result = await resultOf(await exec({ command: 'echo first; sleep 600', timeout: 200 }))
     assert.deepEqual([result.timedOut, result.exitCode, result.stdout], [true, 124, 'first\n'])
+    assert.equal(result.outcome, 'timeout')
   })
 
   it('that never ran are errors', async () => {

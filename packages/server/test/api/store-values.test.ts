@@ -135,11 +135,28 @@ describe('listing', () => {
     const store = await another()
     const operations = Array.from({ length: 101 }, (_, n) => ({ op: 'set', key: `k${1000 + n}`, value: n }))
     await store.batch(operations)
-    const { keys, truncated } = (await store.list('')).body as { keys: string[]; truncated: boolean }
-    assert.deepEqual([keys.length, truncated], [100, true])
+    const first = (await store.list('')).body as { keys: string[]; truncated: boolean; cursor: string }
+    assert.deepEqual([first.keys.length, first.truncated], [100, true])
+    const rest = (await store.list(`?cursor=${first.cursor}`)).body
+    assert.deepEqual(rest, { keys: ['k1100'], truncated: false })
+    // Keys that come or go meanwhile do not shift the others.
+    await store.batch([
+      { op: 'delete', key: first.keys.at(-1) },
+      { op: 'set', key: 'a', value: 1 },
+      { op: 'set', key: 'k1100a', value: 1 },
+    ])
+    const after = async (query: string) => (await store.list(query)).body.keys
+    assert.deepEqual(await after(`?cursor=${first.cursor}`), ['k1100', 'k1100a'])
+    assert.deepEqual(await after(`?cursor=${first.cursor}&prefix=k1100a`), ['k1100a'])
+    assert.deepEqual(await after(`?cursor=${first.cursor}&prefix=a`), [])
+    assert.deepEqual(await after(`?cursor=${first.cursor}&prefix=z`), [])
+    await store.batch(['a', 'k1100a'].map((key) => ({ op: 'delete', key })))
+    await store.set(first.keys.at(-1)!, { value: 1 })
     assert.deepEqual((await store.list('?limit=101')).body.truncated, false)
     assert.deepEqual((await store.list('?limit=1&prefix=k11')).body, { keys: ['k1100'], truncated: false })
     for (const limit of ['0', '-1', '1001', 'x', '1.5', ''])
       assert.equal((await store.list(`?limit=${limit}`)).status, 400, limit)
+    for (const cursor of ['', '!', 'a', 'YQ==', '_w', 'x'.repeat(2000)])
+      assert.equal((await store.list(`?cursor=${cursor}`)).status, 400, cursor)
   })
 })

@@ -114,6 +114,14 @@ describe('keys', () => {
       assert.equal((await store.get(key)).body.value, index, JSON.stringify(key))
     const sorted = [...keys].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
     assert.deepEqual((await store.list('?limit=1000')).body, { keys: sorted, truncated: false })
+    const paged: string[] = []
+    for (let query: string | undefined = '?limit=3'; query; ) {
+      const { body } = await store.list(query)
+      assert.equal(body.cursor !== undefined, body.truncated)
+      paged.push(...(body.keys as string[]))
+      query = body.cursor === undefined ? undefined : `?limit=3&cursor=${body.cursor}`
+    }
+    assert.deepEqual(paged, sorted)
     for (const key of keys) assert.deepEqual((await store.remove(key)).body, { deleted: true, ok: true })
     assert.deepEqual((await store.list('')).body.keys, [])
   })

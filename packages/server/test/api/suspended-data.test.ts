@@ -8,10 +8,12 @@ import { after, test } from 'node:test'
 import type {
   CheckpointInfo,
   CreatedSandbox,
+  ExecResult,
   OverlayInfo,
   RestoredSandbox,
   SandboxEvent,
   SignedUrl,
+  TerminalCommandInfo,
   WatcherInfo,
 } from '@islet/contract'
 import { WebSocket } from 'ws'
@@ -52,7 +54,9 @@ test('a command that is waited for is lost with a reason, and the next one wakes
   const lost = await errorOf(await waited)
   assert.equal(lost.code, 'sandbox_lost')
   assert.match(lost.message, /hibernated/)
-  assert.equal((await api.process(sandbox.id, background.id)).status, 'lost')
+  const { status, outcome, reason } = await api.process(sandbox.id, background.id)
+  assert.deepEqual([status, outcome], ['lost', 'failed'])
+  assert.match(reason!, /hibernated/)
   assert.equal((await eventsOf(sandbox, 'process.lost')).length, 2)
   const response = await api.call('POST', at(sandbox, 'exec'), { command: 'echo again' })
   assert.equal(response.headers.get('islet-auto-resumed'), 'true')
@@ -211,9 +215,15 @@ test('an overlay that was being copied is complete after the wake', async () => 
 
 test('a command or job that names no timeout has that of its sandbox, and 0 is none', async () => {
   const sandbox = await api.createSandbox({ timeout: { execution: 300 } })
-  const run = async (body: object) =>
-    ask<{ timedOut: boolean; exitCode: number }>('POST', at(sandbox, 'exec'), body)
-  assert.equal((await run({ command: 'sleep 1000' })).timedOut, true)
+  const run = async (body: object) => {
+    const { timedOut, outcome, exitCode } = await ask<ExecResult>('POST', at(sandbox, 'exec'), body)
+    return { timedOut, outcome, exitCode }
+  }
+  assert.deepEqual(await run({ command: 'sleep 1000' }), {
+    timedOut: true,
+    outcome: 'timeout',
+    exitCode: 124,
+  })
   assert.equal((await run({ command: 'sleep 0.5', timeout: 0 })).exitCode, 0)
   assert.equal((await run({ command: 'sleep 0.5', timeout: '1m' })).exitCode, 0)
   const code = await ask<{ timedOut: boolean }>('POST', at(sandbox, 'code'), {
@@ -223,8 +233,8 @@ test('a command or job that names no timeout has that of its sandbox, and 0 is n
   assert.equal(code.timedOut, true)
   const terminal = await ask<{ id: string }>('POST', at(sandbox, 'terminals'), {})
   const commands = at(sandbox, `terminals/${terminal.id}/commands`)
-  const command = await ask<{ exitCode: number }>('POST', commands, { command: 'sleep 1000' })
-  assert.equal(command.exitCode, 124)
+  const command = await ask<TerminalCommandInfo>('POST', commands, { command: 'sleep 1000' })
+  assert.deepEqual([command.exitCode, command.outcome], [124, 'timeout'])
   const inBackground = async (body: object) => {
     const { id } = await api.start(sandbox.id, { command: 'sleep 0.6', ...body })
     const path = at(sandbox, `processes/${id}?wait=60000`)

@@ -46,7 +46,7 @@ describe('a request that is not valid', () => {
       assert.ok(message.startsWith(`${path}: `), message)
     }
     const ran = await (await api.call('GET', `${sandbox}/processes`)).json()
-    assert.deepEqual(ran, { processes: [] })
+    assert.deepEqual(ran, { processes: [], total: 0 })
   })
 
   it('says all that is wrong, up to a bound', async () => {

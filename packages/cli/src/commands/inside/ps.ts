@@ -9,12 +9,16 @@ import { type Column, type ListFlags, printList } from '../../table.ts'
 const columns: Column<ProcessInfo>[] = [
   ['ID', ({ id }) => id],
   ['PID', ({ pid }) => String(pid ?? '-')],
-  ['STATUS', ({ jobStatus, result }) => (result ? `${jobStatus} (${result.exitCode})` : jobStatus)],
+  ['STATUS', statusOf],
   ['USER', ({ user }) => user],
   ['KEEPS AWAKE', ({ keepAwake, result }) => (keepAwake && !result ? 'yes' : 'no')],
   ['AGE', ({ startedAt }) => formatAge(startedAt)],
   ['COMMAND', (process) => formatCommand(process.command)],
 ]
+
+function statusOf({ outcome, jobStatus, result }: ProcessInfo): string {
+  return result ? `${outcome} (${result.exitCode})` : jobStatus
+}
 
 export function ps(): Command {
   return sandboxCommand('ps', 'List the processes that were started in a sandbox.', 'islet ps dev --all')

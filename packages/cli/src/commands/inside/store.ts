@@ -8,6 +8,11 @@ import { UsageError } from '../../errors.ts'
 import { print, printJson, printResult, say } from '../../output.ts'
 import { readText } from '../../stdio/input.ts'
 
+interface LsFlags extends JsonFlag {
+  limit: number
+  cursor?: string
+}
+
 interface SetFlags extends JsonFlag {
   string?: true
   ttl?: number
@@ -86,14 +91,14 @@ function ls(): Command {
     .alias('list')
     .argument('[prefix]', 'only keys with this prefix')
     .option('--limit <count>', 'list at most this many, up to 1000', integer, 1000)
+    .option('--cursor <cursor>', 'list the keys after those of an earlier list')
     .action(
-      withSandbox(
-        async ({ store }: Sandbox, prefix: string | undefined, flags: JsonFlag & { limit: number }) => {
-          const found = await store.list({ prefix, limit: flags.limit })
-          printResult(found, found.keys.map(showKey), flags)
-          if (found.truncated && !flags.json) say('There are more keys; give a prefix to list others.')
-        },
-      ),
+      withSandbox(async ({ store }: Sandbox, prefix: string | undefined, flags: LsFlags) => {
+        const { limit, cursor } = flags
+        const found = await store.list({ prefix, limit, cursor })
+        printResult(found, found.keys.map(showKey), flags)
+        if (found.cursor && !flags.json) say(`There are more keys; --cursor ${found.cursor} lists them.`)
+      }),
     )
 }
 

@@ -10,7 +10,7 @@ import {
 import { command, type JsonFlag } from '../../command.ts'
 import { connect } from '../../connect.ts'
 import { UsageError } from '../../errors.ts'
-import { print, printJson } from '../../output.ts'
+import { print, printJson, say } from '../../output.ts'
 
 interface CreateFlags extends SandboxFlags, JsonFlag {
   checkpoint?: string
@@ -36,6 +36,7 @@ export function create(): Command {
     const sandbox = await make(connect(), flags)
     if (flags.json) printJson(await sandbox.getInfo())
     else print(sandbox.id)
+    if (sandbox.url && !flags.json) say(sandbox.url)
   })
 }
 

@@ -33,6 +33,7 @@ async function action(sandbox: Sandbox, flags: JsonFlag): Promise<void> {
     ['env', Object.keys(info.env).join(' ')],
     ['user', `${info.user} in ${info.workdir}`],
     ['network', info.network.enabled ? 'on' : 'off'],
+    ['url', info.url && `${info.url} (port ${info.network.port})`],
     ['cpu', formatCpu(resources.cpuMillis)],
     ['memory', of(usage?.memoryBytes, resources.memoryBytes)],
     ['disk', of(usage?.diskBytes, resources.diskBytes)],

@@ -1,19 +1,24 @@
 import type { Command } from 'commander'
-import { many } from '../../args/parse.ts'
 import { addSandboxOptions, type SandboxFlags, toCreateOptions } from '../../args/sandbox-options.ts'
-import { addStdioOptions, addTimeoutOption, type StdioFlags } from '../../args/stdio.ts'
+import {
+  addFileOption,
+  addStdioOptions,
+  addTimeoutOption,
+  type FileFlags,
+  type StdioFlags,
+} from '../../args/stdio.ts'
 import { COMMAND, toCommand } from '../../args/words.ts'
 import { command, type JsonFlag } from '../../command.ts'
 import { connectOrEmbed } from '../../connect.ts'
-import { parseFileFlag } from '../../copy/location.ts'
+import { toFiles } from '../../copy/location.ts'
 import { copyIn } from '../../copy/upload.ts'
+import { say } from '../../output.ts'
 import { runInForeground, runInTerminal } from '../../stdio/foreground.ts'
 import { Signals } from '../../stdio/signals.ts'
 import { requireTerminal } from '../../stdio/terminal.ts'
 
-interface RunFlags extends SandboxFlags, JsonFlag, StdioFlags {
+interface RunFlags extends SandboxFlags, JsonFlag, StdioFlags, FileFlags {
   timeout?: number
-  file?: string[]
 }
 
 export function run(): Command {
@@ -22,18 +27,14 @@ export function run(): Command {
     'Run one command in a new sandbox and remove the sandbox; needs no server.',
     "islet run 'python3 --version'\nislet run --memory 512Mi -- ls -la /\nislet run -it",
   ).argument('[command...]', COMMAND)
-  addTimeoutOption(addSandboxOptions(made)).option(
-    '--file <local:remote>',
-    'first copy a file or directory into the sandbox (repeat)',
-    many,
-  )
+  addFileOption(addTimeoutOption(addSandboxOptions(made)))
   return addStdioOptions(made, 'use this terminal; without a command: a shell').action(action)
 }
 
 async function action(words: string[], flags: RunFlags): Promise<void> {
   if (flags.tty) requireTerminal('islet run -i -- COMMAND')
   else toCommand(words, "islet run 'echo hello'")
-  const files = (flags.file ?? []).map(parseFileFlag)
+  const files = toFiles(flags.file)
   const create = toCreateOptions(flags)
   // If this program is killed, the idle timeout removes the sandbox.
   const timeout = { ...create.timeout, onIdle: flags.onIdle ?? ('kill' as const) }
@@ -45,6 +46,7 @@ async function action(words: string[], flags: RunFlags): Promise<void> {
     keepAwake: false,
     signal: signals.aborted,
   })
+  if (sandbox.url) say(sandbox.url)
   try {
     for (const { local, remote } of files) await copyIn(sandbox, local, remote, signals.aborted)
     const options = { timeout: flags.timeout }

@@ -7,6 +7,7 @@ import {
   addNetworkOptions,
   addResourceOptions,
   type ResourceFlags,
+  toNetwork,
   toResources,
 } from '../../args/sandbox-options.ts'
 import { type JsonFlag, sandboxCommand } from '../../command.ts'
@@ -21,6 +22,7 @@ interface UpdateFlags extends EnvFlags, ResourceFlags, JsonFlag {
   unset?: string[]
   keepAwake?: boolean
   network?: boolean
+  port?: number | false
 }
 
 export function update(): Command {
@@ -38,16 +40,17 @@ export function update(): Command {
 }
 
 async function action(text: string, flags: UpdateFlags): Promise<void> {
-  const { name, project, metadata, keepAwake, network } = flags
+  const { name, project, metadata, keepAwake } = flags
   const unset = (flags.unset ?? []).map((variable) => [variable, null] as const)
   const env = { ...toEnv(flags), ...Object.fromEntries(unset) }
   const resources = toResources(flags)
+  const network = toNetwork(flags)
   const patch = {
     ...(name !== undefined && { name: name || null }),
     ...(project !== undefined && { project: project || null }),
     ...(metadata && { metadata }),
     ...(keepAwake !== undefined && { keepAwake }),
-    ...(network !== undefined && { network: { enabled: network } }),
+    ...(network && { network }),
     ...(Object.keys(env).length > 0 && { env }),
     ...(resources && { resources }),
   }

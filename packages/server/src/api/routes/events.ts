@@ -38,10 +38,10 @@ function acceptsStream({ accept = '' }: IncomingHttpHeaders): boolean {
   return accept.split(',').some((type) => type.split(';')[0]!.trim().toLowerCase() === 'text/event-stream')
 }
 
-function assertFollowable({ limit, direction, until }: ListEventsParsed): void {
-  if (limit === undefined && direction !== 'desc' && until === undefined) return
+function assertFollowable({ limit, offset, direction, until }: ListEventsParsed): void {
+  if (limit === undefined && offset === undefined && direction !== 'desc' && until === undefined) return
   throw new IsletError('bad_request', 'A stream of events begins with the oldest and has no limit.', {
-    hint: 'Leave out limit, until and direction=desc, or follow.',
+    hint: 'Leave out limit, offset, until and direction=desc, or follow.',
   })
 }
 

@@ -11,7 +11,10 @@ import { type ApiDeps, type Handlers, Lines } from '../route.ts'
 
 export function imageRoutes({ images, config }: ApiDeps) {
   return {
-    listRuntimes: async () => ({ runtimes: (await images.runtimes()).map(runtimeInfo) }),
+    listRuntimes: async ({ query: { limit = Number.POSITIVE_INFINITY, offset = 0 } }) => {
+      const all = await images.runtimes()
+      return { runtimes: all.slice(offset, offset + limit).map(runtimeInfo), total: all.length }
+    },
     listImages: async () => ({ images: (await images.list()).map(imageInfo) }),
     pullImage: ({ body: { reference, ...options }, signal }) =>
       follow(images, signal, (more) => images.pull(reference, { ...options, ...more })),

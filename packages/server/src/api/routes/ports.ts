@@ -1,5 +1,5 @@
 import { IsletError } from '@islet/contract'
-import { hostName } from '../../config/loopback.ts'
+import { via } from '../http/reached.ts'
 import type { ApiDeps, Call, Handlers } from '../route.ts'
 
 export function portRoutes({ ports, previews }: ApiDeps) {
@@ -16,11 +16,6 @@ export function portRoutes({ ports, previews }: ApiDeps) {
     listPreviews: ({ params, headers }) => ({ previews: previews.list(params.id, via(headers)) }),
     deletePreview: ({ params }) => previews.delete(params.id, portOf(params.port)),
   } satisfies Partial<Handlers>
-}
-
-/** The name by which the caller reached this server. */
-function via({ host }: { host?: string | undefined }): { via?: string } {
-  return host ? { via: hostName(host) } : {}
 }
 
 function portOf(text: string): number {

@@ -13,7 +13,10 @@ export function processRoutes({ processes }: ApiDeps) {
       ...(await processes.start(params.id, body)),
       autoResumed,
     }),
-    listProcesses: ({ params, query }) => ({ processes: processes.list(params.id, query) }),
+    listProcesses: ({ params, query }) => ({
+      processes: processes.list(params.id, query),
+      total: processes.count(params.id, query),
+    }),
     getProcess: ({ params, query, signal, hold }) => {
       if (query.wait) hold(params.id)
       return processes.get(params.id, params.pid, query.wait ? { waitMs: query.wait, signal } : {})

@@ -6,31 +6,42 @@ import {
   type WokenSandbox,
 } from '@islet/contract'
 import { runOnce } from '../../data/processes/run.ts'
+import { urlAdder } from '../http/reached.ts'
 import type { ApiDeps, Handlers } from '../route.ts'
 
-export function sandboxRoutes({ sandboxes, patches, processes, tokens }: ApiDeps) {
+export function sandboxRoutes({ sandboxes, patches, previews, processes, tokens }: ApiDeps) {
+  const withUrl = urlAdder(previews)
   return {
-    createSandbox: async ({ body, idempotencyKey, signal }) =>
-      created(await sandboxes.create(body, { idempotencyKey, signal }), { tokens, patches }),
-    listSandboxes: ({ query }) => sandboxes.list(query),
-    getSandbox: ({ params }) => sandboxes.get(params.id),
-    updateSandbox: ({ params, body, caller }) => {
-      if (caller?.kind !== 'admin') assertTokenMay(body)
-      return sandboxes.update(params.id, body)
+    createSandbox: async ({ body, idempotencyKey, signal, headers }) => {
+      const sandbox = await sandboxes.create(body, { idempotencyKey, signal })
+      return created(withUrl(sandbox, headers), { tokens, patches })
     },
-    deleteSandbox: ({ params }) => sandboxes.delete(params.id),
+    listSandboxes: ({ query, headers }) => {
+      const { sandboxes: found, ...page } = sandboxes.list(query)
+      return { sandboxes: found.map((sandbox) => withUrl(sandbox, headers)), ...page }
+    },
+    getSandbox: ({ params, headers }) => withUrl(sandboxes.get(params.id), headers),
+    updateSandbox: async ({ params, body, caller, headers }) => {
+      if (caller?.kind !== 'admin') assertTokenMay(body)
+      return withUrl(await sandboxes.update(params.id, body), headers)
+    },
+    deleteSandbox: async ({ params, headers }) => withUrl(await sandboxes.delete(params.id), headers),
     sandboxUsage: ({ params }) => sandboxes.usage(params.id),
     run: ({ body, signal }) => runOnce(sandboxes, processes, body, { signal }),
-    pauseSandbox: ({ params }) => sandboxes.pause(params.id),
-    resumeSandbox: async ({ params }) => withPatches(await sandboxes.resume(params.id), patches),
-    hibernateSandbox: ({ params }) => sandboxes.hibernate(params.id),
-    wakeSandbox: async ({ params, body }) =>
-      withPatches(await sandboxes.wake(params.id, { idleMs: body.timeout }), patches),
-    setTimeout: ({ params, body }) => sandboxes.setTimeouts(params.id, body),
-    forkSandbox: async ({ params, body, signal }) => {
+    pauseSandbox: async ({ params, headers }) => withUrl(await sandboxes.pause(params.id), headers),
+    resumeSandbox: async ({ params, headers }) =>
+      withPatches(withUrl(await sandboxes.resume(params.id), headers), patches),
+    hibernateSandbox: async ({ params, headers }) => withUrl(await sandboxes.hibernate(params.id), headers),
+    wakeSandbox: async ({ params, body, headers }) =>
+      withPatches(withUrl(await sandboxes.wake(params.id, { idleMs: body.timeout }), headers), patches),
+    setTimeout: ({ params, body, headers }) => withUrl(sandboxes.setTimeouts(params.id, body), headers),
+    forkSandbox: async ({ params, body, signal, headers }) => {
       const { forks, ...rest } = await sandboxes.fork(params.id, body, { signal })
       const issued = forks.map((result) => {
-        if (result.ok) return { ok: true as const, sandbox: created(result.sandbox, { tokens, patches }) }
+        if (result.ok) {
+          const sandbox = created(withUrl(result.sandbox, headers), { tokens, patches })
+          return { ok: true as const, sandbox }
+        }
         const { code, message, hint } = result.error
         return { ok: false as const, error: { code, message, ...(hint !== undefined && { hint }) } }
       })

@@ -60,7 +60,7 @@ async function serve(socket: WebSocket, attachment: Attachment, log: Log): Promi
 }
 
 function sendEvent(socket: WebSocket, event: Exclude<AttachEvent, { type: 'gap' }>): Promise<void> {
-  if (event.type === 'exit') return sendMessage(socket, { type: 'exit', ...event.result })
+  if (event.type === 'exit') return sendMessage(socket, { type: 'exit', ...event.end })
   if (event.type === 'replay-end') return sendMessage(socket, { type: 'replay-end' })
   const frame = Buffer.allocUnsafe(1 + event.bytes.length)
   frame[0] = CHANNELS[event.channel]

@@ -8,13 +8,12 @@ import {
   LIMITS,
   type ListCheckpointsParsed,
   newId,
-  type Sandbox,
 } from '@islet/contract'
 import { type CheckpointRecord, CheckpointTable } from '../../db/checkpoints.ts'
 import type { SavedRecord } from '../../db/saved-states.ts'
 import type { CreateOptions } from '../creation.ts'
 import type { Fleet } from '../fleet.ts'
-import { toSandbox } from '../record.ts'
+import { type SandboxView, toSandbox } from '../record.ts'
 import type { Sandboxes } from '../sandboxes.ts'
 import { restore } from './restore.ts'
 import { type SavedStates, savable } from './saved-states.ts'
@@ -101,7 +100,7 @@ export class Checkpoints {
   }
 
   /** Takes the sandbox back to the checkpoint: its processes end, its services start again. */
-  async restore(sandboxId: string, id: string): Promise<{ sandbox: Sandbox; memory: boolean }> {
+  async restore(sandboxId: string, id: string): Promise<{ sandbox: SandboxView; memory: boolean }> {
     this.record(id, sandboxId)
     const restored = await this.#fleet.inTurn(sandboxId, async () => {
       const checkpoint = this.record(id, sandboxId)
@@ -119,7 +118,7 @@ export class Checkpoints {
   }
 
   /** Creates a sandbox from the checkpoint. */
-  createSandbox(id: string, input: CopySandboxParsed, options: CreateOptions = {}): Promise<Sandbox> {
+  createSandbox(id: string, input: CopySandboxParsed, options: CreateOptions = {}): Promise<SandboxView> {
     const given = { origin: { kind: 'checkpoint', id }, patchesOf: id } as const
     return this.#options.sandboxes.createFrom(() => this.saved(id), input, given, options)
   }

@@ -1,9 +1,10 @@
 // Forks: new sandboxes that begin as another one is now.
-import type { CopySandboxParsed, ForkSandboxParsed, IsletError, Sandbox } from '@islet/contract'
+import type { CopySandboxParsed, ForkSandboxParsed, IsletError } from '@islet/contract'
 import type { SavedRecord } from '../../db/saved-states.ts'
 import type { CopyOptions, Creation } from '../creation.ts'
 import { asStartError } from '../errors.ts'
 import type { Fleet } from '../fleet.ts'
+import type { SandboxView } from '../record.ts'
 import { clonesLayers } from './roots.ts'
 import { assertSavable, type SavedStates, savable } from './saved-states.ts'
 
@@ -17,7 +18,7 @@ interface ForksOptions {
 export interface ForkResult {
   frozenMs: number
   memory: boolean
-  forks: ({ ok: true; sandbox: Sandbox } | { ok: false; error: IsletError })[]
+  forks: ({ ok: true; sandbox: SandboxView } | { ok: false; error: IsletError })[]
 }
 
 export async function fork(

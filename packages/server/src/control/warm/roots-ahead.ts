@@ -2,13 +2,13 @@
 // limits and network of one: a create of that kind need not wait. For any other sandbox the cell is bound again.
 import { newId } from '@islet/contract'
 import type { SandboxRecord } from '../../db/sandboxes.ts'
-import type { Bound, Root } from '../../engine/engine.ts'
+import type { BindOptions, Bound, Root } from '../../engine/engine.ts'
 import { giveRoot } from '../machine.ts'
 import { makeLayer, stackOf } from '../saved/roots.ts'
 import type { CellParts, WaitingCell } from './cells.ts'
 
 /** What a cell is bound to, without the id of the sandbox. */
-export interface Plan extends Pick<SandboxRecord, 'resources' | 'network'> {
+export interface Plan extends Pick<SandboxRecord, 'resources'>, Pick<BindOptions, 'network'> {
   /** Equal plans have equal keys. */
   key: string
   trees: Root['trees']
@@ -26,7 +26,8 @@ export interface RootAhead {
 
 export function planOf({ root, resources, network }: SandboxRecord, over?: Root): Plan {
   const { trees } = root
-  return { key: JSON.stringify([trees, over?.layer, resources, network]), trees, over, resources, network }
+  const key = JSON.stringify([trees, over?.layer, resources, network.enabled])
+  return { key, trees, over, resources, network: { enabled: network.enabled } }
 }
 
 /** On an error stop the cell, which also deletes the layer. */

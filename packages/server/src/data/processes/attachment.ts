@@ -4,7 +4,7 @@ import type { OutputChannel, TerminalSize } from '../../guest/guest.ts'
 import { Windows } from '../../guest/streams/windows.ts'
 import { Wakeup } from '../../lib/wakeup.ts'
 import type { OutputPiece, OutputReader } from '../output/output-reader.ts'
-import { type OutputListener, type TrackedProcess, toProcessInfo } from './tracked.ts'
+import { endOf, type OutputListener, type ProcessEnd, type TrackedProcess, toProcessInfo } from './tracked.ts'
 
 /** Output that waits for a slow client; beyond it the program waits. All clients of a server share this memory. */
 const QUEUES = new Windows({ sharedBytes: 2 * 1024 ** 2, minBytes: 32 * 1024, maxBytes: 1024 ** 2 })
@@ -16,7 +16,7 @@ export type AttachEvent =
   /** Kept output was removed while it was being replayed: the next byte has this offset. */
   | { type: 'gap'; droppedBytes: number }
   | { type: 'replay-end' }
-  | { type: 'exit'; result: NonNullable<ProcessInfo['result']> }
+  | { type: 'exit'; end: ProcessEnd }
 
 /** One client of a process. Iterate at your own pace: the program waits for the slowest attached client. */
 export interface Attachment extends AsyncIterable<AttachEvent> {
@@ -61,9 +61,9 @@ export function attachTo(
       yield { type: 'replay-end' }
       for await (const piece of queue) yield { type: 'output', ...piece }
       if (queue.closed) return
-      const { result } = await tracked.ended
-      if (!result) throw new IsletError('sandbox_lost', tracked.lostBecause)
-      yield { type: 'exit', result }
+      const end = endOf(await tracked.ended)
+      if (!end) throw new IsletError('sandbox_lost', tracked.lostBecause)
+      yield { type: 'exit', end }
     } finally {
       close()
     }

@@ -7,11 +7,13 @@ import {
   type ExecParsed,
   type GetOutputParsed,
   IsletError,
+  type ListProcessesParsed,
   type ProcessInfo,
   type ProcessOutput,
   type StartProcessParsed,
 } from '@islet/contract'
 import type { RunningSandbox } from '../../control/fleet.ts'
+import { writeGiven } from '../../control/given-files.ts'
 import type { Machine } from '../../control/machine.ts'
 import type { GuestProcess, TerminalSize } from '../../guest/guest.ts'
 import { ByteBuffer } from '../../lib/byte-buffer.ts'
@@ -19,7 +21,8 @@ import { untilAborted } from '../../lib/until-aborted.ts'
 import { release, type Told } from '../output/kept-bytes.ts'
 import { type Attachment, attachTo } from './attachment.ts'
 import { type CollectedOutput, collectOutput } from './collect.ts'
-import { type ProcessResult, type TrackedProcess, toProcessInfo } from './tracked.ts'
+import { placeOf } from './spawn.ts'
+import { endOf, type ProcessEnd, type TrackedProcess, toProcessInfo } from './tracked.ts'
 import { type ProcessOwner, ProcessTracker, type TrackerOptions } from './tracker.ts'
 
 /** How often to look for a process in a sandbox that was suspended before this server started. */
@@ -54,9 +57,10 @@ export class Processes {
     sandboxId: string,
     input: ExecParsed,
     options: { processId?: string; signal?: AbortSignal; together?: boolean } = {},
-  ): Promise<{ processId: string; result: ProcessResult; output: CollectedOutput }> {
+  ): Promise<{ processId: string; result: ProcessEnd; output: CollectedOutput }> {
     const sandbox = await this.#tracker.running(sandboxId)
     options.signal?.throwIfAborted()
+    await writeFiles(sandbox, input, options)
     const { processId } = options
     const prepare = { id: processId, terminal: false, foreground: true, keepAwake: true }
     const tracked = this.#tracker.prepare(sandbox, input, prepare)
@@ -76,7 +80,7 @@ export class Processes {
     sandbox: RunningSandbox,
     tracked: TrackedProcess,
     { input, output, ...options }: { input: ExecParsed; output: CollectedOutput; signal?: AbortSignal },
-  ): Promise<{ processId: string; result: ProcessResult; output: CollectedOutput }> {
+  ): Promise<{ processId: string; result: ProcessEnd; output: CollectedOutput }> {
     tracked.listeners.add(output)
     const timed = withTimeout(input, sandbox)
     const stdin = input.stdin !== undefined
@@ -92,10 +96,10 @@ export class Processes {
     try {
       if (input.stdin !== undefined)
         void feed(process, Buffer.from(input.stdin, input.stdinEncoding ?? 'utf8'))
-      const { result, id } = await Promise.race([tracked.ended, left.promise])
+      const result = endOf(await Promise.race([tracked.ended, left.promise]))
       options.signal?.throwIfAborted()
       if (!result) throw new IsletError('sandbox_lost', tracked.lostBecause)
-      return { processId: id, result, output }
+      return { processId: tracked.record.id, result, output }
     } finally {
       this.#waiting.delete(waiting)
       options.signal?.removeEventListener('abort', kill)
@@ -114,6 +118,7 @@ export class Processes {
   /** For terminals and services: the record names the owner. */
   async startOwned(sandboxId: string, input: StartProcessParsed, owner: ProcessOwner): Promise<ProcessInfo> {
     const sandbox = await this.#tracker.running(sandboxId)
+    await writeFiles(sandbox, input)
     const tracked = this.#tracker.prepare(sandbox, input, {
       ...owner,
       terminal: input.terminal !== undefined,
@@ -128,9 +133,13 @@ export class Processes {
     return toProcessInfo(tracked.record)
   }
 
-  list(sandboxId: string, query: { status?: ProcessInfo['status']; limit?: number }): Iterable<ProcessInfo> {
+  list(sandboxId: string, query: ListProcessesParsed): Iterable<ProcessInfo> {
     const records = this.#tracker.list(sandboxId, { limit: 100, ...query })
     return { [Symbol.iterator]: () => Iterator.from(records).map(toProcessInfo) }
+  }
+
+  count(sandboxId: string, query: Pick<ListProcessesParsed, 'status'>): number {
+    return this.#tracker.table.count(sandboxId, query)
   }
 
   /** Oldest first. */
@@ -301,6 +310,16 @@ const leftStill = () =>
 /** Applies the sandbox's default timeout; 0 means none. */
 function withTimeout<Input extends { timeout?: number }>(input: Input, { record }: RunningSandbox): Input {
   return { ...input, timeout: input.timeout ?? record.timeouts.executionMs }
+}
+
+async function writeFiles(
+  { record, machine }: RunningSandbox,
+  input: Pick<ExecParsed, 'cwd' | 'user' | 'files'>,
+  options: { signal?: AbortSignal } = {},
+): Promise<void> {
+  if (!input.files) return
+  const { cwd, user } = placeOf(input, record)
+  await writeGiven(machine.guest, input.files, { ...options, directory: cwd, owner: user || undefined })
 }
 
 async function feed(process: GuestProcess, bytes: Buffer): Promise<void> {

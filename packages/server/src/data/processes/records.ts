@@ -41,9 +41,9 @@ export class ProcessRecords {
     })
   }
 
-  /** Resolves when the end is written. `reason`: why a lost process was lost. */
-  ended(record: ProcessRecord, reason: string): Promise<void> {
-    const { id, sandboxId } = record
+  /** Resolves when the end is written. */
+  ended(record: ProcessRecord): Promise<void> {
+    const { id, sandboxId, reason } = record
     const { hint: _hint, ...result } = record.result ?? {}
     return this.#db.later(() => {
       // Its end was recorded before, or its sandbox is removed.

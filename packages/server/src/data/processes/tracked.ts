@@ -1,12 +1,14 @@
 // One followed process: its output goes to the log and to the attached clients; its end is a promise.
 import { constants } from 'node:os'
-import type { AwakeReason, ProcessInfo } from '@islet/contract'
+import type { AwakeReason, Outcome, ProcessInfo } from '@islet/contract'
 import type { ProcessRecord } from '../../db/processes.ts'
 import type { GuestExit, GuestProcess, OutputChannel, OutputSink } from '../../guest/guest.ts'
 import { Rate } from '../../lib/rate.ts'
 import type { OutputLog } from '../output/output-log.ts'
 
 export type ProcessResult = NonNullable<ProcessInfo['result']>
+/** How a process that was not lost has ended. */
+export type ProcessEnd = ProcessResult & { outcome: Outcome }
 
 /** Takes output as it comes; no more is sent until a returned promise resolves. */
 export interface OutputListener {
@@ -16,6 +18,9 @@ export interface OutputListener {
 }
 
 const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
+
+/** Why a process was lost, unless there is more to say. */
+export const ENDED = 'The sandbox ended before the process did.'
 
 /** How long output is held for the first client. */
 const HOLD_MS = 10_000
@@ -38,7 +43,7 @@ export class TrackedProcess implements OutputSink {
   /** Set once the guest has started or found it. */
   guest: GuestProcess | undefined
   /** Why it was lost. */
-  lostBecause = 'The sandbox ended before the process did.'
+  lostBecause: string
   readonly abandonment: Abandonment
   /** Ends its use of the sandbox. Calling it twice is fine. */
   leave: () => void = () => {}
@@ -51,6 +56,7 @@ export class TrackedProcess implements OutputSink {
     this.#pace = pace
     this.abandonment = new Abandonment(record.maxRunAfterDisconnectMs, () => abandon(this))
     this.record = record
+    this.lostBecause = record.reason ?? ENDED
     this.log = log
     this.ended = new Promise((resolve) => {
       this.#settle = resolve
@@ -102,6 +108,8 @@ export class TrackedProcess implements OutputSink {
     Object.assign(this.record, {
       status,
       result,
+      outcome: outcomeOf(result, this.record.cancelSignals),
+      reason: status === 'lost' ? this.lostBecause : null,
       endedAt: Date.now(),
       outputBytes: Math.max(this.record.outputBytes, this.log.end),
     })
@@ -179,14 +187,29 @@ export function toProcessInfo(record: ProcessRecord): ProcessInfo {
   }
 }
 
-function toJobStatus({ status, pid, cancelSignals, result }: ProcessRecord): ProcessInfo['jobStatus'] {
-  if (status === 'running') return pid === null ? 'pending' : 'running'
+export function toLost(record: ProcessRecord, reason: string): ProcessRecord {
+  return { ...record, status: 'lost', outcome: 'failed', reason, endedAt: Date.now() }
+}
+
+/** Undefined if it has not ended, or was lost. */
+export function endOf({ result, outcome }: ProcessRecord): ProcessEnd | undefined {
+  return result && outcome ? { outcome, ...result } : undefined
+}
+
+function toJobStatus({ outcome, pid }: ProcessRecord): ProcessInfo['jobStatus'] {
+  if (outcome === 'timeout') return 'failed'
+  return outcome ?? (pid === null ? 'pending' : 'running')
+}
+
+/** Null: it was lost. */
+function outcomeOf(result: ProcessResult | null, cancelSignals: number): Outcome {
   if (result?.exitCode === 0) return 'completed'
+  if (result?.timedOut) return 'timeout'
   return result && isAskedFor(result, cancelSignals) ? 'cancelled' : 'failed'
 }
 
 /** Whether it was ended by a signal that a client sent, directly or by a handler that exits with 128 + signal. */
-function isAskedFor({ exitCode, timedOut }: ProcessResult, signals: number): boolean {
+function isAskedFor({ exitCode }: ProcessResult, signals: number): boolean {
   const signal = exitCode - 128
-  return !timedOut && signal > 0 && signal < 32 && (signals & (1 << signal)) !== 0
+  return signal > 0 && signal < 32 && (signals & (1 << signal)) !== 0
 }

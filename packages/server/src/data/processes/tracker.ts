@@ -5,7 +5,7 @@ import type { Events } from '../../control/events.ts'
 import type { Beginning, RunningSandbox, SandboxObserver } from '../../control/fleet.ts'
 import type { Sandboxes } from '../../control/sandboxes.ts'
 import type { Db } from '../../db/db.ts'
-import type { ProcessRecord, ProcessTable } from '../../db/processes.ts'
+import type { ProcessQuery, ProcessRecord, ProcessTable } from '../../db/processes.ts'
 import type { GuestProcess, SpawnSpec } from '../../guest/guest.ts'
 import { hasCode, ignoring } from '../../lib/has-code.ts'
 import type { Rate } from '../../lib/rate.ts'
@@ -16,7 +16,7 @@ import { withHint } from './network-hint.ts'
 import { ProcessRecords } from './records.ts'
 import { placeOf, toSpawn } from './spawn.ts'
 import { leaveAlone } from './strangers.ts'
-import { newPace, TrackedProcess, toResult, whyAwake } from './tracked.ts'
+import { ENDED, newPace, TrackedProcess, toLost, toResult, whyAwake } from './tracked.ts'
 
 /** Records of ended processes per sandbox; the oldest are removed. */
 const KEEP_ENDED = 1000
@@ -26,7 +26,6 @@ const AGAIN_MS = 5000
 
 const STARTED_OVER =
   'The processes of the sandbox have ended: it was hibernated, lost while it was suspended, or restored from a checkpoint.'
-const ENDED = 'The sandbox ended before the process did.'
 
 const SIGKILL = 9
 /** Signals that are sent to end a process: HUP, INT, QUIT, KILL, TERM. */
@@ -93,6 +92,8 @@ export class ProcessTracker implements SandboxObserver {
       sandboxId: sandbox.record.id,
       command: input.command,
       status: 'running',
+      outcome: null,
+      reason: null,
       pid: null,
       cwd,
       user,
@@ -157,7 +158,7 @@ export class ProcessTracker implements SandboxObserver {
   }
 
   /** Each record is read when it is used: a command may have half a megabyte. */
-  list(sandboxId: string, query: { status?: ProcessInfo['status']; limit: number }): Iterable<ProcessRecord> {
+  list(sandboxId: string, query: ProcessQuery): Iterable<ProcessRecord> {
     this.#options.sandboxes.record(sandboxId)
     return this.#each(this.table.ids(sandboxId, query))
   }
@@ -295,7 +296,7 @@ export class ProcessTracker implements SandboxObserver {
   #loseAll(sandboxId: string, because: string): void {
     for (const record of this.table.running(sandboxId)) {
       const tracked = this.#tracked.get(record.id)
-      if (!tracked) void this.#keepEnd({ ...record, status: 'lost', endedAt: Date.now() }, because)
+      if (!tracked) void this.#keepEnd(toLost(record, because))
       else {
         tracked.lostBecause = because
         void this.#end(tracked, 'lost')
@@ -358,16 +359,16 @@ export class ProcessTracker implements SandboxObserver {
     tracked.guest = undefined
     tracked.end(status, result)
     this.#cancelled.delete(tracked)
-    const isKept = await this.#keepEnd(record, tracked.lostBecause)
+    const isKept = await this.#keepEnd(record)
     if (this.#tracked.get(record.id) === tracked) this.#tracked.delete(record.id)
     return isKept
   }
 
   /** On a full disk it retries until there is room. */
-  async #keepEnd(record: ProcessRecord, lostBecause: string): Promise<boolean> {
+  async #keepEnd(record: ProcessRecord): Promise<boolean> {
     while (!this.#closed) {
       try {
-        await this.#records.ended(record, lostBecause)
+        await this.#records.ended(record)
         return true
       } catch (error) {
         this.#options.log.error({ process: record.id, error }, 'the end of a process is not recorded yet')

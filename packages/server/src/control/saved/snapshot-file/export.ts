@@ -173,7 +173,7 @@ async function manifestOf({ snapshot, saved, root, storage, images }: ExportOpti
     islet: VERSION,
     arch: process.arch,
     snapshot: { id, name, tag, description, createdAt },
-    state: pick(saved.state, STATE_FIELDS),
+    state: { ...pick(saved.state, STATE_FIELDS), network: networkOf(saved.state.network) },
     services: saved.services.map(({ spec, state: { goal, path, installed } }) => {
       return { spec, isWanted: goal === 'up' || goal === 'again', path, installed }
     }),
@@ -182,6 +182,11 @@ async function manifestOf({ snapshot, saved, root, storage, images }: ExportOpti
       : { kind: 'none', home: storage.treePath(saved.state.root.layer, WITHOUT_IMAGE) },
     layer: trees.filter((_, i) => there[i]),
   }
+}
+
+/** Without the token of the port's preview, and so without a port that asks for one. */
+function networkOf({ enabled, port, auth }: SavedRecord['state']['network']): Manifest['state']['network'] {
+  return { enabled, port: auth ? null : port }
 }
 
 async function imageOf({ digest, source, defaults, trees }: Image): Promise<ImageOfFile> {
