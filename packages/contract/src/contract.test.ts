@@ -115,7 +115,7 @@ describe('routes', () => {
   it('say only what their method can do', () => {
     for (const [name, route] of Object.entries<Route>(ROUTES)) {
       if (route.method === 'GET' || route.method === 'DELETE') assert.equal(route.body, undefined, name)
-      if (route.response === null) assert.ok([101, 204].includes(route.status), name)
+      if (route.response === null) assert.ok([101, 204, 303].includes(route.status), name)
       if (route.websocket) assert.deepEqual([route.method, route.status], ['GET', 101], name)
     }
   })
