@@ -148,7 +148,7 @@ export type SignedUrl = {
 export type RuntimeInfo = {
   name: string
   description: string
-  /** Whether its image is on this machine. */
+  /** Whether its image is on this machine. If not, the first sandbox that uses it makes it. */
   ready: boolean
   image: string | null
   source: {
@@ -165,12 +165,18 @@ export type RuntimeInfo = {
   } | {
     kind: "tar"
     path: string
+  } | {
+    kind: "packages"
+    base: string
+    dependencies: string[]
+    packages: string[]
+    pip: string[]
   }
   /** Size of its image; null for the runtime host. */
   sizeBytes: number | null
   /** When its image was made; null for the runtime host. */
   createdAt: string | null
-  /** Versions of node, npm, python, git and gcc in it, if known. */
+  /** Versions of its programs, such as node and python, if known. */
   versions: Record<string, string>
 }
 export type ImageInfo = {
@@ -190,6 +196,12 @@ export type ImageInfo = {
   } | {
     kind: "tar"
     path: string
+  } | {
+    kind: "packages"
+    base: string
+    dependencies: string[]
+    packages: string[]
+    pip: string[]
   }
   sizeBytes: number
   createdAt: string
@@ -210,6 +222,7 @@ export type ImageProgress = {
     message: string
     hint?: string | undefined
     retryable: boolean
+    details?: Record<string, unknown> | undefined
   }
 }
 export type CreateOverlay = {
@@ -338,10 +351,16 @@ export type ExecResult = {
 }
 export type CommandResult = Omit<ExecResult, 'autoResumed'>
 export type Run = {
-  /** A name of GET /v1/runtimes. Default: base. */
+  /** A name of GET /v1/runtimes, made on first use. Default: base. */
   runtime?: string | undefined
   /** The id or tag of a snapshot to start from, instead of a runtime. What is not given here is taken from it. */
   snapshot?: string | undefined
+  /** Debian packages, as name or name=version. Installed once for each set, then kept. */
+  dependencies?: string[] | undefined
+  /** npm packages to install globally, as name, name@version or name@^version. */
+  packages?: string[] | undefined
+  /** Python packages, as names with extras and versions; no URLs and no options. */
+  pip?: string[] | undefined
   /** Unique among sandboxes that are not stopped. Must not begin with sbx-. */
   name?: string | undefined
   description?: string | undefined
@@ -409,6 +428,24 @@ export type RunResult = {
   /** Bytes that were printed but are not in this answer; the end of the output is kept with the process. */
   droppedBytes: number
   sandboxId: string
+}
+export type RunProgress = {
+  type: "progress"
+  stage: string
+  message: string
+  fraction?: number | undefined
+} | {
+  type: "done"
+  result: RunResult
+} | {
+  type: "error"
+  error: {
+    code: string
+    message: string
+    hint?: string | undefined
+    retryable: boolean
+    details?: Record<string, unknown> | undefined
+  }
 }
 export type StartProcess = {
   /** Text runs through sh -c; a list is a program and its arguments. */
@@ -550,10 +587,16 @@ export type AttachServerMessage = {
 }
 export type SandboxStatus = "creating" | "running" | "paused" | "hibernated" | "stopped" | "failed"
 export type CreateSandbox = {
-  /** A name of GET /v1/runtimes. Default: base. */
+  /** A name of GET /v1/runtimes, made on first use. Default: base. */
   runtime?: string | undefined
   /** The id or tag of a snapshot to start from, instead of a runtime. What is not given here is taken from it. */
   snapshot?: string | undefined
+  /** Debian packages, as name or name=version. Installed once for each set, then kept. */
+  dependencies?: string[] | undefined
+  /** npm packages to install globally, as name, name@version or name@^version. */
+  packages?: string[] | undefined
+  /** Python packages, as names with extras and versions; no URLs and no options. */
+  pip?: string[] | undefined
   /** Unique among sandboxes that are not stopped. Must not begin with sbx-. */
   name?: string | undefined
   description?: string | undefined
@@ -792,6 +835,24 @@ export type CreatedSandbox = {
   tokenExpiresAt: string
   /** The results of the patches, if it was made from a checkpoint that has some. */
   patches?: PatchRun[] | undefined
+}
+export type CreateProgress = {
+  type: "progress"
+  stage: string
+  message: string
+  fraction?: number | undefined
+} | {
+  type: "done"
+  sandbox: CreatedSandbox
+} | {
+  type: "error"
+  error: {
+    code: string
+    message: string
+    hint?: string | undefined
+    retryable: boolean
+    details?: Record<string, unknown> | undefined
+  }
 }
 export type ListSandboxes = {
   /** Default: all except stopped. */
@@ -1367,6 +1428,7 @@ export const LANGUAGES = ["python","node","typescript","deno","bun","shell"] as 
 export const LANGUAGE_ALIASES = {"py":"python","python3":"python","javascript":"node","js":"node","ts":"typescript","bash":"shell","sh":"shell"} as const
 export const LOGIN_SHELL = "case $SHELL in */sh|*/ash|*/dash|*/nologin|*/false|\"\") ;; *) [ -x \"$SHELL\" ] && exec \"$SHELL\" -l ;; esac; command -v bash >/dev/null 2>&1 && exec bash -l; exec sh -l" as const
 export const ONE_BASE = "a snapshot has its runtime already: leave runtime out" as const
+export const PACKAGES_NEED_RUNTIME = "packages are installed over a runtime: leave snapshot out, or install them in a sandbox and make a snapshot of it" as const
 export const RESOURCE_BOUNDS = {"memoryBytes":[16777216,1099511627776],"cpuMillis":[10,1000000],"diskBytes":[16777216,1125899906842624],"pids":[16,100000]} as const
 export const SANDBOX_STATUSES = ["creating","running","paused","hibernated","stopped","failed"] as const
 export const SERVICE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
@@ -1422,10 +1484,12 @@ export const storeBatchResultShape: Shape = { fields: { applied: 'number', ok: {
 export const storeEntryShape: Shape = { fields: { value: 'any', expires_at: { either: [null, 'string'] } } }
 export const storeSetShape: Shape = { fields: { ok: { is: true }, expires_at: { either: [null, 'string'] } } }
 export const storeDeletedShape: Shape = { fields: { deleted: 'boolean', ok: { is: true } } }
-export const runtimeInfoShape: Shape = { fields: { name: 'string', description: 'string', ready: 'boolean', image: { either: [null, 'string'] }, source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }] }, sizeBytes: { either: [null, 'number'] }, createdAt: { either: [null, 'string'] }, versions: { map: 'string' } } }
-export const imageInfoShape: Shape = { fields: { name: 'string', digest: 'string', source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }] }, sizeBytes: 'number', createdAt: 'string', runtimes: { list: 'string' } } }
+export const runtimeInfoShape: Shape = { fields: { name: 'string', description: 'string', ready: 'boolean', image: { either: [null, 'string'] }, source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }, { fields: { kind: { is: "packages" }, base: 'string', dependencies: { list: 'string' }, packages: { list: 'string' }, pip: { list: 'string' } } }] }, sizeBytes: { either: [null, 'number'] }, createdAt: { either: [null, 'string'] }, versions: { map: 'string' } } }
+export const imageInfoShape: Shape = { fields: { name: 'string', digest: 'string', source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }, { fields: { kind: { is: "packages" }, base: 'string', dependencies: { list: 'string' }, packages: { list: 'string' }, pip: { list: 'string' } } }] }, sizeBytes: 'number', createdAt: 'string', runtimes: { list: 'string' } } }
 export const attachServerMessageShape: Shape = { either: [{ fields: { type: { is: "start" }, process: processInfoShape, truncated: 'boolean', droppedBytes: 'number' } }, { fields: { type: { is: "replay-end" } } }, { fields: { type: { is: "exit" }, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
-export const imageProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, image: imageInfoShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean' } } } }] }
+export const createProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, sandbox: createdSandboxShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean', details: { optional: { map: 'any' } } } } } }] }
+export const imageProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, image: imageInfoShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean', details: { optional: { map: 'any' } } } } } }] }
+export const runProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, result: runResultShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean', details: { optional: { map: 'any' } } } } } }] }
 export const signalEventShape: Shape = { either: [{ fields: { signal: { is: "port" }, port: 'number', type: 'string', url: 'string' } }, { fields: { signal: { is: "server-ready" }, port: 'number', url: 'string' } }, { fields: { signal: { is: "error" }, message: 'string' } }, { fields: { signal: 'string', data: { optional: 'any' } } }] }
 export const signalMessageShape: Shape = { either: [{ fields: { type: { is: "start" } } }, { fields: { type: { is: "signal" }, event: signalEventShape } }, { fields: { type: { is: "overflow" } } }, { fields: { type: { is: "exit" } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
 export const watcherMessageShape: Shape = { either: [{ fields: { type: { is: "start" }, watcher: watcherInfoShape } }, { fields: { type: { is: "change" }, event: 'string', path: 'string', content: { optional: 'string' }, contentOmitted: { optional: 'string' } } }, { fields: { type: { is: "overflow" } } }, { fields: { type: { is: "exit" } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
@@ -1671,7 +1735,8 @@ export interface Calls {
     insecure?: boolean | undefined
   }; response: undefined }
   buildImage: { body: {
-    runtime: "base"
+    /** base, or a runtime that is made of packages, such as bun:1. */
+    runtime: string
   }; response: undefined }
   importImage: { body: {
     kind: "directory" | "tar"

@@ -23,6 +23,9 @@ export const LIMITS = {
   argvEntries: 4096,
   argumentBytes: 128 * 1024,
   commandBytes: 512 * 1024,
+  /** In each list of packages. */
+  packages: 100,
+  packageNameLength: 256,
   createFiles: 1000,
   createFilesBytes: 8 * 1024 * 1024,
   stdinBytes: 8 * 1024 * 1024,

@@ -167,5 +167,8 @@ function success(route: Route, components: Components): unknown {
         ? ['application/x-ndjson', components.add(imageProgress, 'output')]
         : ['application/json', components.add(response, 'output')]
   const stream = route.streams && { 'text/event-stream': { schema: EVENT_STREAM } }
-  return { description: summary, ...headers, content: { [type]: { schema }, ...stream } }
+  const progress = route.progress && {
+    'application/x-ndjson': { schema: components.add(route.progress, 'output') },
+  }
+  return { description: summary, ...headers, content: { [type]: { schema }, ...stream, ...progress } }
 }

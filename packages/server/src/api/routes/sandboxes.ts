@@ -6,12 +6,16 @@ import {
   type WokenSandbox,
 } from '@islet/contract'
 import { runOnce } from '../../data/processes/run.ts'
+import { progressing } from '../progress.ts'
 import type { ApiDeps, Handlers } from '../route.ts'
 
 export function sandboxRoutes({ sandboxes, patches, processes, tokens }: ApiDeps) {
   return {
-    createSandbox: async ({ body, idempotencyKey, signal }) =>
-      created(await sandboxes.create(body, { idempotencyKey, signal }), { tokens, patches }),
+    createSandbox: ({ body, idempotencyKey, signal, headers }) =>
+      progressing(headers, 'sandbox', async (onProgress) => {
+        const sandbox = await sandboxes.create(body, { idempotencyKey, signal, onProgress })
+        return created(sandbox, { tokens, patches })
+      }),
     listSandboxes: ({ query }) => sandboxes.list(query),
     getSandbox: ({ params }) => sandboxes.get(params.id),
     updateSandbox: ({ params, body, caller }) => {
@@ -20,7 +24,10 @@ export function sandboxRoutes({ sandboxes, patches, processes, tokens }: ApiDeps
     },
     deleteSandbox: ({ params }) => sandboxes.delete(params.id),
     sandboxUsage: ({ params }) => sandboxes.usage(params.id),
-    run: ({ body, signal }) => runOnce(sandboxes, processes, body, { signal }),
+    run: ({ body, signal, headers }) =>
+      progressing(headers, 'result', (onProgress) =>
+        runOnce(sandboxes, processes, body, { signal, onProgress }),
+      ),
     pauseSandbox: ({ params }) => sandboxes.pause(params.id),
     resumeSandbox: async ({ params }) => withPatches(await sandboxes.resume(params.id), patches),
     hibernateSandbox: ({ params }) => sandboxes.hibernate(params.id),
