@@ -22,11 +22,9 @@ const imageSource = z.discriminatedUnion('kind', [
 export const runtimeInfo = z.object({
   name: z.string(),
   description: z.string(),
-  ready: z
-    .boolean()
-    .meta({
-      description: 'Whether its image is on this machine. If not, the first sandbox that uses it makes it.',
-    }),
+  ready: z.boolean().meta({
+    description: 'Whether its image is on this machine. If not, the first sandbox that uses it makes it.',
+  }),
   image: z.string().nullable(),
   source: imageSource,
   sizeBytes: z.number().nullable().meta({ description: 'Size of its image; null for the runtime host.' }),

@@ -1,11 +1,19 @@
-import type { Prune, Pruned, RunResult, RuntimeInfo, ServerInfo } from '@islet/contract/client'
+import {
+  type Prune,
+  type Pruned,
+  type RunResult,
+  type RuntimeInfo,
+  runProgressShape,
+  type ServerInfo,
+} from '@islet/contract/client'
 import { Client } from '../client/client.ts'
 import { CLIENT, type ClientOptions } from '../client/settings.ts'
+import { work } from '../client/work.ts'
 import { ABORTABLE, type Abortable, guard, type Names, refuseUnknown } from '../options.ts'
 import { type Command, RUN, type RunOptions, stdinFields } from '../process/exec.ts'
 import { Events } from '../sandbox/events.ts'
 import { Checkpoints } from './checkpoints.ts'
-import { COPY } from './create-once.ts'
+import { BASE, COPY, mayBuild } from './create-once.ts'
 import { Images } from './images.ts'
 import { type CreateOptions, Sandboxes } from './sandboxes.ts'
 import { Snapshots } from './snapshots.ts'
@@ -15,7 +23,7 @@ export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | '
   Omit<RunOptions, 'keepOutput'>
 
 const { keepOutput: _keepOutput, ...ONE_SHOT_RUN } = RUN
-const ONE_SHOT: Names<OneShotOptions> = { runtime: 1, snapshot: 1, ...COPY, ...ONE_SHOT_RUN }
+const ONE_SHOT: Names<OneShotOptions> = { ...BASE, ...COPY, ...ONE_SHOT_RUN }
 
 export interface PruneOptions extends Prune, Abortable {}
 
@@ -53,10 +61,12 @@ export class Islet {
   }
 
   /** Runs one command in a new sandbox, which is removed before this resolves. */
-  run(command: Command, options: OneShotOptions = {}): Promise<RunResult> {
-    const { signal, stdin, ...rest } = options
+  async run(command: Command, options: OneShotOptions = {}): Promise<RunResult> {
+    const { signal, stdin, onProgress, ...rest } = options
     const body = { command, ...rest, ...stdinFields(stdin) }
-    return this.#client.call('run', { body, signal })
+    if (onProgress === undefined && !mayBuild(rest)) return this.#client.call('run', { body, signal })
+    const call = { body, signal, onProgress }
+    return (await work<{ result: RunResult }>(this.#client, 'run', call, runProgressShape)).result
   }
 
   /** Removes unused images, records of stopped sandboxes and, with `checkpoints`, their checkpoints. */

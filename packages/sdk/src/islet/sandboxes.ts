@@ -7,12 +7,13 @@ import type {
 } from '@islet/contract/client'
 import type { Query } from '../client/client.ts'
 import { Part } from '../client/part.ts'
+import type { Progressing } from '../client/work.ts'
 import { hasCode } from '../errors.ts'
 import { ABORTABLE, type Abortable, guard } from '../options.ts'
 import { Sandbox } from '../sandbox/sandbox.ts'
 import { CREATE, createOnce, LIST, newKey, type OnceOptions, REUSE } from './create-once.ts'
 
-export interface CreateOptions extends CreateSandbox, OnceOptions {}
+export interface CreateOptions extends CreateSandbox, OnceOptions, Progressing {}
 
 /** The options of `create`. They are used only if a new sandbox is made, and not compared with an existing one. */
 export type GetOrCreateOptions = Omit<CreateOptions, 'name' | 'idempotencyKey'>
@@ -23,10 +24,13 @@ const CREATING_POLL_MS = 50
 export interface ListOptions extends ListSandboxes, Abortable {}
 
 export class Sandboxes extends Part {
-  /** Resolves when the sandbox runs. */
+  /**
+   * Resolves when the sandbox runs. The first use of a runtime, or of a set of packages, takes as long as making it; `onProgress` tells
+   * what happens.
+   */
   async create(options: CreateOptions = {}): Promise<Sandbox> {
-    const { signal, idempotencyKey, ...body } = options
-    const call = { body, signal, idempotencyKey }
+    const { signal, idempotencyKey, onProgress, ...body } = options
+    const call = { body, signal, idempotencyKey, onProgress }
     return new Sandbox(this.client, await createOnce(this.client, 'createSandbox', call))
   }
 

@@ -7,6 +7,7 @@ import { command, type JsonFlag } from '../../command.ts'
 import { connectOrEmbed } from '../../connect.ts'
 import { parseFileFlag } from '../../copy/location.ts'
 import { copyIn } from '../../copy/upload.ts'
+import { clearStatus } from '../../output.ts'
 import { runInForeground, runInTerminal } from '../../stdio/foreground.ts'
 import { Signals } from '../../stdio/signals.ts'
 import { requireTerminal } from '../../stdio/terminal.ts'
@@ -45,6 +46,7 @@ async function action(words: string[], flags: RunFlags): Promise<void> {
     keepAwake: false,
     signal: signals.aborted,
   })
+  clearStatus()
   try {
     for (const { local, remote } of files) await copyIn(sandbox, local, remote, signals.aborted)
     const options = { timeout: flags.timeout }

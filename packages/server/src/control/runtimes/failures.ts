@@ -7,7 +7,7 @@ export type Tool = 'apt' | 'npm' | 'pip'
 /** The line that says what is wrong. */
 const TELLING: Record<Tool, RegExp> = {
   apt: /^(E:|Err:|dpkg: error)/,
-  npm: /^npm (?:error|ERR!) (?!code |errno |syscall |A complete log)\S/,
+  npm: /^npm (?:error|ERR!) (?!(?:code|errno|syscall|path|dest) |A complete log)\S/,
   pip: /^(ERROR|error):/,
 }
 const NETWORK =

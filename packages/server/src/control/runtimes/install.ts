@@ -21,7 +21,6 @@ const ENV = {
   HOME: WORK,
   TMPDIR: WORK,
   DEBIAN_FRONTEND: 'noninteractive',
-  npm_config_cache: `${WORK}/npm`,
   npm_config_update_notifier: 'false',
   PIP_ROOT_USER_ACTION: 'ignore',
 }
@@ -76,7 +75,8 @@ async function byNpm(names: readonly string[], install: Install): Promise<void> 
 /** The owner of the global directories, who can then change what is installed there. */
 async function npmUser(install: Install): Promise<string> {
   const ask = async (what: string) => {
-    const { lines } = await run(install, 'npm', ['npm', what, '--global', '--loglevel=silent'])
+    const quiet = { ...install, tell: () => {} }
+    const { lines } = await run(quiet, 'npm', ['npm', what, '--global', '--loglevel=silent'])
     return lines.at(-1) ?? '/'
   }
   const paths = [await ask('root'), `${await ask('prefix')}/bin`]
@@ -107,7 +107,9 @@ async function run(
 ): Promise<Ran> {
   const onLine = (line: string) => tell(`${tool}: ${line}`)
   try {
-    const ran = await builder.run(argv, { user, env: ENV, onLine })
+    // npm refuses a cache with files of another user.
+    const env = { ...ENV, npm_config_cache: `${WORK}/npm-${user}` }
+    const ran = await builder.run(argv, { user, env, onLine })
     if (ran.exitCode === 0) return ran
     throw packagesFailed(tool, ran)
   } catch (error) {
