@@ -5,7 +5,7 @@ import type { PackageSet } from '@islet/contract'
 
 export interface Recipe extends PackageSet {
   description: string
-  /** Commands, with their file below the global node_modules. They go before those of the base. */
+  /** Commands that npm does not link, with their file below the global node_modules. */
   commands: Record<string, string>
   /** The command that tells the version, to be shown under this name. */
   told?: string
@@ -22,7 +22,6 @@ export const RECIPES: ReadonlyMap<string, Recipe> = new Map(
     'node:22': {
       ...ofNpm(`${node}@22`),
       description: 'Node 22 on Debian',
-      commands: { node: `${node}/bin/node` },
       told: 'node',
       // The headers of the base belong to its own Node.
       env: { npm_package_config_node_gyp_nodedir: `/usr/local/lib/node_modules/${node}` },

@@ -14,8 +14,8 @@ const APT = [
   'APT::Cmd::Pattern-Only=true',
 ].flatMap((word) => (word.includes('=') ? ['--option', word] : [word]))
 const NPM = ['--global', '--no-audit', '--no-fund', '--fetch-retries=2', '--loglevel=http']
-/** Programs of a recipe are complete as they are; commands are linked over those of the base. */
-const NPM_OF_RECIPE = ['--ignore-scripts', '--no-bin-links']
+/** Programs of a recipe are complete as they are, and replace those of the base. */
+const NPM_OF_RECIPE = ['--ignore-scripts', '--force']
 const PIP = ['--no-cache-dir', '--no-input', '--disable-pip-version-check', '--progress-bar', 'off']
 const ENV = {
   HOME: WORK,

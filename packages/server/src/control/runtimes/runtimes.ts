@@ -13,6 +13,7 @@ import {
 import type { Job } from '../../image/job.ts'
 import { RECIPES, type Recipe } from '../../image/recipes.ts'
 import { Limiter } from '../../lib/limiter.ts'
+import { LOOK_MS } from '../disk/disk.ts'
 import type { Fleet } from '../fleet.ts'
 import { Builder } from './builder.ts'
 import { tookTooLong } from './failures.ts'
@@ -57,10 +58,10 @@ export class Runtimes {
   /** The image of a runtime with these packages; it is not collected before the claim is disposed of. */
   async claim(runtime: string, asked: Partial<PackageSet>, options: WorkOptions): Promise<ImageClaim> {
     const { images } = this.#options
+    if (!hasPackages(asked)) return { image: await this.#imageOf(runtime, options), [Symbol.dispose]() {} }
     const set = normalised(asked)
     for (;;) {
       const image = await this.#imageOf(runtime, options)
-      if (!hasPackages(set)) return { image, [Symbol.dispose]() {} }
       using below = await images.claim(image.name)
       if (!below) continue
       const made = imageName(digestOf(image, set))
@@ -148,16 +149,26 @@ export class Runtimes {
     const tell = teller(job)
     job.signal.throwIfAborted()
     const limit = AbortSignal.timeout(BUILD_MS)
+    const full = new AbortController()
+    const { disk } = fleet
+    // No record names the builder, so it cannot be paused like a sandbox that fills the disk.
+    const looking = setInterval(() => disk.low !== undefined && full.abort(disk.error()), LOOK_MS)
+    const signal = AbortSignal.any([job.signal, limit, full.signal])
     try {
-      await using builder = await Builder.start(fleet, below, AbortSignal.any([job.signal, limit]))
+      await using builder = await Builder.start(fleet, below, signal)
       const versions = await install(set, { builder, recipe, tell })
       job.onProgress({ stage: 'finish', message: 'Keeping the packages' })
-      const image = await publishLayer(job, { builder, below, set, digest, versions, env: recipe?.env ?? {} })
+      const image = await publishLayer(
+        { ...job, signal },
+        { builder, below, set, digest, versions, env: recipe?.env ?? {} },
+      )
       fleet.log.info({ image: image.name, below: below.name, ...set }, 'packages installed')
       collect().catch((error) => fleet.log.warn({ error }, 'unused images not collected'))
       return image
     } catch (error) {
       throw limit.aborted && !job.signal.aborted ? tookTooLong(BUILD_MS) : error
+    } finally {
+      clearInterval(looking)
     }
   }
 }
