@@ -37,11 +37,16 @@ const CHANGED =
   'for f in /srv/* /srv/*/*; do echo $f; done; [ /srv/one -ef /srv/two ] && [ -u /srv/two ] && cat /srv/old/new /srv/there/file'
 const FILES = '/srv/arguments /srv/old /srv/one /srv/there /srv/two /srv/old/new /srv/there/file new moved'
 
-const base = await baseImageForTests()
-// On the filesystem of the base, so that its files can be linked.
-const dataDir = mkdtempSync(join(base.imagesDir, '../test-'))
-execFileSync('cp', ['-al', base.imagesDir, join(dataDir, 'images')])
+const { imagesDir, image: base } = await baseImageForTests()
+// A directory of its own, because images are removed, on the filesystem of the base, so that its files can be linked.
+const dataDir = mkdtempSync(join(imagesDir, '../test-'))
 const images = join(dataDir, 'images')
+mkdirSync(images)
+execFileSync('cp', ['-al', join(imagesDir, base.name), images])
+writeFileSync(
+  join(images, 'runtimes.json'),
+  JSON.stringify({ base: { image: base.name, source: base.source } }),
+)
 const { server, islet } = await startSuite({ dataDir, env: WITHOUT_WARM })
 const scratch = mkdtempSync(join(tmpdir(), 'islet-packages-'))
 after(() => rmSync(scratch, { recursive: true }))
@@ -224,6 +229,23 @@ test('a caller that leaves does not end the installation of another; the last on
   await assert.rejects(calls[1]!, { name: 'AbortError' })
   await until(async () => heldBy(server).layers + heldBy(server).cells + stagings().length === 0)
   assert.deepEqual((await islet.sandboxes.list()).sandboxes, [])
+})
+
+test('with one Idempotency-Key the second caller goes on when the first one leaves during the installation', async () => {
+  const idempotencyKey = 'the-same'
+  const gates = [1, 2].map(() => ({ leaves: new AbortController(), told: Promise.withResolvers<void>() }))
+  const calls = gates.map(async ({ leaves: { signal }, told }, index) => {
+    if (index === 1) await gates[0]!.told.promise
+    const onProgress = ({ message }: ImageStep) => message.includes('Collecting') && told.resolve()
+    return islet.sandboxes.create({ ...tools('slow'), idempotencyKey, signal, onProgress })
+  })
+  for (const call of calls) call.catch(() => {})
+  for (const [index, { leaves, told }] of gates.entries()) {
+    await told.promise
+    leaves.abort()
+    await assert.rejects(calls[index]!, { name: 'AbortError' })
+  }
+  await until(async () => heldBy(server).layers + heldBy(server).cells + stagings().length === 0)
 })
 
 test('a server that is killed during an installation leaves nothing of it, and the next create installs', async () => {

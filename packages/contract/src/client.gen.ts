@@ -1022,7 +1022,7 @@ export type Prune = {
   dryRun?: boolean | undefined
   /** Also remove checkpoints of stopped sandboxes, unless an existing sandbox was made from them. Default: false. */
   checkpoints?: boolean | undefined
-  /** Only records of sandboxes that were stopped, and checkpoints that were made, at least this long ago. Default: 0. */
+  /** Only records of sandboxes that were stopped, checkpoints that were made, and images of packages that were used last, at least this long ago. Default: 0. */
   olderThan?: number | string | undefined
 }
 export type Pruned = {

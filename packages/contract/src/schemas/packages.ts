@@ -16,7 +16,8 @@ function packageList(pattern: RegExp, what: string) {
   const name = z
     .string()
     .max(LIMITS.packageNameLength)
-    .refine((text) => pattern.test(text) && !ARCHIVE.test(text), what)
+    .regex(pattern, what)
+    .refine((text) => !ARCHIVE.test(text), what)
   return z.array(name).max(LIMITS.packages).optional()
 }
 
