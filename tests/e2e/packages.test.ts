@@ -178,6 +178,10 @@ test('a caller that leaves does not end the installation of another; the last on
   assert.equal(heldBy(server).cells, 1)
   two.abort()
   await assert.rejects(calls[1]!, { name: 'AbortError' })
+  const careless = (): never => {
+    throw new Error('a mistake of the caller')
+  }
+  await assert.rejects(islet.sandboxes.create({ ...tools('slow'), onProgress: careless }), /a mistake/)
   await until(async () => heldBy(server).layers + heldBy(server).cells + stagings().length === 0)
   assert.deepEqual((await islet.sandboxes.list()).sandboxes, [])
 })

@@ -3,6 +3,7 @@ import {
   type CreatedSandbox,
   type CreateSandbox,
   createProgressShape,
+  IsletError,
 } from '@islet/contract/client'
 import type { CallOptions, Client } from '../client/client.ts'
 import { type Progressing, steps, work } from '../client/work.ts'
@@ -62,8 +63,9 @@ export async function createOnce<Name extends CreateRoute>(
     if (isLong) return (await made(client, { ...call, signal, onProgress })).sandbox
     return await client.call(name as CreateRoute, { ...call, signal })
   } catch (error) {
-    // The sandbox may exist already or soon, and only this call has the key to find it.
-    if (signal?.aborted && idempotencyKey === undefined) void undo(client, name, call, isLong)
+    // Also if `onProgress` failed. The sandbox may exist already or soon, and only this call has the key to find it.
+    const isLeft = signal?.aborted || !(error instanceof IsletError)
+    if (isLeft && idempotencyKey === undefined) void undo(client, name, call, isLong)
     throw error
   }
 }

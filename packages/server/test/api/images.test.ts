@@ -77,6 +77,14 @@ describe('images', () => {
     const error = await errorOf(await api.call('POST', '/v1/images/build', { runtime: 'constructor' }))
     assert.deepEqual([error.status, error.code], [400, 'bad_request'])
     assert.match(error.hint!, /base, node:24.*claude/)
+    for (const wrong of [{ insecure: true }, { name: 'host' }]) {
+      const refused = await errorOf(
+        await api.call('POST', '/v1/images/pull', { reference: 'bun:1', ...wrong }),
+      )
+      assert.deepEqual([refused.status, refused.code], [400, 'bad_request'])
+    }
+    const walls = await errorOf(await api.call('POST', '/v1/images/build', { runtime: 'bun:1' }))
+    assert.equal(walls.code, 'not_supported')
   })
 
   it('are pulled with a line for every step and the image at the end', async () => {

@@ -2,7 +2,7 @@
 // image and set of packages, in a builder; what they changed becomes an image over the one below.
 import { createHash } from 'node:crypto'
 import { hasPackages, IsletError, type PackageSet } from '@islet/contract'
-import { imageName } from '../../image/catalog.ts'
+import { checkRuntimeName, imageName } from '../../image/catalog.ts'
 import {
   type Image,
   type ImageClaim,
@@ -15,6 +15,7 @@ import { RECIPES, type Recipe } from '../../image/recipes.ts'
 import { Limiter } from '../../lib/limiter.ts'
 import { LOOK_MS } from '../disk/disk.ts'
 import type { Fleet } from '../fleet.ts'
+import { assertSupported } from '../supported.ts'
 import { Builder } from './builder.ts'
 import { tookTooLong } from './failures.ts'
 import { install } from './install.ts'
@@ -76,7 +77,12 @@ export class Runtimes {
   /** Makes a runtime of the catalog that consists of packages, anew if there is one. Undefined: it is no such runtime. */
   make(runtime: string, options: ImportOptions): Promise<Image> | undefined {
     const recipe = RECIPES.get(runtime)
-    return recipe && this.#cook(runtime, { ...options, recipe, again: true })
+    if (!recipe) return undefined
+    if (options.insecure)
+      throw new IsletError('bad_request', `${runtime} comes from no registry of images: leave insecure out.`)
+    if (options.name !== undefined) checkRuntimeName(options.name)
+    assertSupported({ runtime }, this.#options.fleet.engine.capabilities)
+    return this.#cook(runtime, { ...options, recipe, again: true })
   }
 
   /** Ends all builds. */
