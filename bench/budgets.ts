@@ -28,6 +28,7 @@ export const BUDGETS: Record<string, Budget[]> = {
     { of: 'p50', atMost: 8 },
     { of: 'p99', atMost: 20 },
   ],
+  'create-packages-ratio': [{ of: 'value', atMost: 1.5 }],
   exec: [
     { of: 'p50', atMost: 2.5 },
     { of: 'p99', atMost: 8 },

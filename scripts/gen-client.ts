@@ -12,7 +12,9 @@ const SCHEMAS = new URL('../packages/contract/src/schemas/', import.meta.url)
 /** Messages on sockets and in streams, which no route describes. */
 const MESSAGES = [
   'AttachServerMessage',
+  'CreateProgress',
   'ImageProgress',
+  'RunProgress',
   'SandboxEvent',
   'SandboxToken',
   'SignalMessage',

@@ -1,4 +1,4 @@
-// A new sandbox to the result of its first command, one after another: made from nothing, out of the pool, and out of the pool on a snapshot.
+// A new sandbox to the result of its first command, one after another: made from nothing, out of the pool, out of the pool on a snapshot, and with packages.
 import type { Sandbox } from 'islet'
 import type { Figure, Row } from '../figure.ts'
 import { sample, Tally } from '../measure.ts'
@@ -8,13 +8,14 @@ import { BenchServer, COLD, ran, runTrue, warm } from '../server.ts'
 const WARMUP = 100
 /** How many cells wait when a sample begins. */
 const POOL = 4
+const PACKAGES = { packages: ['cowsay'] }
 
 export const createFigure: Figure = {
   method:
     'One sandbox after another is made, runs `true` and is removed, after 100 that do not count; removal has its own line. Cold: a server whose pool is off. ' +
     'Warm: a server with 4 cells waiting, each sample begins when all 4 are ready; as every sample asks for the same, at least one waits with the root of such a ' +
     'sandbox. Not like those before: each asks for another size of memory, so no root that waits is the right one. From a snapshot: all from one snapshot that ' +
-    'has a file of its own. Docker: `docker run --rm` of `true` on the same root filesystem. Floor: cold, `crun run` (or ' +
+    'has a file of its own. With packages: npm installed one before the first sample; beside it the p50 of a warm create in the same run. Docker: `docker run --rm` of `true` on the same root filesystem. Floor: cold, `crun run` (or ' +
     '`runc run`) of `true` on a prepared bundle; warm, a bare `posix_spawn` of `true` through a unix socket.',
 
   async measure({ docker, floor, quick }) {
@@ -87,6 +88,31 @@ export const createFigure: Figure = {
       () => server.filled(),
     )
     await server.islet.snapshots.delete(snapshot.id)
+    await (await server.create(PACKAGES)).kill()
+    const withPackages = await measure(
+      'create with packages, warm',
+      size,
+      () => server.create(PACKAGES),
+      () => server.filled(),
+    )
+    const first = withPackages.first.summary()
+    rows.push(
+      {
+        id: 'create-packages-first',
+        figure: 'create with packages installed before, warm, to first result',
+        unit: 'ms',
+        islet: first,
+        docker: dockerRun,
+        floor: bareSpawn,
+        note: '`docker run`; `posix_spawn`',
+      },
+      {
+        id: 'create-packages-ratio',
+        figure: 'the same, beside a create without packages',
+        unit: 'times',
+        islet: first.p50 / warmed.first.summary().p50,
+      },
+    )
     rows.push({
       id: 'create-snapshot-first',
       figure: 'create from a snapshot, warm, to first result',

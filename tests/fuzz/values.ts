@@ -32,6 +32,10 @@ const KNOWN: Record<string, readonly unknown[]> = {
   port: [1, 3000, 65_535],
   user: ['root', 'user', '0'],
   signal: ['TERM', 'KILL', 9],
+  // No name that an installer would look for in a registry.
+  dependencies: [[], ['-y']],
+  packages: [[], ['../x']],
+  pip: [[], ['-r x']],
 }
 
 const WRONG: readonly unknown[] = [

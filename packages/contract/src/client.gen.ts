@@ -156,7 +156,7 @@ export type SignedUrl = {
 export type RuntimeInfo = {
   name: string
   description: string
-  /** Whether its image is on this machine. */
+  /** Whether its image is on this machine. If not, the first sandbox that uses it makes it. */
   ready: boolean
   image: string | null
   source: {
@@ -173,12 +173,18 @@ export type RuntimeInfo = {
   } | {
     kind: "tar"
     path: string
+  } | {
+    kind: "packages"
+    base: string
+    dependencies: string[]
+    packages: string[]
+    pip: string[]
   }
   /** Size of its image; null for the runtime host. */
   sizeBytes: number | null
   /** When its image was made; null for the runtime host. */
   createdAt: string | null
-  /** Versions of node, npm, python, git and gcc in it, if known. */
+  /** Versions of its programs, such as node and python, if known. */
   versions: Record<string, string>
 }
 export type ImageInfo = {
@@ -198,6 +204,12 @@ export type ImageInfo = {
   } | {
     kind: "tar"
     path: string
+  } | {
+    kind: "packages"
+    base: string
+    dependencies: string[]
+    packages: string[]
+    pip: string[]
   }
   sizeBytes: number
   createdAt: string
@@ -218,6 +230,7 @@ export type ImageProgress = {
     message: string
     hint?: string | undefined
     retryable: boolean
+    details?: Record<string, unknown> | undefined
   }
 }
 export type CreateOverlay = {
@@ -358,10 +371,16 @@ export type ExecResult = {
 }
 export type CommandResult = Omit<ExecResult, 'autoResumed'>
 export type Run = {
-  /** A name of GET /v1/runtimes. Default: base. */
+  /** A name of GET /v1/runtimes, made on first use. Default: base. */
   runtime?: string | undefined
   /** The id or tag of a snapshot to start from, instead of a runtime. What is not given here is taken from it. */
   snapshot?: string | undefined
+  /** Debian packages, as name or name=version. Installed once for each set, then kept. */
+  dependencies?: string[] | undefined
+  /** npm packages to install globally, as name, name@version or name@^version. */
+  packages?: string[] | undefined
+  /** Python packages, as names with extras and versions; no URLs and no options. */
+  pip?: string[] | undefined
   /** Unique among sandboxes that are not stopped. Must not begin with sbx-. */
   name?: string | undefined
   description?: string | undefined
@@ -434,6 +453,24 @@ export type RunResult = {
   /** Bytes that were printed but are not in this answer; the end of the output is kept with the process. */
   droppedBytes: number
   sandboxId: string
+}
+export type RunProgress = {
+  type: "progress"
+  stage: string
+  message: string
+  fraction?: number | undefined
+} | {
+  type: "done"
+  result: RunResult
+} | {
+  type: "error"
+  error: {
+    code: string
+    message: string
+    hint?: string | undefined
+    retryable: boolean
+    details?: Record<string, unknown> | undefined
+  }
 }
 export type StartProcess = {
   /** Text runs through sh -c; a list is a program and its arguments. */
@@ -594,10 +631,16 @@ export type AttachServerMessage = {
 }
 export type SandboxStatus = "creating" | "running" | "paused" | "hibernated" | "stopped" | "failed"
 export type CreateSandbox = {
-  /** A name of GET /v1/runtimes. Default: base. */
+  /** A name of GET /v1/runtimes, made on first use. Default: base. */
   runtime?: string | undefined
   /** The id or tag of a snapshot to start from, instead of a runtime. What is not given here is taken from it. */
   snapshot?: string | undefined
+  /** Debian packages, as name or name=version. Installed once for each set, then kept. */
+  dependencies?: string[] | undefined
+  /** npm packages to install globally, as name, name@version or name@^version. */
+  packages?: string[] | undefined
+  /** Python packages, as names with extras and versions; no URLs and no options. */
+  pip?: string[] | undefined
   /** Unique among sandboxes that are not stopped. Must not begin with sbx-. */
   name?: string | undefined
   description?: string | undefined
@@ -857,6 +900,24 @@ export type CreatedSandbox = {
   /** The results of the patches, if it was made from a checkpoint that has some. */
   patches?: PatchRun[] | undefined
 }
+export type CreateProgress = {
+  type: "progress"
+  stage: string
+  message: string
+  fraction?: number | undefined
+} | {
+  type: "done"
+  sandbox: CreatedSandbox
+} | {
+  type: "error"
+  error: {
+    code: string
+    message: string
+    hint?: string | undefined
+    retryable: boolean
+    details?: Record<string, unknown> | undefined
+  }
+}
 export type ListSandboxes = {
   /** Default: all except stopped. */
   status?: "creating" | "running" | "paused" | "hibernated" | "stopped" | "failed" | "all" | undefined
@@ -1040,7 +1101,7 @@ export type Prune = {
   dryRun?: boolean | undefined
   /** Also remove checkpoints of stopped sandboxes, unless an existing sandbox was made from them. Default: false. */
   checkpoints?: boolean | undefined
-  /** Only records of sandboxes that were stopped, and checkpoints that were made, at least this long ago. Default: 0. */
+  /** Only records of sandboxes that were stopped, checkpoints that were made, and images of packages that were used last, at least this long ago. Default: 0. */
   olderThan?: number | string | undefined
 }
 export type Pruned = {
@@ -1503,6 +1564,7 @@ export const LOGIN_SHELL = "case $SHELL in */sh|*/ash|*/dash|*/nologin|*/false|\
 export const ONE_BASE = "a snapshot has its runtime already: leave runtime out" as const
 export const ONE_PLACE = "a page begins at a cursor or at an offset: leave one out" as const
 export const OUTCOMES = ["completed","failed","timeout","cancelled"] as const
+export const PACKAGES_NEED_RUNTIME = "packages are installed over a runtime: leave snapshot out, or install them in a sandbox and make a snapshot of it" as const
 export const RESOURCE_BOUNDS = {"memoryBytes":[16777216,1099511627776],"cpuMillis":[10,1000000],"diskBytes":[16777216,1125899906842624],"pids":[16,100000]} as const
 export const SANDBOX_STATUSES = ["creating","running","paused","hibernated","stopped","failed"] as const
 export const SERVICE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
@@ -1563,10 +1625,12 @@ export const storeBatchResultShape: Shape = { fields: { applied: 'number', ok: {
 export const storeEntryShape: Shape = { fields: { value: 'any', expires_at: { either: [null, 'string'] } } }
 export const storeSetShape: Shape = { fields: { ok: { is: true }, expires_at: { either: [null, 'string'] } } }
 export const storeDeletedShape: Shape = { fields: { deleted: 'boolean', ok: { is: true } } }
-export const runtimeInfoShape: Shape = { fields: { name: 'string', description: 'string', ready: 'boolean', image: { either: [null, 'string'] }, source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }] }, sizeBytes: { either: [null, 'number'] }, createdAt: { either: [null, 'string'] }, versions: { map: 'string' } } }
-export const imageInfoShape: Shape = { fields: { name: 'string', digest: 'string', source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }] }, sizeBytes: 'number', createdAt: 'string', runtimes: { list: 'string' } } }
+export const runtimeInfoShape: Shape = { fields: { name: 'string', description: 'string', ready: 'boolean', image: { either: [null, 'string'] }, source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }, { fields: { kind: { is: "packages" }, base: 'string', dependencies: { list: 'string' }, packages: { list: 'string' }, pip: { list: 'string' } } }] }, sizeBytes: { either: [null, 'number'] }, createdAt: { either: [null, 'string'] }, versions: { map: 'string' } } }
+export const imageInfoShape: Shape = { fields: { name: 'string', digest: 'string', source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }, { fields: { kind: { is: "packages" }, base: 'string', dependencies: { list: 'string' }, packages: { list: 'string' }, pip: { list: 'string' } } }] }, sizeBytes: 'number', createdAt: 'string', runtimes: { list: 'string' } } }
 export const attachServerMessageShape: Shape = { either: [{ fields: { type: { is: "start" }, process: processInfoShape, truncated: 'boolean', droppedBytes: 'number' } }, { fields: { type: { is: "replay-end" } } }, { fields: { type: { is: "exit" }, outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
-export const imageProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, image: imageInfoShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean' } } } }] }
+export const createProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, sandbox: createdSandboxShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean', details: { optional: { map: 'any' } } } } } }] }
+export const imageProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, image: imageInfoShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean', details: { optional: { map: 'any' } } } } } }] }
+export const runProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, result: runResultShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean', details: { optional: { map: 'any' } } } } } }] }
 export const signalEventShape: Shape = { either: [{ fields: { signal: { is: "port" }, port: 'number', type: 'string', url: 'string' } }, { fields: { signal: { is: "server-ready" }, port: 'number', url: 'string' } }, { fields: { signal: { is: "error" }, message: 'string' } }, { fields: { signal: 'string', data: { optional: 'any' } } }] }
 export const signalMessageShape: Shape = { either: [{ fields: { type: { is: "start" } } }, { fields: { type: { is: "signal" }, event: signalEventShape } }, { fields: { type: { is: "overflow" } } }, { fields: { type: { is: "exit" } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
 export const watcherMessageShape: Shape = { either: [{ fields: { type: { is: "start" }, watcher: watcherInfoShape } }, { fields: { type: { is: "change" }, event: 'string', path: 'string', content: { optional: 'string' }, contentOmitted: { optional: 'string' } } }, { fields: { type: { is: "overflow" } } }, { fields: { type: { is: "exit" } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
@@ -1826,7 +1890,8 @@ export interface Calls {
     insecure?: boolean | undefined
   }; response: undefined }
   buildImage: { body: {
-    runtime: "base"
+    /** base, or a runtime that is made of packages, such as bun:1. */
+    runtime: string
   }; response: undefined }
   importImage: { body: {
     kind: "directory" | "tar"

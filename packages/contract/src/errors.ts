@@ -160,8 +160,8 @@ export const ERRORS = {
   runtime_not_ready: {
     status: 409,
     retryable: false,
-    message: 'The image of this runtime is not on this machine yet.',
-    hint: 'islet image pull NAME, or islet image build base, gets it.',
+    message: 'The image of this runtime is not on this machine, and cannot be made again.',
+    hint: 'Import or pull it again: islet image import, islet image pull.',
   },
   not_a_directory: { status: 409, retryable: false, message: 'A part of the path is not a directory.' },
   io_error: {
@@ -189,6 +189,12 @@ export const ERRORS = {
     retryable: false,
     message: 'The sandbox has no interpreter for this language.',
     hint: 'Choose a runtime that has it; GET /v1/runtimes lists them.',
+  },
+  packages_failed: {
+    status: 422,
+    retryable: false,
+    message: 'The packages could not be installed.',
+    hint: 'The details have the end of the output of the installer.',
   },
   port_taken: {
     status: 409,

@@ -26,6 +26,9 @@ export const LIMITS = {
   /** Files that are part of a call. */
   givenFiles: 1000,
   givenFilesBytes: 8 * 1024 * 1024,
+  /** In each list of packages. */
+  packages: 100,
+  packageNameLength: 256,
   stdinBytes: 8 * 1024 * 1024,
   pathBytes: 4095,
   listEntries: 100_000,

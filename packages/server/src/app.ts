@@ -15,6 +15,7 @@ import { Disk } from './control/disk/disk.ts'
 import { DiskRelief } from './control/disk/disk-relief.ts'
 import { Fleet } from './control/fleet.ts'
 import { Pruning } from './control/prune.ts'
+import { Runtimes } from './control/runtimes/runtimes.ts'
 import { Sandboxes } from './control/sandboxes.ts'
 import { Checkpoints } from './control/saved/checkpoints.ts'
 import { SavedStates } from './control/saved/saved-states.ts'
@@ -33,6 +34,7 @@ import { Store } from './data/store.ts'
 import { Terminals } from './data/terminals.ts'
 import { Watchers } from './data/watchers/watchers.ts'
 import { openDb } from './db/db.ts'
+import { KEEP_UNUSED_MS } from './image/gc.ts'
 import type { Images } from './image/image.ts'
 import { createImages } from './image/images.ts'
 import { claimInstance, sweepDeadInstances } from './instance.ts'
@@ -190,10 +192,15 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     limitBytes: share(config.memoryTotalBytes, 0.25),
   })
   const snapshots = new Snapshots({ fleet, savedStates, images })
+  const collects = config.imageDir === join(instance.dataDir, 'images')
+  // Other servers that share the images may use what this one does not.
+  const collect = async () => collects && images.collect({ unusedMs: KEEP_UNUSED_MS })
+  const runtimes = new Runtimes({ fleet, images, collect })
   const sandboxes = new Sandboxes({
     fleet,
     savedStates,
     images,
+    runtimes,
     maxSandboxes,
     defaultRuntime,
     snapshots,
@@ -256,7 +263,6 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
     }
     await sandboxes.close(closing)
   })
-  const collects = config.imageDir === join(instance.dataDir, 'images')
   const pruning = new Pruning({
     fleet,
     checkpoints,
@@ -265,7 +271,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   })
   const state = { fleet, checkpoints, snapshots, patches, pruning }
   const parts = { sandboxes, processes, files, ...inside, ...state }
-  const api = createApi({ ...parts, ...access, images, tokens, log, config })
+  const api = createApi({ ...parts, ...access, images, runtimes, tokens, log, config })
   const insideSockets = new InsideSockets({ api, sandboxes, tokens, log })
   cleanup.add(() => insideSockets.close())
   await sandboxes.start()
@@ -276,7 +282,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   cleanup.add(() => previews.close({ timeoutMs: 0 }))
   await previews.start()
   const hasImages = engine.capabilities.wall === true
-  const prepared = (hasImages ? prepareImages(images, sandboxes, { collects }) : sandboxes.keepWarm()).catch(
+  const prepared = (hasImages ? prepareImages(images, sandboxes, collect) : sandboxes.keepWarm()).catch(
     (error) => log.warn({ error }, 'images not prepared'),
   )
   cleanup.add(() => prepared)
@@ -293,6 +299,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
       )
   cleanup.add(() => Promise.all([served.close(drain), local?.close(drain), previews.close(drain)]))
   cleanup.add(() => fleet.leave())
+  cleanup.add(() => runtimes.close())
   cleanup.add(() => services.leave())
   cleanup.add(() => processes.leave())
   const socketPath = local?.path
@@ -313,18 +320,17 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
 }
 
 /**
- * Builds the host image, so that the first sandbox does not wait for it. Removes unused images only if no other server shares the
- * image directory.
+ * Builds the host image, so that the first sandbox does not wait for it, and removes unused images.
  */
 async function prepareImages(
   images: Images,
   sandboxes: Sandboxes,
-  options: { collects: boolean },
+  collect: () => Promise<unknown>,
 ): Promise<void> {
   try {
     await images.resolve('host')
   } finally {
     await sandboxes.keepWarm()
   }
-  if (options.collects) await images.collect()
+  await collect()
 }

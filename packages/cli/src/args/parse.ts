@@ -36,6 +36,11 @@ export function many(text: string, previous: string[] = []): string[] {
   return [...previous, text]
 }
 
+/** Separated by commas, and the option can be repeated. The commas of `httpx[http2,zstd]>=0.27,<1` do not separate. */
+export function list(text: string, previous: string[] = []): string[] {
+  return [...previous, ...text.split(/,(?![^[]*\])(?=[A-Za-z0-9@])/)]
+}
+
 /** For JSON in an argument or on stdin. */
 export function parseJson(text: string, hint: string) {
   try {

@@ -2,11 +2,15 @@
 import { IDLE_ACTIONS } from '@islet/contract/client'
 import type { CreateOptions, ForkOptions, Timeouts } from '@islet/sdk'
 import { type Command, Option } from 'commander'
+import { showImageSteps } from '../progress.ts'
 import { addEnvOptions, type EnvFlags, toEnv } from './env.ts'
-import { cpu, integer, lasting, pair, size } from './parse.ts'
+import { cpu, integer, lasting, list, pair, size } from './parse.ts'
 
 export interface SandboxFlags extends CopyFlags {
   runtime?: string
+  apt?: string[]
+  npm?: string[]
+  pip?: string[]
   snapshot?: string
 }
 
@@ -50,8 +54,11 @@ export function addSandboxOptions(command: Command): Command {
       new Option(
         '--snapshot <snapshot>',
         'start from the snapshot with this id or tag; it is the default for other settings',
-      ).conflicts('runtime'),
+      ).conflicts(['runtime', 'apt', 'npm', 'pip']),
     )
+    .option('--apt <packages>', 'install Debian packages first, like jq,ffmpeg (repeat)', list)
+    .option('--npm <packages>', 'install npm packages first, like cowsay@^1.6 (repeat)', list)
+    .option('--pip <packages>', 'install Python packages first, like six==1.17.0 (repeat)', list)
   return addCopyOptions(command)
 }
 
@@ -98,7 +105,9 @@ export function addTimeoutOptions(command: Command, suffix: '' | '-timeout' = ''
 }
 
 export function toCreateOptions(flags: SandboxFlags): CreateOptions {
-  return { runtime: flags.runtime, snapshot: flags.snapshot, ...toCopyOptions(flags) }
+  const { runtime, snapshot, apt: dependencies, npm: packages, pip } = flags
+  const onProgress = showImageSteps()
+  return { runtime, snapshot, dependencies, packages, pip, onProgress, ...toCopyOptions(flags) }
 }
 
 export function toCopyOptions(flags: CopyFlags): Omit<ForkOptions, 'signal'> {

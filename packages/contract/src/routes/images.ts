@@ -18,7 +18,7 @@ export const imageRoutes = tagged('images', {
   pullImage: {
     method: 'POST',
     path: '/v1/images/pull',
-    summary: 'Pull an OCI image',
+    summary: 'Pull an OCI image, or make a runtime of packages anew',
     fills: true,
     body: image.pullImage,
     response: 'lines',
@@ -26,7 +26,7 @@ export const imageRoutes = tagged('images', {
   buildImage: {
     method: 'POST',
     path: '/v1/images/build',
-    summary: 'Build the Debian base image',
+    summary: 'Build the Debian base image, or a runtime that is made of packages',
     fills: true,
     body: image.buildImage,
     response: 'lines',

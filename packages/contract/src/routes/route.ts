@@ -20,6 +20,8 @@ export interface Route {
   fills?: true
   /** May answer with text/event-stream instead of `response`, and with 204 if no more events will come. */
   streams?: true
+  /** With `Accept: application/x-ndjson` it answers with lines of this shape, and the last one holds `response`. */
+  progress?: z.ZodType
   /** Takes an Idempotency-Key header. */
   idempotent?: true
   /** Upgrades to a WebSocket. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { offset, pageLimit, timestamp, total } from './common.ts'
+import { progressOf } from './progress.ts'
 import { runtimeName } from './sandbox.ts'
 
 const imageSource = z.discriminatedUnion('kind', [
@@ -8,12 +9,22 @@ const imageSource = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('oci'), reference: z.string() }),
   z.object({ kind: z.literal('directory'), path: z.string() }),
   z.object({ kind: z.literal('tar'), path: z.string() }),
+  z.object({
+    kind: z.literal('packages'),
+    /** The runtime or image below. */
+    base: z.string(),
+    dependencies: z.array(z.string()),
+    packages: z.array(z.string()),
+    pip: z.array(z.string()),
+  }),
 ])
 
 export const runtimeInfo = z.object({
   name: z.string(),
   description: z.string(),
-  ready: z.boolean().meta({ description: 'Whether its image is on this machine.' }),
+  ready: z.boolean().meta({
+    description: 'Whether its image is on this machine. If not, the first sandbox that uses it makes it.',
+  }),
   image: z.string().nullable(),
   source: imageSource,
   sizeBytes: z.number().nullable().meta({ description: 'Size of its image; null for the runtime host.' }),
@@ -22,7 +33,7 @@ export const runtimeInfo = z.object({
     .meta({ description: 'When its image was made; null for the runtime host.' }),
   versions: z
     .record(z.string(), z.string())
-    .meta({ description: 'Versions of node, npm, python, git and gcc in it, if known.' }),
+    .meta({ description: 'Versions of its programs, such as node and python, if known.' }),
 })
 export type RuntimeInfo = z.infer<typeof runtimeInfo>
 export const runtimeList = z.object({ runtimes: z.array(runtimeInfo), total })
@@ -47,7 +58,9 @@ export const pullImage = z.strictObject({
   name: runtimeName.optional().meta({ description: 'The runtime name. Default: the reference.' }),
   insecure: z.boolean().optional().meta({ description: 'Allow a registry without TLS.' }),
 })
-export const buildImage = z.strictObject({ runtime: z.literal('base') })
+export const buildImage = z.strictObject({
+  runtime: runtimeName.meta({ description: 'base, or a runtime that is made of packages, such as bun:1.' }),
+})
 export const importImage = z.strictObject({
   kind: z.enum(['directory', 'tar']),
   path: z.string().min(1).max(4095),
@@ -58,23 +71,5 @@ export const uploadImage = z.strictObject({
 })
 export const collectResult = z.object({ removed: z.array(z.string()), freedBytes: z.number() })
 
-/** Long image work answers with one of these per line (application/x-ndjson); the last is done or error. */
-export const imageProgress = z.discriminatedUnion('type', [
-  z.object({
-    type: z.literal('progress'),
-    stage: z.string(),
-    message: z.string(),
-    fraction: z.number().optional(),
-  }),
-  z.object({ type: z.literal('done'), image: imageInfo }),
-  z.object({
-    type: z.literal('error'),
-    error: z.object({
-      code: z.string(),
-      message: z.string(),
-      hint: z.string().optional(),
-      retryable: z.boolean(),
-    }),
-  }),
-])
+export const imageProgress = progressOf('image', imageInfo)
 export type ImageProgress = z.infer<typeof imageProgress>

@@ -19,6 +19,8 @@ import {
   userName,
 } from './common.ts'
 import { filesToWrite } from './file.ts'
+import { PACKAGES_NEED_RUNTIME, packagesNeedRuntime } from './packages.ts'
+import { progressOf } from './progress.ts'
 import { ONE_BASE, oneBase, sandboxFields } from './sandbox.ts'
 
 const argument = z
@@ -145,10 +147,13 @@ export const run = z
   .strictObject({ ...runSandboxFields, ...runCommandFields, ...captureFields })
   .superRefine(checkStdin)
   .refine(oneBase, ONE_BASE)
+  .refine(packagesNeedRuntime, PACKAGES_NEED_RUNTIME)
 export type Run = z.input<typeof run>
 export type RunParsed = z.output<typeof run>
 export const runResult = execResult.extend({ sandboxId: z.string() })
 export type RunResult = z.infer<typeof runResult>
+export const runProgress = progressOf('result', runResult)
+export type RunProgress = z.infer<typeof runProgress>
 
 export const terminalSize = z.strictObject({
   cols: z.number().int().min(1).max(LIMITS.terminalSide),

@@ -22,7 +22,9 @@ import {
   userName,
 } from './common.ts'
 import { filesToWrite } from './file.ts'
+import { PACKAGES_NEED_RUNTIME, packageFields, packagesNeedRuntime } from './packages.ts'
 import { patchRun } from './patch.ts'
+import { progressOf } from './progress.ts'
 import { timeouts, timeoutsInfo } from './timeout.ts'
 
 export const SANDBOX_STATUSES = ['creating', 'running', 'paused', 'hibernated', 'stopped', 'failed'] as const
@@ -90,11 +92,14 @@ export const runtimeName = z
 const snapshotRef = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'not the id or tag of a snapshot')
 
 export const sandboxFields = {
-  runtime: runtimeName.optional().meta({ description: 'A name of GET /v1/runtimes. Default: base.' }),
+  runtime: runtimeName
+    .optional()
+    .meta({ description: 'A name of GET /v1/runtimes, made on first use. Default: base.' }),
   snapshot: snapshotRef.optional().meta({
     description:
       'The id or tag of a snapshot to start from, instead of a runtime. What is not given here is taken from it.',
   }),
+  ...packageFields,
   name: sandboxName.optional().meta({
     description: 'Unique among sandboxes that are not stopped. Must not begin with sbx-.',
   }),
@@ -132,7 +137,10 @@ export const sandboxFields = {
 export const oneBase = (input: { runtime?: unknown; snapshot?: unknown }): boolean =>
   input.runtime === undefined || input.snapshot === undefined
 export const ONE_BASE = 'a snapshot has its runtime already: leave runtime out'
-export const createSandbox = z.strictObject(sandboxFields).refine(oneBase, ONE_BASE)
+export const createSandbox = z
+  .strictObject(sandboxFields)
+  .refine(oneBase, ONE_BASE)
+  .refine(packagesNeedRuntime, PACKAGES_NEED_RUNTIME)
 export type CreateSandbox = z.input<typeof createSandbox>
 export type CreateSandboxParsed = z.output<typeof createSandbox>
 
@@ -164,7 +172,14 @@ export type UpdateSandbox = z.input<typeof updateSandbox>
 export type UpdateSandboxParsed = z.output<typeof updateSandbox>
 
 /** For a sandbox made from another: what is not given is taken from there. */
-const { runtime: _runtime, snapshot: _snapshot, ...copyFields } = sandboxFields
+const {
+  runtime: _runtime,
+  snapshot: _snapshot,
+  dependencies: _dependencies,
+  packages: _packages,
+  pip: _pip,
+  ...copyFields
+} = sandboxFields
 export const copySandbox = z.strictObject(copyFields)
 export type CopySandbox = z.input<typeof copySandbox>
 export type CopySandboxParsed = z.output<typeof copySandbox>
@@ -259,6 +274,9 @@ export const createdSandbox = sandbox.extend({
     .meta({ description: 'The results of the patches, if it was made from a checkpoint that has some.' }),
 })
 export type CreatedSandbox = z.infer<typeof createdSandbox>
+
+export const createProgress = progressOf('sandbox', createdSandbox)
+export type CreateProgress = z.infer<typeof createProgress>
 
 export const listSandboxes = z
   .strictObject({

@@ -51,7 +51,7 @@ export const prune = z.strictObject({
   }),
   olderThan: durationMs.optional().meta({
     description:
-      'Only records of sandboxes that were stopped, and checkpoints that were made, at least this long ago. Default: 0.',
+      'Only records of sandboxes that were stopped, checkpoints that were made, and images of packages that were used last, at least this long ago. Default: 0.',
   }),
 })
 export type Prune = z.input<typeof prune>

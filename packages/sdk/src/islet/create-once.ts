@@ -1,5 +1,12 @@
-import type { CopySandbox, CreatedSandbox } from '@islet/contract/client'
+import {
+  type CopySandbox,
+  type CreatedSandbox,
+  type CreateSandbox,
+  createProgressShape,
+  IsletError,
+} from '@islet/contract/client'
 import type { CallOptions, Client } from '../client/client.ts'
+import { type Progressing, steps, work } from '../client/work.ts'
 import type { Abortable, Names } from '../options.ts'
 import type { CreateOptions, GetOrCreateOptions, ListOptions } from './sandboxes.ts'
 
@@ -25,10 +32,12 @@ export const COPY: Names<CopySandbox> = {
   storeAccess: 1,
   keepAwake: 1,
 }
-export const CREATE: Names<CreateOptions> = { runtime: 1, snapshot: 1, ...COPY, ...ONCE }
+/** Besides these, the options of a sandbox that is not made from another one. */
+export const BASE = { runtime: 1, snapshot: 1, dependencies: 1, packages: 1, pip: 1, onProgress: 1 } as const
+export const CREATE: Names<CreateOptions> = { ...BASE, ...COPY, ...ONCE }
 /** `getOrCreate` takes the name as an argument. */
 const { name: _name, ...UNNAMED } = COPY
-export const REUSE: Names<GetOrCreateOptions> = { runtime: 1, snapshot: 1, ...UNNAMED, signal: 1 }
+export const REUSE: Names<GetOrCreateOptions> = { ...BASE, ...UNNAMED, signal: 1 }
 export const LIST: Names<ListOptions> = {
   status: 1,
   name: 1,
@@ -48,26 +57,52 @@ type CreateRoute = 'createSandbox' | 'createFromCheckpoint'
 export async function createOnce<Name extends CreateRoute>(
   client: Client,
   name: Name,
-  options: Pick<CallOptions<Name>, 'params' | 'body'> & OnceOptions,
+  options: Pick<CallOptions<Name>, 'params' | 'body'> & OnceOptions & Progressing,
 ): Promise<CreatedSandbox> {
-  const { signal, idempotencyKey, ...rest } = options
+  const { signal, idempotencyKey, onProgress, ...rest } = options
   const call = { ...rest, idempotencyKey: idempotencyKey ?? newKey() } as CallOptions<CreateRoute>
+  const isLong = onProgress !== undefined || mayBuild(rest.body as Base | undefined)
   try {
+    if (isLong) return (await made(client, { ...call, signal, onProgress })).sandbox
     return await client.call(name as CreateRoute, { ...call, signal })
   } catch (error) {
-    // The sandbox may exist already or soon, and only this call has the key to find it.
-    if (signal?.aborted && idempotencyKey === undefined) void undo(client, name, call)
+    // Also if `onProgress` failed. The sandbox may exist already or soon, and only this call has the key to find it.
+    const isLeft = signal?.aborted || !(error instanceof IsletError)
+    if (isLeft && idempotencyKey === undefined) void undo(client, name, call, isLong)
     throw error
   }
 }
 
-async function undo(client: Client, name: CreateRoute, call: CallOptions<CreateRoute>): Promise<void> {
+type Base = Pick<CreateSandbox, 'runtime' | 'dependencies' | 'packages' | 'pip'>
+
+/** A runtime or packages may have to be made first. Platforms end a silent call after some minutes, but not one with lines. */
+export function mayBuild(body: Base = {}): boolean {
+  const { runtime, dependencies, packages, pip } = body
+  return runtime !== undefined || [dependencies, packages, pip].some((names) => names?.length)
+}
+
+function made(client: Client, call: CallOptions & Progressing): Promise<{ sandbox: CreatedSandbox }> {
+  return work(client, 'createSandbox', call, createProgressShape)
+}
+
+async function undo(
+  client: Client,
+  name: CreateRoute,
+  call: CallOptions<CreateRoute>,
+  isLong: boolean,
+): Promise<void> {
   try {
-    const { id } = await client.call(name, call)
-    await client.call('deleteSandbox', { params: { id } })
+    const id = isLong ? await idOf(client, call) : (await client.call(name, call)).id
+    if (id !== undefined) await client.call('deleteSandbox', { params: { id } })
   } catch {
     // The caller does not wait for this.
   }
+}
+
+/** Undefined if the server would have to build first: then there is no sandbox, and leaving ends the build. */
+async function idOf(client: Client, call: CallOptions): Promise<string | undefined> {
+  const lines = steps<{ sandbox: CreatedSandbox }>(client, 'createSandbox', call, createProgressShape)
+  for await (const line of lines) return line.type === 'done' ? line.sandbox.id : undefined
 }
 
 /** Not crypto.randomUUID: a page served without TLS does not have it. */

@@ -1,28 +1,20 @@
-import {
-  type ImageInfo,
-  type ImageProgress,
-  imageProgressShape,
-  type RouteName,
-} from '@islet/contract/client'
-import { checked } from '../client/checked.ts'
+import { type ImageInfo, imageProgressShape, type RouteName } from '@islet/contract/client'
 import type { CallOptions } from '../client/client.ts'
 import { Part } from '../client/part.ts'
-import { ClientError, errorFromBody } from '../errors.ts'
+import { type Progressing, type Step, work } from '../client/work.ts'
 import { ABORTABLE, type Abortable, guard, type Names } from '../options.ts'
 import type { Content } from '../transport/body.ts'
 
-export type ImageStep = Extract<ImageProgress, { type: 'progress' }>
+export type ImageStep = Step
 
-export interface ImageWorkOptions extends Abortable {
-  onProgress?(step: ImageStep): void
-}
+export interface ImageWorkOptions extends Abortable, Progressing {}
 
 export class Images extends Part {
   async list(options: Abortable = {}): Promise<ImageInfo[]> {
     return (await this.client.call('listImages', options)).images
   }
 
-  /** Pulls an image from a registry. Its runtime name is `name`, or the reference. */
+  /** Pulls an image from a registry, or makes a runtime of packages anew. Its runtime name is `name`, or the reference. */
   pull(
     reference: string,
     options: { name?: string; insecure?: boolean } & ImageWorkOptions = {},
@@ -31,7 +23,8 @@ export class Images extends Part {
     return this.#work('pullImage', { body: { reference, name, insecure } }, work)
   }
 
-  build(runtime: 'base' = 'base', options: ImageWorkOptions = {}): Promise<ImageInfo> {
+  /** Builds `base`, or a runtime that is made of packages, such as `bun:1`. */
+  build(runtime = 'base', options: ImageWorkOptions = {}): Promise<ImageInfo> {
     return this.#work('buildImage', { body: { runtime } }, options)
   }
 
@@ -61,15 +54,10 @@ export class Images extends Part {
   async #work<Name extends RouteName>(
     name: Name,
     ask: Pick<CallOptions<Name>, 'body' | 'query' | 'content'>,
-    { onProgress, signal }: ImageWorkOptions,
+    options: ImageWorkOptions,
   ): Promise<ImageInfo> {
-    for await (const line of this.client.lines(name, { ...ask, signal } as CallOptions<Name>)) {
-      const step = checked<ImageProgress>(imageProgressShape, line, 'A progress line')
-      if (step.type === 'done') return step.image
-      if (step.type === 'error') throw errorFromBody(step.error)
-      onProgress?.(step)
-    }
-    throw new ClientError('bad_response', 'The answer ended before the image was done.')
+    const call = { ...ask, ...options } as CallOptions & Progressing
+    return (await work<{ image: ImageInfo }>(this.client, name, call, imageProgressShape)).image
   }
 }
 

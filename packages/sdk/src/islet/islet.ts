@@ -1,12 +1,20 @@
-import type { Prune, Pruned, RunResult, RuntimeInfo, ServerInfo } from '@islet/contract/client'
+import {
+  type Prune,
+  type Pruned,
+  type RunResult,
+  type RuntimeInfo,
+  runProgressShape,
+  type ServerInfo,
+} from '@islet/contract/client'
 import { Client } from '../client/client.ts'
 import { CLIENT, type ClientOptions } from '../client/settings.ts'
+import { work } from '../client/work.ts'
 import { ABORTABLE, type Abortable, guard, type Names, refuseUnknown } from '../options.ts'
 import { type Command, RUN, type RunOptions, stdinFields } from '../process/exec.ts'
 import { Events } from '../sandbox/events.ts'
 import { toFiles } from '../transport/files.ts'
 import { Checkpoints } from './checkpoints.ts'
-import { COPY } from './create-once.ts'
+import { BASE, COPY, mayBuild } from './create-once.ts'
 import { Images } from './images.ts'
 import { type CreateOptions, Sandboxes } from './sandboxes.ts'
 import { Snapshots } from './snapshots.ts'
@@ -16,7 +24,7 @@ export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | '
   Omit<RunOptions, 'keepOutput' | 'files'>
 
 const { keepOutput: _keepOutput, files: _files, ...ONE_SHOT_RUN } = RUN
-const ONE_SHOT: Names<OneShotOptions> = { runtime: 1, snapshot: 1, ...COPY, ...ONE_SHOT_RUN }
+const ONE_SHOT: Names<OneShotOptions> = { ...BASE, ...COPY, ...ONE_SHOT_RUN }
 
 export interface ListRuntimesOptions extends Abortable {
   /** Default: all. */
@@ -65,9 +73,11 @@ export class Islet {
 
   /** Runs one command in a new sandbox, which is removed before this resolves. */
   async run(command: Command, options: OneShotOptions = {}): Promise<RunResult> {
-    const { signal, stdin, files, ...rest } = options
+    const { signal, stdin, files, onProgress, ...rest } = options
     const body = { command, ...rest, ...stdinFields(stdin), files: await toFiles(files, signal) }
-    return this.#client.call('run', { body, signal })
+    if (onProgress === undefined && !mayBuild(rest)) return this.#client.call('run', { body, signal })
+    const call = { body, signal, onProgress }
+    return (await work<{ result: RunResult }>(this.#client, 'run', call, runProgressShape)).result
   }
 
   /** Removes unused images, records of stopped sandboxes and, with `checkpoints`, their checkpoints. */

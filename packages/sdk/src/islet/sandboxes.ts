@@ -7,13 +7,14 @@ import type {
 } from '@islet/contract/client'
 import type { Query } from '../client/client.ts'
 import { Part } from '../client/part.ts'
+import type { Progressing } from '../client/work.ts'
 import { hasCode } from '../errors.ts'
 import { ABORTABLE, type Abortable, guard } from '../options.ts'
 import { Sandbox } from '../sandbox/sandbox.ts'
 import { type FileToWrite, toFiles } from '../transport/files.ts'
 import { CREATE, createOnce, LIST, newKey, type OnceOptions, REUSE } from './create-once.ts'
 
-export interface CreateOptions extends Omit<CreateSandbox, 'files'>, OnceOptions {
+export interface CreateOptions extends Omit<CreateSandbox, 'files'>, OnceOptions, Progressing {
   /** Written before this resolves, at most 8 MiB together; without all of them there is no sandbox. */
   files?: readonly FileToWrite[]
 }
@@ -27,11 +28,14 @@ const CREATING_POLL_MS = 50
 export interface ListOptions extends ListSandboxes, Abortable {}
 
 export class Sandboxes extends Part {
-  /** Resolves when the sandbox runs. */
+  /**
+   * Resolves when the sandbox runs. The first use of a runtime, or of a set of packages, takes as long as making it; `onProgress` tells
+   * what happens.
+   */
   async create(options: CreateOptions = {}): Promise<Sandbox> {
-    const { signal, idempotencyKey, files, ...rest } = options
+    const { signal, idempotencyKey, files, onProgress, ...rest } = options
     const body = { ...rest, files: await toFiles(files, signal) }
-    const call = { body, signal, idempotencyKey }
+    const call = { body, signal, idempotencyKey, onProgress }
     return new Sandbox(this.client, await createOnce(this.client, 'createSandbox', call))
   }
 

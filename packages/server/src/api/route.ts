@@ -9,6 +9,7 @@ import type { Sessions } from '../access/sessions.ts'
 import type { Config } from '../config.ts'
 import type { Fleet } from '../control/fleet.ts'
 import type { Pruning } from '../control/prune.ts'
+import type { Runtimes } from '../control/runtimes/runtimes.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Checkpoints } from '../control/saved/checkpoints.ts'
 import type { Snapshots } from '../control/saved/snapshots.ts'
@@ -53,6 +54,7 @@ export interface ApiDeps {
   signals: Signals
   store: Store
   images: Images
+  runtimes: Runtimes
   tokens: Tokens
   sessions: Sessions
   links: MagicLinks
@@ -143,6 +145,8 @@ type WebSocketName = {
   [Name in RouteName]: RouteOf<Name> extends { websocket: true } ? Name : never
 }[RouteName]
 type Streamed<Name extends RouteName> = RouteOf<Name> extends { streams: true } ? Bytes : never
+type Progressed<Name extends RouteName> =
+  RouteOf<Name> extends { progress: z.ZodType } ? Lines<unknown> : never
 type ParamOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
   ? Name | ParamOf<Rest>
   : never
@@ -156,7 +160,7 @@ type BodyOutput<Name extends RouteName> =
     : undefined
 type Result<Name extends RouteName> = RouteOf<Name>['response'] extends infer Response
   ? Response extends z.ZodType
-    ? Told<z.output<Response>> | Answer<z.output<Response>> | JsonText | Streamed<Name>
+    ? Told<z.output<Response>> | Answer<z.output<Response>> | JsonText | Streamed<Name> | Progressed<Name>
     : Response extends 'bytes'
       ? Bytes
       : Response extends 'lines'

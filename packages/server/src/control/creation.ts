@@ -5,7 +5,7 @@ import { type CopySandboxParsed, type CreateSandboxParsed, IsletError, newId } f
 import type { SandboxRecord } from '../db/sandboxes.ts'
 import type { SavedRecord } from '../db/saved-states.ts'
 import type { EngineCapabilities } from '../engine/engine.ts'
-import type { Image, Images } from '../image/image.ts'
+import type { ImageClaim, Images } from '../image/image.ts'
 import type { Activity } from './activity.ts'
 import type { Capacity } from './capacity.ts'
 import { asStartError } from './errors.ts'
@@ -13,6 +13,7 @@ import type { Fleet } from './fleet.ts'
 import { Idempotency } from './idempotency.ts'
 import { type Machine, settleMachine, startMachine, workdirOf } from './machine.ts'
 import { copyRecord, newRecord, type SandboxView, toSandbox } from './record.ts'
+import type { Runtimes, WorkOptions } from './runtimes/runtimes.ts'
 import { makeLayer } from './saved/roots.ts'
 import type { SavedStates } from './saved/saved-states.ts'
 import type { Snapshots } from './saved/snapshots.ts'
@@ -35,14 +36,14 @@ export interface CreationOptions {
   setPort: SetPort
   savedStates: SavedStates
   images: Images
+  runtimes: Runtimes
   maxSandboxes: number
   defaultRuntime: string
   snapshots: Snapshots
 }
 
-export interface CreateOptions {
+export interface CreateOptions extends WorkOptions {
   idempotencyKey?: string
-  signal?: AbortSignal
 }
 
 export interface CopyOptions {
@@ -56,6 +57,12 @@ export interface CopyOptions {
 type CreateInput = CreateSandboxParsed | CopySandboxParsed
 /** Fields of the record that say where a copy comes from. */
 export type Given = Pick<SandboxRecord, 'origin'> & Partial<SandboxRecord>
+
+interface BaseOfRecord {
+  runtime: string
+  capabilities: EngineCapabilities
+  capacity: Capacity
+}
 
 interface MakeOptions extends CopyOptions {
   /** Runs in the transaction that acknowledges the sandbox. */
@@ -85,8 +92,11 @@ export class Creation {
   create(input: CreateSandboxParsed, options: CreateOptions = {}): Promise<SandboxView> {
     return this.#once(input, options, async (making) => {
       this.#assertCan(input)
-      if (input.snapshot === undefined)
-        return this.#make(input, newRecord(input, await this.#base(input)), undefined, making)
+      if (input.snapshot === undefined) {
+        // Also with an Idempotency-Key: if the client goes away, nothing waits for its packages.
+        using base = await this.#base(input, options)
+        return await this.#make(input, newRecord(input, base), undefined, making)
+      }
       const { id, saved } = this.#options.snapshots.resolve(input.snapshot)
       const given = { origin: { kind: 'snapshot', id }, baseSnapshot: id, patchesOf: null } as const
       await using kept = await this.#options.savedStates.use(saved)
@@ -144,6 +154,7 @@ export class Creation {
       asked,
       (commit) => make({ commit }),
       (id) => this.#get(id),
+      signal,
     )
   }
 
@@ -270,20 +281,27 @@ export class Creation {
 
   /** The plan of a create without options; undefined if its image is not here. */
   async usualPlan(): Promise<Plan | undefined> {
-    const base = await this.#base({}).catch(() => undefined)
-    return base && planOf(newRecord({}, base))
+    const { images, defaultRuntime } = this.#options
+    const { capacity, engine } = this.#fleet
+    const { capabilities } = engine
+    if (capabilities.wall !== true) return planOf(newRecord({}, { runtime: 'host', capabilities, capacity }))
+    const image = await images.resolve(defaultRuntime).catch(() => undefined)
+    return image && planOf(newRecord({}, { runtime: defaultRuntime, image, capabilities, capacity }))
   }
 
+  /** The image is not collected before the base is disposed of, when the record names it. */
   async #base(
     input: CreateSandboxParsed,
-  ): Promise<{ runtime: string; image?: Image; capabilities: EngineCapabilities; capacity: Capacity }> {
-    const { images, defaultRuntime } = this.#options
-    const runtime = input.runtime ?? defaultRuntime
+    options: WorkOptions,
+  ): Promise<BaseOfRecord & Disposable & Partial<ImageClaim>> {
+    const { runtimes, defaultRuntime } = this.#options
     const { capacity, engine } = this.#fleet
     const { capabilities } = engine
     // An engine without a wall has no images: it runs on the files of the machine.
-    if (capabilities.wall !== true) return { runtime: 'host', capabilities, capacity }
-    return { runtime, image: await images.resolve(runtime), capabilities, capacity }
+    if (capabilities.wall !== true) return { runtime: 'host', capabilities, capacity, [Symbol.dispose]() {} }
+    const runtime = input.runtime ?? defaultRuntime
+    const claim = await runtimes.claim(runtime, input, options)
+    return { runtime, capabilities, capacity, ...claim }
   }
 
   async #undo(record: SandboxRecord, machine: Promise<Machine>): Promise<void> {

@@ -36,7 +36,7 @@ export class Pruning {
     const { fleet } = this.#options
     const { dryRun = false } = input
     // Images first: a dry run does not count an image that only an unused checkpoint holds.
-    const images = await this.#images({ dryRun })
+    const images = await this.#images({ dryRun, unusedMs: input.olderThan })
     const plan = await this.#plan(input)
     if (!dryRun) await this.#carryOut(plan, options.signal)
     // Not awaited: shrinking may have to move data.
@@ -70,6 +70,8 @@ export class Pruning {
 
   async #images(options: {
     dryRun: boolean
+    /** For images of packages. */
+    unusedMs: number | undefined
   }): Promise<Pick<Pruned, 'freedBytes'> & { removed: Pruned['images'] }> {
     const { images } = this.#options
     if (!images) return { removed: [], freedBytes: 0 }

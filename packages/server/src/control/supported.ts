@@ -2,7 +2,10 @@
 import { type CreateSandboxParsed, IsletError } from '@islet/contract'
 import type { Capability, EngineCapabilities } from '../engine/engine.ts'
 
-type Asked = Pick<CreateSandboxParsed, 'resources' | 'network' | 'runtime' | 'user'>
+type Asked = Pick<
+  CreateSandboxParsed,
+  'resources' | 'network' | 'runtime' | 'user' | 'dependencies' | 'packages' | 'pip'
+>
 
 export function assertSupported(asked: Asked, can: EngineCapabilities): void {
   const needs: [string, boolean, Capability][] = [
@@ -12,6 +15,9 @@ export function assertSupported(asked: Asked, can: EngineCapabilities): void {
     ['resources.disk', asked.resources?.disk !== undefined, can.diskLimit],
     ['network', asked.network?.enabled !== undefined, can.network],
     ['user', asked.user !== undefined, can.users],
+    ['dependencies', (asked.dependencies ?? []).length > 0, can.wall],
+    ['packages', (asked.packages ?? []).length > 0, can.wall],
+    ['pip', (asked.pip ?? []).length > 0, can.wall],
     ['runtime', asked.runtime !== undefined && asked.runtime !== 'host', can.wall],
   ]
   for (const [option, wanted, capability] of needs) {

@@ -7,6 +7,7 @@ import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { IsletError } from '@islet/contract'
 import type { Image, ImageSource, Runtime } from './image.ts'
+import { RECIPES } from './recipes.ts'
 import { tempName } from './staging.ts'
 
 interface NamedRuntime {
@@ -20,7 +21,12 @@ const oci = (name: string, reference: string, description: string): Runtime => (
   source: { kind: 'oci', reference },
 })
 
-/** Built-in names. Those with an OCI reference have to be pulled once. */
+const ofPackages = [...RECIPES].map(([name, recipe]): Runtime => {
+  const { description, dependencies, packages, pip } = recipe
+  return { name, description, source: { kind: 'packages', base: 'base', dependencies, packages, pip } }
+})
+
+/** Built-in names. All but `base` and `host` are made on first use. */
 export const BUILT_IN: readonly Runtime[] = [
   {
     name: 'base',
@@ -28,12 +34,10 @@ export const BUILT_IN: readonly Runtime[] = [
     source: { kind: 'host' },
   },
   { name: 'host', description: "This machine's own programs, read-only", source: { kind: 'host' } },
+  oci('python:3.14', 'docker.io/library/python:3.14-slim', 'Python 3.14 on Debian'),
   oci('python:3.13', 'docker.io/library/python:3.13-slim', 'Python 3.13 on Debian'),
   oci('python:3.12', 'docker.io/library/python:3.12-slim', 'Python 3.12 on Debian'),
-  oci('node:24', 'docker.io/library/node:24-slim', 'Node 24 on Debian'),
-  oci('node:22', 'docker.io/library/node:22-slim', 'Node 22 on Debian'),
-  oci('bun:1', 'docker.io/oven/bun:1-slim', 'Bun 1 on Debian'),
-  oci('deno:2', 'docker.io/denoland/deno:debian', 'Deno 2 on Debian'),
+  ...ofPackages,
   oci('debian:12', 'docker.io/library/debian:12-slim', 'Debian 12, bare'),
   oci('ubuntu:24.04', 'docker.io/library/ubuntu:24.04', 'Ubuntu 24.04, bare'),
   oci('alpine:3', 'docker.io/library/alpine:3', 'Alpine 3, bare'),

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { Images } from './image.ts'
+import { setTimeout } from 'node:timers/promises'
+import type { ImageSource, Images } from './image.ts'
+import { publish } from './job.ts'
 import { type Scratch, scratch, tarOf } from './scratch.ts'
 import { stage } from './staging.ts'
+
+const defaults = { user: '', workdir: '/', env: {} }
 
 test('collect removes what nothing names or uses, and keeps the rest', async () => {
   await using dir = await scratch()
@@ -26,6 +30,59 @@ test('collect removes what nothing names or uses, and keeps the rest', async () 
   assert.equal((await images.resolve(inUse)).name, inUse)
   used.clear()
   assert.deepEqual((await images.collect()).removed, [inUse])
+})
+
+test('images of packages are kept for a while, with the images below them', async () => {
+  await using dir = await scratch()
+  const used = new Set<string>()
+  const images = dir.images({ inUse: async () => used })
+  const below = await importOf(dir, images, 'one', 'first')
+  const above = await packagesOver(images, below)
+  await importOf(dir, images, 'one', 'second')
+  const hour = 3_600_000
+  assert.deepEqual((await images.collect({ unusedMs: hour })).removed, [])
+  const old = new Date(Date.now() - 2 * hour)
+  await utimes(join(images.directory(above), 'image.json'), old, old)
+  assert.deepEqual((await images.collect({ dryRun: true, unusedMs: hour })).removed, [above, below].sort())
+  {
+    using claim = await images.claim(above)
+    assert.equal(claim!.image.name, above)
+    assert.deepEqual((await images.collect()).removed, [])
+    await assert.rejects(images.remove(below), { code: 'image_in_use' })
+  }
+  assert.deepEqual((await images.collect({ unusedMs: hour })).removed, [], 'a claim is a use')
+  used.add(above)
+  assert.deepEqual((await images.collect()).removed, [])
+  used.clear()
+  assert.deepEqual((await images.collect()).removed.sort(), [above, below].sort())
+  assert.equal(await images.claim(above), undefined)
+})
+
+test('a name of an image that others stand on can be removed; the image stays', async () => {
+  await using dir = await scratch()
+  const images = dir.images()
+  const below = await importOf(dir, images, 'one', 'first')
+  await packagesOver(images, below)
+  await images.remove('one')
+  assert.equal((await images.resolve(below)).name, below)
+})
+
+test('two servers that share the images make the same image once', async () => {
+  await using dir = await scratch()
+  const digest = 'd'.repeat(64)
+  let fills = 0
+  const [one, two] = [dir.images(), dir.images()].map((images) =>
+    images.make('same', {}, async (job) => {
+      const found = await job.find(digest)
+      if (found) return found
+      fills++
+      await setTimeout(300)
+      await mkdir(join(job.staging.image, 'root'))
+      return publish(job.staging, { digest, source: { kind: 'tar', path: '/x' }, defaults, trees: () => [] })
+    }),
+  )
+  assert.equal((await one!).name, (await two!).name)
+  assert.equal(fills, 1)
 })
 
 test('remove takes a name, and the image with its last name', async () => {
@@ -124,4 +181,20 @@ async function importOf(dir: Scratch, images: Images, name: string, content: str
   const path = join(dir.path, `${content}.tar`)
   await writeFile(path, tarOf([{ name: 'file', content }]))
   return (await images.import({ kind: 'tar', path }, { name })).name
+}
+
+async function packagesOver(images: Images, below: string): Promise<string> {
+  const source: ImageSource = { kind: 'packages', base: below, dependencies: [], packages: ['x'], pip: [] }
+  const made = await images.make('packages', {}, async ({ staging }) => {
+    await mkdir(join(staging.image, 'root'))
+    const trees = (name: string) => [
+      {
+        tree: 'root',
+        at: '/',
+        lowers: [name, below].map((each) => ({ kind: 'image' as const, name: each, tree: 'root' })),
+      },
+    ]
+    return publish(staging, { digest: 'e'.repeat(64), source, defaults, trees })
+  })
+  return made.name
 }

@@ -1,4 +1,5 @@
 // An image is an immutable root filesystem; a runtime is a catalog name for one, with defaults.
+import type { PackageSet } from '@islet/contract'
 import type { Job } from './job.ts'
 
 /** One mounted subtree of a root: `/`, and for the host image also `/usr`. */
@@ -22,6 +23,7 @@ export type ImageSource =
   | { kind: 'oci'; reference: string }
   | { kind: 'directory'; path: string }
   | { kind: 'tar'; path: string }
+  | ({ kind: 'packages'; base: string } & PackageSet)
 
 export interface Image {
   /** Its directory below <data>/images, and its identity: `img-` + the first 16 hex digits of the digest. */
@@ -66,6 +68,10 @@ export interface Images {
   runtimes(): Promise<Runtime[]>
   /** The image of a runtime (or the image of that name), ready to mount. Code `runtime_not_found`, or `runtime_not_ready` when it must be pulled or built first. */
   resolve(runtime: string): Promise<Image>
+  /** What a runtime of the catalog is made from; undefined if the catalog has no such name. */
+  sourceOf(runtime: string): Promise<ImageSource | undefined>
+  /** The image of that name, if it is on the disk. It is not collected before the claim is disposed of. */
+  claim(image: string): Promise<ImageClaim | undefined>
   list(): Promise<(Image & { runtimes: string[] })[]>
   /** Pulls an OCI reference and gives it a catalog name (the reference itself unless named). */
   pull(reference: string, options?: ImportOptions): Promise<Image>
@@ -81,8 +87,15 @@ export interface Images {
   directory(name: string): string
   /** Removes a runtime name, and its image if nothing else names it. Code `image_in_use` if a sandbox or snapshot needs it. */
   remove(runtimeOrImage: string): Promise<void>
-  /** Removes images that no runtime names and `inUse` does not contain, and leftovers of interrupted imports. */
-  collect(options?: { dryRun?: boolean }): Promise<Collected>
+  /**
+   * Removes images that no runtime names and `inUse` does not contain, and leftovers of interrupted imports. Images of packages must
+   * also be unused for `unusedMs`.
+   */
+  collect(options?: { dryRun?: boolean; unusedMs?: number }): Promise<Collected>
+}
+
+export interface ImageClaim extends Disposable {
+  image: Image
 }
 
 interface Collected {
@@ -103,4 +116,10 @@ interface BaseOptions extends ImportOptions {
   force?: boolean
   /** Additional Debian packages, such as `build-essential`. */
   packages?: readonly string[]
+}
+
+/** The images that a root of this image mounts, top first. */
+export function imagesBelow({ trees }: Pick<Image, 'trees'>): string[] {
+  const lowers = trees.flatMap((tree) => tree.lowers)
+  return [...new Set(lowers.flatMap((lower) => (lower.kind === 'image' ? lower.name : [])))]
 }

@@ -8,6 +8,7 @@ import { Limiter } from '../lib/limiter.ts'
 import { importArchive } from './archive.ts'
 import { localAuthorities, trusting } from './authorities.ts'
 import { BUILT_IN, checkRuntimeName, IMAGE_NAME, imageName, openCatalog } from './catalog.ts'
+import { Claims } from './claims.ts'
 import { buildBase } from './debian/debian.ts'
 import { shadowFileCapabilities } from './file-capabilities.ts'
 import { bytesOf, type Garbage, removeAll, sweep, takeAway, unneeded } from './gc.ts'
@@ -59,7 +60,14 @@ export function createImages(options: ImagesOptions): Images {
   let hostImage: string | undefined
   let hostCheckedAt = Number.NEGATIVE_INFINITY
   const directory = (name: string) => join(imagesDir, name)
-  const garbage: Garbage = { imagesDir, catalog, inUse, hostImage: () => hostImage }
+  const claims = new Claims(imagesDir)
+  const garbage: Garbage = {
+    imagesDir,
+    catalog,
+    inUse,
+    hostImage: () => hostImage,
+    claimed: () => claims.names(),
+  }
 
   async function host(): Promise<Image> {
     const known =
@@ -95,6 +103,8 @@ export function createImages(options: ImagesOptions): Images {
       await using staging = await stage(imagesDir)
       const find = async (digest: string) => {
         await staging.claim(imageName(digest))
+        // Another server may be making the same image.
+        await staging.first(signal)
         return catalog.image(imageName(digest))
       }
       try {
@@ -115,6 +125,11 @@ export function createImages(options: ImagesOptions): Images {
     await locked(() => catalog.change((runtimes) => void runtimes.set(name, { image: image.name, source })))
   }
 
+  async function sourceOf(runtime: string): Promise<ImageSource | undefined> {
+    const named = (await catalog.named()).get(runtime)
+    return named?.source ?? BUILT_IN.find(({ name }) => name === runtime)?.source
+  }
+
   async function resolve(runtime: string): Promise<Image> {
     if (IMAGE_NAME.test(runtime)) {
       const image = await catalog.image(runtime)
@@ -126,15 +141,8 @@ export function createImages(options: ImagesOptions): Images {
     const image = named && (await catalog.image(named.image))
     if (image) return image
     if (runtime === 'base') return host()
-    if (named || BUILT_IN.some(({ name }) => name === runtime)) {
-      throw new IsletError(
-        'runtime_not_ready',
-        `The image of the runtime ${runtime} is not on this machine yet.`,
-        {
-          hint: `islet image pull ${runtime} downloads it.`,
-        },
-      )
-    }
+    if (named || BUILT_IN.some(({ name }) => name === runtime))
+      throw new IsletError('runtime_not_ready', `The image of the runtime ${runtime} is not on this machine.`)
     throw new IsletError('runtime_not_found', `There is no runtime ${JSON.stringify(runtime)}.`)
   }
 
@@ -149,7 +157,7 @@ export function createImages(options: ImagesOptions): Images {
     for (const [name, { image, source }] of named) {
       const ready = await catalog.image(image)
       if (name === 'base' && !ready) continue
-      const known = BUILT_IN.find((each) => each.name === name && each.source.kind === 'oci')
+      const known = BUILT_IN.find((each) => each.name === name && each.source.kind !== 'host')
       const description = known?.description ?? describe(source, ready?.versions)
       list.set(name, { name, description, source, ...(ready && { image, made: ready }) })
     }
@@ -159,6 +167,13 @@ export function createImages(options: ImagesOptions): Images {
   return {
     runtimes,
     resolve,
+    sourceOf,
+    claim: (name) =>
+      // Under the lock: a collection ends before, or sees the claim.
+      locked(async () => {
+        const image = await catalog.image(name)
+        return image && claims.take(image)
+      }),
     async list() {
       const all = await runtimes()
       return (await catalog.images()).map((image) => ({
@@ -210,13 +225,14 @@ export function createImages(options: ImagesOptions): Images {
     async remove(runtimeOrImage) {
       await removeAll(await alone(() => locked(() => takeAway(garbage, runtimeOrImage))))
     },
-    async collect({ dryRun = false } = {}) {
+    async collect({ dryRun = false, unusedMs = 0 } = {}) {
       await host().catch(() => {})
-      if (dryRun) {
-        const { names, leftovers } = await locked(() => unneeded(garbage))
+      const { names, leftovers } = await locked(() => unneeded(garbage, unusedMs))
+      if (dryRun)
         return { removed: names, freedBytes: await bytesOf([...names.map(directory), ...leftovers]) }
-      }
-      const { removed, paths } = await alone(() => locked(() => sweep(garbage)))
+      // Waiting cells keep their roots if there is nothing to remove.
+      if (names.length + leftovers.length === 0) return { removed: [], freedBytes: 0 }
+      const { removed, paths } = await alone(() => locked(() => sweep(garbage, unusedMs)))
       return { removed, freedBytes: await removeAll(paths) }
     },
   }
@@ -228,6 +244,8 @@ function describe(source: Runtime['source'], versions: Image['versions'] = {}): 
       return `Pulled from ${source.reference}`
     case 'debian':
       return [`Debian ${source.suite}`, ...Object.entries(versions).map((each) => each.join(' '))].join(', ')
+    case 'packages':
+      return `${[...source.dependencies, ...source.packages, ...source.pip].join(', ')} over ${source.base}`
     case 'host':
       return "This machine's own programs, read-only"
     default:

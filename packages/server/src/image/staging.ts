@@ -6,12 +6,15 @@
 //
 // A directory whose process is gone was left by an interrupted import; collect removes it.
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { readStat } from '../lib/proc.ts'
 import { diskFull, runOk } from './run.ts'
 
 const PREFIX = '.tmp-'
+/** How often to ask whether another server has made an image. */
+const OTHERS_POLL_MS = 200
 
 export interface Staging extends AsyncDisposable {
   path: string
@@ -19,6 +22,8 @@ export interface Staging extends AsyncDisposable {
   image: string
   /** Keeps collect, in any process, from removing the image of this name until this import ends. */
   claim(name: string): Promise<void>
+  /** Resolves when no other import that claimed the same name before, in any process, is still running. */
+  first(signal: AbortSignal): Promise<void>
   /** Publishes `image` under its name. An existing image of that name stays, because it may be mounted. */
   commit(name: string, options?: CommitOptions): Promise<void>
 }
@@ -35,11 +40,25 @@ export async function stage(imagesDir: string): Promise<Staging> {
   const path = join(imagesDir, tempName())
   const image = join(path, 'image')
   await mkdir(image, { recursive: true, mode: 0o700 })
-  const claim = (name: string) => writeFile(join(path, 'claim'), name)
+  let claimed: string | undefined
+  const claim = async (name: string) => {
+    // The time of the first claim decides who waits for whom.
+    if (claimed !== name) await writeFile(join(path, 'claim'), name)
+    claimed = name
+  }
   return {
     path,
     image,
     claim,
+    async first(signal) {
+      const isBefore = await earlierThan(path)
+      for (;;) {
+        const others = (await stagings(imagesDir)).filter(({ alive, claim }) => alive && claim === claimed)
+        const ahead = await Promise.all(others.map((other) => other.path !== path && isBefore(other.path)))
+        if (!ahead.includes(true)) return
+        await setTimeout(OTHERS_POLL_MS, undefined, { signal })
+      }
+    },
     async commit(name, { synced = true } = {}) {
       await claim(name)
       if (synced) await runOk(['sync', '-f', image])
@@ -48,6 +67,16 @@ export async function stage(imagesDir: string): Promise<Staging> {
       })
     },
     [Symbol.asyncDispose]: () => removeTree(path),
+  }
+}
+
+async function earlierThan(own: string): Promise<(path: string) => Promise<boolean>> {
+  const timeOf = async (path: string) =>
+    (await stat(join(path, 'claim'), { bigint: true }).catch(() => undefined))?.mtimeNs
+  const ownTime = (await timeOf(own)) ?? 0n
+  return async (path) => {
+    const time = await timeOf(path)
+    return time !== undefined && (time < ownTime || (time === ownTime && path < own))
   }
 }
 

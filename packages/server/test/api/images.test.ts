@@ -63,6 +63,30 @@ describe('images', () => {
     assert.ok((await imagesOf()).some(({ name }) => name === host.image))
   })
 
+  it('of packages need an engine with a wall', async () => {
+    for (const field of ['dependencies', 'packages', 'pip']) {
+      const error = await errorOf(await api.call('POST', '/v1/sandboxes', { [field]: ['jq'] }))
+      assert.deepEqual([error.status, error.code], [501, 'not_supported'])
+      assert.match(error.message, new RegExp(`^${field}: `))
+    }
+    const none = await api.call('POST', '/v1/sandboxes', { dependencies: [], packages: [], pip: [] })
+    assert.equal(none.status, 201)
+  })
+
+  it('are built only for runtimes that can be', async () => {
+    const error = await errorOf(await api.call('POST', '/v1/images/build', { runtime: 'constructor' }))
+    assert.deepEqual([error.status, error.code], [400, 'bad_request'])
+    assert.match(error.hint!, /base, node:24.*claude/)
+    for (const wrong of [{ insecure: true }, { name: 'host' }]) {
+      const refused = await errorOf(
+        await api.call('POST', '/v1/images/pull', { reference: 'bun:1', ...wrong }),
+      )
+      assert.deepEqual([refused.status, refused.code], [400, 'bad_request'])
+    }
+    const walls = await errorOf(await api.call('POST', '/v1/images/build', { runtime: 'bun:1' }))
+    assert.equal(walls.code, 'not_supported')
+  })
+
   it('are pulled with a line for every step and the image at the end', async () => {
     const response = await pull('small:1', {}, { name: 'mine' })
     assert.equal(response.status, 200)

@@ -75,10 +75,15 @@ status for an error of the caller, 1011 an error of the server, 1001 the server 
 }
 
 function answerOf({ status }: Route, { responses }: Operation): string {
-  const content = (responses[status] as { content?: Record<string, { schema: never }> }).content ?? {}
+  const contentOf = (code: number) =>
+    (responses[code] as { content?: Record<string, { schema: never }> } | undefined)?.content ?? {}
+  const content = contentOf(status)
   const [type, value] = Object.entries(content)[0] ?? []
   if (!value) return String(status)
-  return `${status} ${typeName(value.schema)}${type === 'application/x-ndjson' ? ' per line' : ''}`
+  const lines = 'application/x-ndjson'
+  const told = type === lines ? undefined : contentOf(200)[lines]
+  const progress = told ? `, or 200 ${typeName(told.schema)} per line` : ''
+  return `${status} ${typeName(value.schema)}${type === lines ? ' per line' : ''}${progress}`
 }
 
 function typeName(schema: Parameters<typeof schemaText>[0]): string {

@@ -25,7 +25,7 @@ export function create(): Command {
       new Option(
         '--checkpoint <id>',
         'start from this checkpoint; it is the default for other settings',
-      ).conflicts(['runtime', 'snapshot']),
+      ).conflicts(['runtime', 'snapshot', 'apt', 'npm', 'pip']),
     )
     .addOption(
       new Option('--reuse', 'if a sandbox has this --name, print its id and create none').conflicts(

@@ -12,7 +12,7 @@ import { command, type JsonFlag } from '../../command.ts'
 import { connectOrEmbed } from '../../connect.ts'
 import { toFiles } from '../../copy/location.ts'
 import { copyIn } from '../../copy/upload.ts'
-import { say } from '../../output.ts'
+import { clearStatus, say } from '../../output.ts'
 import { runInForeground, runInTerminal } from '../../stdio/foreground.ts'
 import { Signals } from '../../stdio/signals.ts'
 import { requireTerminal } from '../../stdio/terminal.ts'
@@ -46,6 +46,7 @@ async function action(words: string[], flags: RunFlags): Promise<void> {
     keepAwake: false,
     signal: signals.aborted,
   })
+  clearStatus()
   if (sandbox.url) say(sandbox.url)
   try {
     for (const { local, remote } of files) await copyIn(sandbox, local, remote, signals.aborted)

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import type { ImageInfo } from '@islet/sdk'
-import { Argument, type Command } from 'commander'
+import type { Command } from 'commander'
 import { removeEach } from '../../args/each.ts'
 import { command, group, type JsonFlag } from '../../command.ts'
 import { connect } from '../../connect.ts'
@@ -37,7 +37,11 @@ function ls(): Command {
 }
 
 function pull(): Command {
-  return command('pull', 'Pull an image from a registry.', 'islet image pull python:3.13-slim --name python')
+  return command(
+    'pull',
+    'Pull an image from a registry, or make a runtime of packages anew.',
+    'islet image pull python:3.13-slim --name python',
+  )
     .argument('<reference>', 'like python:3.13-slim or ghcr.io/me/app@sha256:...')
     .option('--name <name>', 'runtime name of the image; default: the reference')
     .option('--insecure', 'allow a registry without TLS')
@@ -51,11 +55,11 @@ function pull(): Command {
 function build(): Command {
   return command(
     'build',
-    'Build the full Debian base image, with python, node, git and more.',
-    'islet image build base',
+    'Build the full Debian base image (python, node, git and more), or a runtime of packages.',
+    'islet image build base\nislet image build bun:1',
   )
-    .addArgument(new Argument('<runtime>', 'what to build').choices(['base']))
-    .action(async (runtime: 'base', flags: JsonFlag) => {
+    .argument('<runtime>', 'base, or a runtime of packages, like bun:1 or node:22')
+    .action(async (runtime: string, flags: JsonFlag) => {
       const image = await connect().images.build(runtime, { onProgress: showImageSteps() })
       printResult(image, image.name, flags)
     })
@@ -103,5 +107,7 @@ function collect(): Command {
 function sourceText(source: ImageInfo['source']): string {
   if (source.kind === 'oci') return source.reference
   if (source.kind === 'debian') return `debian ${source.suite}`
+  if (source.kind === 'packages')
+    return `${source.base} + ${[...source.dependencies, ...source.packages, ...source.pip].join(' ')}`
   return source.kind === 'host' ? 'host' : source.path
 }

@@ -39,7 +39,7 @@ export function prune(): Command {
     )
     .option(
       '--older-than <duration>',
-      'only records and checkpoints of at least this age, like 30d',
+      'only records and checkpoints of at least this age, and packages unused for it, like 30d',
       duration,
     )
     .option('--dry-run', 'only print what would be removed')

@@ -11,6 +11,8 @@ import { jsonPieces, sizeOf, slices } from './json.ts'
 
 /** Beyond this, progress lines are dropped for a client that does not read them. */
 const MAX_WAITING_LINE_BYTES = 1024 * 1024
+/** While nothing happens, an empty line is sent this often: clients and proxies give up silent connections. */
+const QUIET_LINE_MS = 20_000
 /** JSON up to this size is sent in one piece. */
 const SHORT_BYTES = 64 * 1024
 /** The kernel buffers at least this much per connection. */
@@ -132,11 +134,14 @@ async function sendLines({ work }: Lines<unknown>, outgoing: ServerResponse): Pr
     if (!outgoing.headersSent) outgoing.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
     if (outgoing.writableLength < MAX_WAITING_LINE_BYTES) outgoing.write(`${JSON.stringify(line)}\n`)
   }
+  const quiet = setInterval(() => outgoing.headersSent && outgoing.write('\n'), QUIET_LINE_MS)
   try {
     await work(emit)
   } catch (error) {
     if (!outgoing.headersSent) throw error
     outgoing.write(`${JSON.stringify(asErrorLine(error))}\n`)
+  } finally {
+    clearInterval(quiet)
   }
   outgoing.end()
 }

@@ -104,6 +104,7 @@ function operation(name: RouteName, route: Route, components: Components): Opera
     ...(route.body !== undefined && { requestBody: requestBody(route.body, components) }),
     responses: {
       [route.status]: success(route, components),
+      ...(route.progress && { 200: progressing(route, components) }),
       ...(route.streams && { 204: { description: 'There is nothing more to tell.' } }),
       ...(!route.open && { 401: error }),
       default: error,
@@ -168,4 +169,12 @@ function success(route: Route, components: Components): unknown {
         : ['application/json', components.add(response, 'output')]
   const stream = route.streams && { 'text/event-stream': { schema: EVENT_STREAM } }
   return { description: summary, ...headers, content: { [type]: { schema }, ...stream } }
+}
+
+/** With its result as JSON, if that has the same status. */
+function progressing(route: Route, components: Components): unknown {
+  const whole = route.status === 200 ? (success(route, components) as { content: object }).content : {}
+  const lines = { 'application/x-ndjson': { schema: components.add(route.progress!, 'output') } }
+  const description = 'With `Accept: application/x-ndjson`: progress, then the result.'
+  return { description, content: { ...whole, ...lines } }
 }

@@ -1,15 +1,11 @@
-import {
-  type ImageInfo,
-  type ImageProgress,
-  IsletError,
-  type RuntimeInfo,
-  runtimeName,
-} from '@islet/contract'
-import type { Image, Images, ImportOptions, Progress, Runtime } from '../../image/image.ts'
+import { type ImageInfo, IsletError, type RuntimeInfo, runtimeName } from '@islet/contract'
+import type { Image, Images, ImportOptions, Runtime } from '../../image/image.ts'
 import { openSource } from '../../image/import-dirs.ts'
-import { type ApiDeps, type Handlers, Lines } from '../route.ts'
+import { RECIPES } from '../../image/recipes.ts'
+import { progressLines } from '../progress.ts'
+import type { ApiDeps, Handlers, Lines } from '../route.ts'
 
-export function imageRoutes({ images, config }: ApiDeps) {
+export function imageRoutes({ images, runtimes, config }: ApiDeps) {
   return {
     listRuntimes: async ({ query: { limit = Number.POSITIVE_INFINITY, offset = 0 } }) => {
       const all = await images.runtimes()
@@ -17,8 +13,15 @@ export function imageRoutes({ images, config }: ApiDeps) {
     },
     listImages: async () => ({ images: (await images.list()).map(imageInfo) }),
     pullImage: ({ body: { reference, ...options }, signal }) =>
-      follow(images, signal, (more) => images.pull(reference, { ...options, ...more })),
-    buildImage: ({ signal }) => follow(images, signal, (more) => images.buildBase(more)),
+      follow(images, signal, (more) => {
+        const asked = { ...options, ...more }
+        return runtimes.make(reference, asked) ?? images.pull(reference, asked)
+      }),
+    buildImage: ({ body: { runtime }, signal }) =>
+      follow(images, signal, (more) => {
+        const image = runtime === 'base' ? images.buildBase(more) : runtimes.make(runtime, more)
+        return image ?? Promise.reject(notBuilt(runtime))
+      }),
     importImage: ({ body: { kind, path, name }, signal }) =>
       follow(images, signal, async (more) => {
         await using opened = await openSource(path, config.importDirs)
@@ -39,12 +42,17 @@ function follow(
   images: Images,
   signal: AbortSignal,
   work: (options: Pick<ImportOptions, 'onProgress' | 'signal'>) => Promise<Image>,
-): Lines<ImageProgress> {
-  return new Lines(async (emit) => {
-    const onProgress = (progress: Progress): void => emit({ type: 'progress', ...progress })
+): Lines<unknown> {
+  return progressLines('image', async (onProgress) => {
     const image = await work({ onProgress, signal })
     const listed = (await images.list()).find(({ name }) => name === image.name)
-    emit({ type: 'done', image: imageInfo(listed ?? { ...image, runtimes: [] }) })
+    return imageInfo(listed ?? { ...image, runtimes: [] })
+  })
+}
+
+function notBuilt(runtime: string): IsletError {
+  return new IsletError('bad_request', `The runtime ${runtime} is not built on this machine.`, {
+    hint: `It can build ${['base', ...RECIPES.keys()].join(', ')}; islet image pull gets others.`,
   })
 }
 

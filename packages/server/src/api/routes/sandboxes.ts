@@ -7,15 +7,17 @@ import {
 } from '@islet/contract'
 import { runOnce } from '../../data/processes/run.ts'
 import { urlAdder } from '../http/reached.ts'
+import { progressing } from '../progress.ts'
 import type { ApiDeps, Handlers } from '../route.ts'
 
 export function sandboxRoutes({ sandboxes, patches, previews, processes, tokens }: ApiDeps) {
   const withUrl = urlAdder(previews)
   return {
-    createSandbox: async ({ body, idempotencyKey, signal, headers }) => {
-      const sandbox = await sandboxes.create(body, { idempotencyKey, signal })
-      return created(withUrl(sandbox, headers), { tokens, patches })
-    },
+    createSandbox: ({ body, idempotencyKey, signal, headers }) =>
+      progressing(headers, 'sandbox', async (onProgress) => {
+        const sandbox = await sandboxes.create(body, { idempotencyKey, signal, onProgress })
+        return created(withUrl(sandbox, headers), { tokens, patches })
+      }),
     listSandboxes: ({ query, headers }) => {
       const { sandboxes: found, ...page } = sandboxes.list(query)
       return { sandboxes: found.map((sandbox) => withUrl(sandbox, headers)), ...page }
@@ -27,7 +29,10 @@ export function sandboxRoutes({ sandboxes, patches, previews, processes, tokens 
     },
     deleteSandbox: async ({ params, headers }) => withUrl(await sandboxes.delete(params.id), headers),
     sandboxUsage: ({ params }) => sandboxes.usage(params.id),
-    run: ({ body, signal }) => runOnce(sandboxes, processes, body, { signal }),
+    run: ({ body, signal, headers }) =>
+      progressing(headers, 'result', (onProgress) =>
+        runOnce(sandboxes, processes, body, { signal, onProgress }),
+      ),
     pauseSandbox: async ({ params, headers }) => withUrl(await sandboxes.pause(params.id), headers),
     resumeSandbox: async ({ params, headers }) =>
       withPatches(withUrl(await sandboxes.resume(params.id), headers), patches),

@@ -19,6 +19,7 @@ import { flattened, stackOf } from './roots.ts'
 import { type SavedStates, savable } from './saved-states.ts'
 import { writeSnapshot } from './snapshot-file/export.ts'
 import { readSnapshot } from './snapshot-file/import.ts'
+import { splitImage } from './snapshot-file/packages.ts'
 
 interface SnapshotsOptions {
   fleet: Fleet
@@ -136,20 +137,28 @@ export class Snapshots {
 
   async *#write(record: SnapshotRecord, saved: SavedRecord): AsyncGenerator<Buffer> {
     const { storage } = this.#fleet
-    const stack = stackOf(saved.state.root)
-    // Merged, so that a file that an upper layer deleted is not exported. No record holds this layer: after a crash it is swept.
-    const merged = storage.capabilities.stacks && stack.length > 1 ? newId('layer') : undefined
+    const images = this.#images
+    // No record holds these layers: after a crash they are swept.
+    const made: string[] = []
     try {
-      if (merged) await storage.flatten(stack, merged)
+      const whole = saved.state.image === null ? undefined : await images.resolve(saved.state.image)
+      const image = whole && (await splitImage(whole, { images, storage, made }))
+      const stack = [...stackOf(saved.state.root), ...made]
+      // Merged, so that a file that an upper layer deleted is not exported.
+      const merged = storage.capabilities.stacks && stack.length > 1 ? newId('layer') : undefined
+      if (merged) {
+        made.push(merged)
+        await storage.flatten(stack, merged)
+      }
       const root = merged ? flattened(saved.state.root, merged) : saved.state.root
       const snapshot = toInfo(record, saved)
-      const from = { table: this.#savedStates.table, storage, images: this.#images }
+      const from = { table: this.#savedStates.table, storage, images, image }
       for await (const chunk of writeSnapshot({ snapshot, saved, root, ...from })) {
         this.#closing.signal.throwIfAborted()
         yield chunk
       }
     } finally {
-      if (merged) await this.#fleet.dropLayers([merged])
+      if (made.length > 0) await this.#fleet.dropLayers(made)
     }
   }
 

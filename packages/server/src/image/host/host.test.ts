@@ -161,7 +161,7 @@ test('runtimes are listed with what is ready, and errors say what to do', async 
   assert.ok(runtimes.some(({ name }) => name === 'python:3.13'))
   await assert.rejects(images.resolve('python:3.13'), {
     code: 'runtime_not_ready',
-    hint: 'islet image pull python:3.13 downloads it.',
+    message: 'The image of the runtime python:3.13 is not on this machine.',
   })
   await assert.rejects(images.resolve('nope'), { code: 'runtime_not_found' })
   await assert.rejects(images.resolve('img-0000000000000000'), { code: 'image_not_found' })

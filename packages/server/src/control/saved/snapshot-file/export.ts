@@ -41,6 +41,8 @@ interface ExportOptions {
   table: SavedTable
   storage: Storage
   images: Images
+  /** At the bottom of the root; undefined if there is none. */
+  image: Image | undefined
 }
 
 /** The bytes of the file. When the iteration ends, also early, no process of it is left. */
@@ -63,7 +65,7 @@ interface Tars {
 }
 
 async function* writeTar(options: ExportOptions, tars: Tars): AsyncGenerator<Buffer> {
-  const { storage, images, root } = options
+  const { storage, images, image, root } = options
   const manifest = await manifestOf(options)
   const sums: Checksums = []
   async function* summed(name: string, parts: AsyncIterable<Buffer> | Iterable<Buffer>) {
@@ -95,7 +97,7 @@ async function* writeTar(options: ExportOptions, tars: Tars): AsyncGenerator<Buf
     yield* summed(`layer/${tree}`, readTree(source, `layer/${tree}`, { isLayer: true }, tars))
   }
   for (const tree of manifest.image.kind === 'included' ? imageTrees(manifest.image) : []) {
-    const source = join(images.directory(options.saved.state.image!), tree)
+    const source = join(images.directory(image!.name), tree)
     yield* summed(`image/${tree}`, readTree(source, `image/${tree}`, { isLayer: false }, tars))
   }
   const checksums = json(sums)
@@ -162,9 +164,8 @@ async function* readTree(source: string, name: string, kind: TreeKind, tars: Tar
   await ended
 }
 
-async function manifestOf({ snapshot, saved, root, storage, images }: ExportOptions): Promise<Manifest> {
+async function manifestOf({ snapshot, saved, root, storage, image }: ExportOptions): Promise<Manifest> {
   const { id, name, tag, description, createdAt } = snapshot
-  const image = saved.state.image === null ? undefined : await images.resolve(saved.state.image)
   const trees = image ? image.trees.map(({ tree }) => tree) : [WITHOUT_IMAGE]
   const there = await Promise.all(trees.map((tree) => exists(storage.treePath(root.layer, tree))))
   return {
@@ -190,6 +191,7 @@ function networkOf({ enabled, port, auth }: SavedRecord['state']['network']): Ma
 }
 
 async function imageOf({ digest, source, defaults, trees }: Image): Promise<ImageOfFile> {
+  if (source.kind === 'packages') throw new Error(`${digest} is over another image`)
   if (source.kind === 'host') return { kind: 'host', digest, system: await systemName() }
   const mounted = trees.map(({ tree, at, lowers }) => ({
     tree,
