@@ -25,7 +25,14 @@ server.listen(Number(process.argv[2]), '127.0.0.1', () => console.log('listening
 function answer(request, headers, send) {
   const usage = { input_tokens: 1, output_tokens: 1 }
   const { model } = request
-  const message = { id: 'msg_1', type: 'message', role: 'assistant', model, content: [], usage }
+  const message = {
+    id: `msg_${crypto.randomUUID()}`,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [],
+    usage,
+  }
   send({ type: 'message_start', message: { ...message, stop_reason: null, stop_sequence: null } })
   const block = blockFor(request, headers)
   const isTool = block.type === 'tool_use'
@@ -45,7 +52,7 @@ function answer(request, headers, send) {
 function blockFor(request, headers) {
   const [word, ...rest] = promptsOf(request).at(-1).split(' ')
   const text = (text) => ({ type: 'text', text })
-  const tool = (name, input) => ({ type: 'tool_use', id: `toolu_${Math.random()}`, name, input })
+  const tool = (name, input) => ({ type: 'tool_use', id: `toolu_${crypto.randomUUID()}`, name, input })
   const result = resultOf(request)
   if (word === 'loop') return tool('Bash', { command: 'true', description: 'nothing' })
   if (word === 'call' && result === undefined) return tool(rest[0], JSON.parse(rest.slice(1).join(' ')))
@@ -57,25 +64,25 @@ function blockFor(request, headers) {
 
 const wordOf = (request) => promptsOf(request).at(-1).split(' ')[0]
 
-/** What the user wrote: the last text of each message, which may begin with reminders. */
-function promptsOf({ messages }) {
-  const users = messages.filter(({ role }) => role === 'user').map(blocksOf)
-  return users.flatMap((blocks) => {
-    const texts = blocks.filter(({ type, text }) => type === 'text' && !text.startsWith('<system-reminder>'))
-    return texts.length > 0 ? [texts.at(-1).text] : []
-  })
+/** What the user wrote, without what Claude Code adds. */
+function promptsOf(request) {
+  return userBlocks(request).flatMap((blocks) => blocks.findLast(({ type }) => type === 'text')?.text ?? [])
 }
 
-/** What the tool gave that was used last, if it was used since the last prompt. */
-function resultOf({ messages }) {
-  const last = messages.filter(({ role }) => role === 'user').at(-1)
-  const result = blocksOf(last).find(({ type }) => type === 'tool_result')
-  return (
-    result &&
-    blocksOf(result)
-      .map(({ text }) => text)
-      .join('')
-  )
+/** What the tool gave, if its result is the last that the model was told. */
+function resultOf(request) {
+  const last = userBlocks(request).at(-1).at(-1)
+  return last.type === 'tool_result'
+    ? blocksOf(last)
+        .map(({ text }) => text)
+        .join('')
+    : undefined
+}
+
+function userBlocks({ messages }) {
+  const isReminder = ({ type, text }) => type === 'text' && text.startsWith('<system-reminder>')
+  const users = messages.filter(({ role }) => role === 'user')
+  return users.map((message) => blocksOf(message).filter((block) => !isReminder(block)))
 }
 
 const blocksOf = ({ content }) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content)

@@ -23,7 +23,8 @@ const text = (bytes: number) =>
 const prompt = text(LIMITS.agentTextBytes)
 const resume = z
   .string()
-  .regex(/^[A-Za-z0-9-]{1,128}$/, 'not the id of a conversation')
+
+  .regex(/^[A-Za-z0-9][A-Za-z0-9-]{0,127}$/, 'not the id of a conversation')
   .meta({ description: 'A conversation to continue: claude_session_id of an earlier turn in this sandbox.' })
 
 export const PERMISSION_MODES = [
