@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { claudeInside, hasCode } from 'islet'
+import { outcomeOf, printed } from '../support/children.ts'
 import { claudePackage, giveClaude, MODEL_ENV, Seen, startModel } from '../support/claude.ts'
 import { giveNode } from '../support/node-inside.ts'
 import { ISLET, root } from '../support/server.ts'
@@ -23,6 +24,7 @@ if (!skip) {
   await startModel(sandbox)
 }
 
+const sdkUrl = pathToFileURL(join(modules, '@anthropic-ai/claude-agent-sdk/sdk.mjs')).href
 const call = (tool: string, input: object): string => `call ${tool} ${JSON.stringify(input)}`
 /** Runs in a turn until the test makes the file. */
 const waitFor = (file: string): string =>
@@ -269,7 +271,7 @@ test('sessions that do not exist, and options with wrong values, are refused', a
 })
 
 test('a host program drives the Agent SDK while Claude Code runs in the sandbox', { skip }, async () => {
-  const { query } = await import(pathToFileURL(join(modules, '@anthropic-ai/claude-agent-sdk/sdk.mjs')).href)
+  const { query } = await import(sdkUrl)
   let stderr = ''
   const spawnClaudeCodeProcess = claudeInside(sandbox, { onStderr: (text) => (stderr += text) })
   const ask = async (prompt: string, options: object = {}) => {
@@ -335,6 +337,28 @@ test('islet agent prints what the agent says, is interrupted by Ctrl-C, and show
   assert.match(keyless.stderr, /^islet: There is no API key/m)
 })
 
+test('the examples of the guide run', { skip }, async () => {
+  const page = readFileSync(join(root, 'docs/guide/agents.md'), 'utf8')
+  const examples = [...page.matchAll(/^```ts\n([\s\S]*?)^```/gm)].map(([, code]) => code!)
+  const outputs = []
+  for (const code of examples) {
+    const here = code
+      .replace(/await using sandbox = .*/, `const sandbox = await Sandbox.connect('${sandbox.id}')`)
+      .replace("'@anthropic-ai/claude-agent-sdk'", `'${sdkUrl}'`)
+    const program = spawn(process.execPath, ['--input-type=module-typescript', '--eval', here], {
+      cwd: root,
+      env: suite.server.clientEnv,
+    })
+    outputs.push(await outcomeOf(program))
+  }
+  // Our model says all words of a prompt but the first.
+  const said = ['a haiku about islands to haiku.txt.\nexit code 137\n', 'Linux is this?\n']
+  assert.deepEqual(
+    outputs.map(({ code, stdout }) => [code, stdout]),
+    said.map((text) => [0, text]),
+  )
+})
+
 test('no process of an agent is left', { skip }, async () => {
   const running = async () => (await sandbox.exec.list({ status: 'running' })).map(({ command }) => command)
   while ((await running()).length > 1) await sleep(50)
@@ -351,23 +375,4 @@ function cli(...words: string[]): ChildProcessWithoutNullStreams {
   return spawn(process.execPath, [ISLET, ...words], { env: suite.server.clientEnv })
 }
 
-async function run(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const child = cli(...words)
-  child.stdin.end()
-  const [stdout, stderr, [code]] = await Promise.all([
-    child.stdout.setEncoding('utf8').toArray(),
-    child.stderr.setEncoding('utf8').toArray(),
-    once(child, 'close'),
-  ])
-  return { code, stdout: stdout.join(''), stderr: stderr.join('') }
-}
-
-/** Resolves when the command has printed this. */
-async function printed(child: ChildProcessWithoutNullStreams, wanted: string): Promise<void> {
-  let all = ''
-  for await (const text of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
-    all += text
-    if (all.includes(wanted)) return
-  }
-  throw new Error(`It ended after: ${all}`)
-}
+const run = (...words: string[]) => outcomeOf(cli(...words))
