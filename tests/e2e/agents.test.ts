@@ -146,7 +146,9 @@ test('the configuration can be given at start and changed later, and holds from 
   await session.kill()
 })
 
-test('a new session resumes a conversation, and one that does not exist begins anew', { skip }, async () => {
+test('a new session resumes a conversation, also in a fork; one that does not exist begins anew', {
+  skip,
+}, async () => {
   const first = new Seen()
   const session = await sandbox.agent.start({ prompt: 'say it once', ...first.handlers })
   await first.answer()
@@ -165,6 +167,11 @@ test('a new session resumes a conversation, and one that does not exist begins a
   assert.notEqual(resumed.claudeSessionId, claudeSessionId)
   assert.match(second.errors, /No conversation found/)
   await resumed.kill()
+  await using fork = await sandbox.fork()
+  await startModel(fork)
+  const third = new Seen()
+  await fork.agent.start({ resume: claudeSessionId, prompt: 'history', ...third.handlers })
+  assert.deepEqual(JSON.parse((await third.answer())!), ['say it once', 'history', 'history'])
 })
 
 test('a session outlives its clients and the server; whoever attaches gets all of it', { skip }, async () => {
