@@ -51,6 +51,8 @@ export async function bundleIslet(to: string): Promise<Record<string, string>> {
     format: 'esm',
     splitting: true,
   })
+  // Read as a file beside the code.
+  cpSync(join(ROOT, 'packages/server/src/data/agents/agent-runner.mjs'), join(to, 'dist/agent-runner.mjs'))
   cpSync(join(ROOT, 'packages/cli/bin'), join(to, 'bin'), { recursive: true })
   await bundleWeb(join(to, 'web'))
   return dependencies

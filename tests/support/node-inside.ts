@@ -13,13 +13,14 @@ export async function giveNode(sandbox: Sandbox): Promise<void> {
   await sandbox.files.write('/usr/local/bin/node', content, { mode: 0o755 })
 }
 
-/** Copies packages to `<directory>/node_modules`. */
+/** Copies packages to `<directory>/node_modules`; by default those of this repository. */
 export async function givePackages(
   sandbox: Sandbox,
   directory: string,
   names: readonly string[],
+  modules = join(root, 'node_modules'),
 ): Promise<void> {
-  const tar = spawn('tar', ['-czf', '-', '-C', join(root, 'node_modules'), ...names], {
+  const tar = spawn('tar', ['-czf', '-', '-C', modules, ...names], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(tar, 'exit')

@@ -6,6 +6,7 @@ import { env } from './commands/files/env.ts'
 import { overlay } from './commands/files/overlay.ts'
 import { url } from './commands/files/url.ts'
 import { watch } from './commands/files/watch.ts'
+import { agent } from './commands/inside/agent.ts'
 import { code } from './commands/inside/code.ts'
 import { exec } from './commands/inside/exec.ts'
 import { kill } from './commands/inside/kill.ts'
@@ -48,7 +49,7 @@ import { VERSION } from './version.ts'
 /** In the order of the help. */
 const GROUPS: Record<string, readonly (() => Command)[]> = {
   'Sandboxes:': [run, create, ls, info, update, network, rm],
-  'Inside a sandbox:': [exec, code, sh, ps, kill, logs, service],
+  'Inside a sandbox:': [exec, code, sh, agent, ps, kill, logs, service],
   'Files:': [cp, url, env, overlay, watch],
   'Ports, signals, store:': [ports, preview, signals, signal, store],
   'Access for others:': [token, link],

@@ -4,6 +4,69 @@
 import type { Shape } from './shape.ts'
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
+export type McpServer = {
+  type?: "stdio" | undefined
+  command: string
+  args?: string[] | undefined
+  env?: Record<string, string> | undefined
+} | {
+  type: "http" | "sse"
+  url: string
+  headers?: Record<string, string> | undefined
+}
+export type ConfigureAgent = {
+  /** Default: the one of the Agent SDK. */
+  model?: string | undefined
+  /** Replaces the system prompt of Claude Code. */
+  systemPrompt?: string | undefined
+  /** The only tools the agent has: names, or rules like Bash(git *). With it, bypassPermissions becomes dontAsk. Default: all. */
+  allowedTools?: string[] | undefined
+  /** As in the Agent SDK; nobody answers questions. Default: bypassPermissions. */
+  permissionMode?: "default" | "acceptEdits" | "bypassPermissions" | "plan" | "dontAsk" | "auto" | undefined
+  /** How often the model may be asked for one prompt. Default: 50. */
+  maxTurns?: number | undefined
+  mcpServers?: Record<string, McpServer> | undefined
+  resume?: string | undefined
+  cwd?: string | undefined
+}
+export type StartAgent = {
+  /** Default: the one of the Agent SDK. */
+  model?: string | undefined
+  /** Replaces the system prompt of Claude Code. */
+  systemPrompt?: string | undefined
+  /** The only tools the agent has: names, or rules like Bash(git *). With it, bypassPermissions becomes dontAsk. Default: all. */
+  allowedTools?: string[] | undefined
+  /** As in the Agent SDK; nobody answers questions. Default: bypassPermissions. */
+  permissionMode?: "default" | "acceptEdits" | "bypassPermissions" | "plan" | "dontAsk" | "auto" | undefined
+  /** How often the model may be asked for one prompt. Default: 50. */
+  maxTurns?: number | undefined
+  mcpServers?: Record<string, McpServer> | undefined
+  resume?: string | undefined
+  cwd?: string | undefined
+  /** The first prompt. Default: the session waits for one. */
+  prompt?: string | undefined
+  /** Added to the environment of the sandbox, which has the API key. */
+  env?: Record<string, string> | undefined
+  user?: string | undefined
+  /** Kills the whole session after this time. Default: never. */
+  timeout?: number | string | undefined
+  keepOutput?: number | string | undefined
+  /** The sandbox is not idle while the session runs. Default: true. */
+  keepAwake?: boolean | undefined
+  /** As for a process: kill it this long after its last client has left. */
+  maxRunAfterDisconnect?: number | string | undefined
+}
+export type AgentSessionInfo = {
+  /** The id of its process: attach to it, signal it, read its output. */
+  sessionId: string
+  sandboxId: string
+  running: boolean
+  startedAt: string
+  endedAt: string | null
+  exitCode: number | null
+  /** The conversation, for resume; null before its first turn. */
+  claudeSessionId: string | null
+}
 export type CreateCheckpoint = {
   /** Unique among the checkpoints of the sandbox. */
   name: string
@@ -1565,6 +1628,7 @@ export const ONE_BASE = "a snapshot has its runtime already: leave runtime out" 
 export const ONE_PLACE = "a page begins at a cursor or at an offset: leave one out" as const
 export const OUTCOMES = ["completed","failed","timeout","cancelled"] as const
 export const PACKAGES_NEED_RUNTIME = "packages are installed over a runtime: leave snapshot out, or install them in a sandbox and make a snapshot of it" as const
+export const PERMISSION_MODES = ["default","acceptEdits","bypassPermissions","plan","dontAsk","auto"] as const
 export const RESOURCE_BOUNDS = {"memoryBytes":[16777216,1099511627776],"cpuMillis":[10,1000000],"diskBytes":[16777216,1125899906842624],"pids":[16,100000]} as const
 export const SANDBOX_STATUSES = ["creating","running","paused","hibernated","stopped","failed"] as const
 export const SERVICE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
@@ -1609,6 +1673,7 @@ export const terminalInfoShape: Shape = { fields: { id: 'string', sandboxId: 'st
 export const terminalCommandInfoShape: Shape = { fields: { id: 'string', terminalId: 'string', command: 'string', status: 'string', outcome: { either: [null, outcomeShape] }, stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', exitCode: { either: [null, 'number'] }, durationMs: { either: [null, 'number'] }, startedAt: 'string', finishedAt: { either: [null, 'string'] } } }
 export const languageShape: Shape = 'string'
 export const codeResultShape: Shape = { fields: { processId: 'string', outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', language: languageShape, output: 'string' } }
+export const agentSessionInfoShape: Shape = { fields: { sessionId: 'string', sandboxId: 'string', running: 'boolean', startedAt: 'string', endedAt: { either: [null, 'string'] }, exitCode: { either: [null, 'number'] }, claudeSessionId: { either: [null, 'string'] } } }
 export const fileEntryShape: Shape = { fields: { name: 'string', path: 'string', type: 'string', sizeBytes: 'number', mode: 'string', uid: 'number', gid: 'number', modifiedAt: 'string', target: { optional: 'string' } } }
 export const fileListShape: Shape = { fields: { path: 'string', entries: { list: fileEntryShape }, truncated: 'boolean' } }
 export const batchResultShape: Shape = { fields: { path: 'string', success: 'boolean', error: { optional: 'string' }, code: { optional: 'string' }, file: { optional: fileEntryShape } } }
@@ -1740,6 +1805,17 @@ export interface Calls {
   } }
   getTerminalCommand: { body: undefined; response: TerminalCommandInfo }
   runCode: { body: RunCode; response: CodeResult }
+  startAgent: { body: StartAgent; response: AgentSessionInfo }
+  listAgents: { body: undefined; response: {
+    sessions: AgentSessionInfo[]
+  } }
+  getAgent: { body: undefined; response: AgentSessionInfo }
+  promptAgent: { body: {
+    text: string
+    resume?: string | undefined
+  }; response: undefined }
+  interruptAgent: { body: undefined; response: undefined }
+  configureAgent: { body: ConfigureAgent; response: undefined }
   readFile: { body: undefined; response: undefined }
   writeFile: { body: undefined; response: FileEntry }
   removeFile: { body: undefined; response: undefined }
@@ -1971,6 +2047,12 @@ export const ROUTES = {
   listTerminalCommands: { method: 'GET', path: '/v1/sandboxes/{id}/terminals/{tid}/commands', response: { fields: { commands: { list: terminalCommandInfoShape } } } },
   getTerminalCommand: { method: 'GET', path: '/v1/sandboxes/{id}/terminals/{tid}/commands/{pid}', response: terminalCommandInfoShape },
   runCode: { method: 'POST', path: '/v1/sandboxes/{id}/code', response: codeResultShape },
+  startAgent: { method: 'POST', path: '/v1/sandboxes/{id}/agents', response: agentSessionInfoShape },
+  listAgents: { method: 'GET', path: '/v1/sandboxes/{id}/agents', response: { fields: { sessions: { list: agentSessionInfoShape } } } },
+  getAgent: { method: 'GET', path: '/v1/sandboxes/{id}/agents/{pid}', response: agentSessionInfoShape },
+  promptAgent: { method: 'POST', path: '/v1/sandboxes/{id}/agents/{pid}/prompt', response: 'nothing' },
+  interruptAgent: { method: 'POST', path: '/v1/sandboxes/{id}/agents/{pid}/interrupt', response: 'nothing' },
+  configureAgent: { method: 'POST', path: '/v1/sandboxes/{id}/agents/{pid}/configure', response: 'nothing' },
   readFile: { method: 'GET', path: '/v1/sandboxes/{id}/files', response: 'nothing' },
   writeFile: { method: 'PUT', path: '/v1/sandboxes/{id}/files', response: fileEntryShape },
   removeFile: { method: 'DELETE', path: '/v1/sandboxes/{id}/files', response: 'nothing' },

@@ -51,6 +51,13 @@ export const LIMITS = {
   lastingMs: 365 * 24 * 3_600_000,
   codeBytes: 4 * 1024 * 1024,
   codeBodyBytes: 6 * 1024 * 1024,
+  /** A prompt or system prompt of an agent session. */
+  agentTextBytes: 1024 * 1024,
+  /** The body with both; escapes make it longer. */
+  agentBodyBytes: 4 * 1024 * 1024,
+  agentListEntries: 1000,
+  agentServers: 64,
+  agentTurns: 10_000,
   globs: 100,
   terminals: 256,
   /** Columns or rows. */

@@ -2,6 +2,7 @@
 // generated from it.
 import type { z } from 'zod'
 import { fillPath } from './path.ts'
+import { agentRoutes } from './routes/agents.ts'
 import { checkpointRoutes } from './routes/checkpoints.ts'
 import { codeRoutes } from './routes/code.ts'
 import { envFileRoutes } from './routes/env-files.ts'
@@ -36,6 +37,7 @@ export const ROUTES = {
   ...processRoutes,
   ...terminalRoutes,
   ...codeRoutes,
+  ...agentRoutes,
   ...fileRoutes,
   ...watcherRoutes,
   ...envFileRoutes,

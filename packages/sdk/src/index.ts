@@ -1,4 +1,5 @@
 export type {
+  AgentSessionInfo,
   Awake,
   AwakeReason,
   BatchResult,
@@ -56,6 +57,10 @@ export type {
   WokenSandbox,
 } from '@islet/contract/client'
 export { IsletError } from '@islet/contract/client'
+export type { AttachAgentOptions, McpServerConfig, StartAgentOptions } from './agent/agents.ts'
+export { type ClaudeInsideOptions, type ClaudeSpawn, claudeInside } from './agent/claude-inside.ts'
+export type { AgentEvent, AgentHandlers } from './agent/output.ts'
+export type { AgentConfig, AgentSession } from './agent/session.ts'
 export type { TokenSource } from './client/credential.ts'
 export { dataDirectory } from './client/local.ts'
 export { type ClientOptions, DEFAULT_URL, resolveSettings } from './client/settings.ts'

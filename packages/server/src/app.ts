@@ -21,6 +21,7 @@ import { Checkpoints } from './control/saved/checkpoints.ts'
 import { SavedStates } from './control/saved/saved-states.ts'
 import { Snapshots } from './control/saved/snapshots.ts'
 import { warmFloor } from './control/warm/floor.ts'
+import { Agents } from './data/agents/agents.ts'
 import { CodeRunner } from './data/code/code.ts'
 import { EnvFiles } from './data/env-files/env-files.ts'
 import { Files } from './data/files/files.ts'
@@ -242,6 +243,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
   const patches = new Patches({ fleet, sandboxes, checkpoints, processes, log })
   const inside = {
     code: new CodeRunner({ sandboxes, processes }),
+    agents: new Agents({ db, sandboxes, processes }),
     terminals: new Terminals({ db, sandboxes, processes, log }),
     watchers: new Watchers({ db, sandboxes, log }),
     overlays: new Overlays({ db, sandboxes, log }),

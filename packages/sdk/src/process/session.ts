@@ -26,6 +26,8 @@ export type ProcessResult = NonNullable<ProcessInfo['result']> & { outcome: Outc
 export interface SessionHandlers {
   /** A returned promise delays the next call, and pauses the program if the WebSocket can be paused. */
   onOutput?: OutputHandler
+  /** Output before the next output is lost: the server does not keep it any more. */
+  onGap?(): void
   onReplayEnd?(): void
   onExit?(result: ProcessResult): void
 }
@@ -202,7 +204,9 @@ export abstract class Session {
   #start({ process, droppedBytes }: Extract<AttachServerMessage, { type: 'start' }>): void {
     const isLiveOnly = this.#isLiveOnly && this.#process === undefined
     this.#process = process
+    const known = this.droppedBytes
     this.#output.begin(isLiveOnly ? process.outputBytes : droppedBytes, { isLiveOnly })
+    if (this.droppedBytes > known) this.#handlers.onGap?.()
   }
 }
 

@@ -24,6 +24,7 @@ import {
   type UpdateSandbox,
   type WokenSandbox,
 } from '@islet/contract/client'
+import { Agents } from '../agent/agents.ts'
 import type { CallOptions, Client } from '../client/client.ts'
 import { isDue } from '../client/credential.ts'
 import type { ClientOptions } from '../client/settings.ts'
@@ -78,6 +79,7 @@ export interface RunCommandOptions extends CommandOptions {
  */
 export class Sandbox {
   readonly id: string
+  readonly agent: Agents
   readonly exec: Exec
   readonly files: Files
   readonly pty: Pty
@@ -174,6 +176,7 @@ export class Sandbox {
     this.#url = info.url ?? null
     if (token && tokenExpiresAt) this.#token = { token, expiresAt: tokenExpiresAt }
     this.id = info.id
+    this.agent = new Agents(client, info.id)
     this.exec = new Exec(client, info.id)
     this.files = new Files(client, info.id)
     this.pty = new Pty(client, info.id)

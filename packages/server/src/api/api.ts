@@ -14,6 +14,7 @@ import { send } from './http/send.ts'
 import { Uses } from './http/uses.ts'
 import { PAGES } from './pages.ts'
 import type { ApiDeps, Endpoint, Handlers, Sockets } from './route.ts'
+import { agentRoutes } from './routes/agents.ts'
 import { archiveRoutes } from './routes/archive.ts'
 import { checkpointRoutes } from './routes/checkpoints.ts'
 import { codeRoutes } from './routes/code.ts'
@@ -64,6 +65,7 @@ export function createApi(deps: ApiDeps): Api {
     ...archiveRoutes(deps),
     ...imageRoutes(deps),
     ...codeRoutes(deps),
+    ...agentRoutes(deps),
     ...envFileRoutes(deps),
     ...overlayRoutes(deps),
     ...portRoutes(deps),

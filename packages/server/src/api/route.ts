@@ -13,6 +13,7 @@ import type { Runtimes } from '../control/runtimes/runtimes.ts'
 import type { Sandboxes } from '../control/sandboxes.ts'
 import type { Checkpoints } from '../control/saved/checkpoints.ts'
 import type { Snapshots } from '../control/saved/snapshots.ts'
+import type { Agents } from '../data/agents/agents.ts'
 import type { CodeRunner } from '../data/code/code.ts'
 import type { EnvFiles } from '../data/env-files/env-files.ts'
 import type { Files } from '../data/files/files.ts'
@@ -44,6 +45,7 @@ export interface ApiDeps {
   processes: Processes
   files: Files
   code: CodeRunner
+  agents: Agents
   terminals: Terminals
   watchers: Watchers
   envFiles: EnvFiles

@@ -340,4 +340,8 @@ export const MIGRATIONS: readonly string[] = [
   UPDATE sandboxes SET network = json_set(network, '$.port', NULL);
   UPDATE saved_states SET state = json_set(state, '$.network.port', NULL)
   `,
+  `
+  -- The processes that are agent sessions.
+  CREATE TABLE agents (process_id TEXT PRIMARY KEY REFERENCES processes (id) ON DELETE CASCADE) STRICT, WITHOUT ROWID
+  `,
 ]

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ActivityTable } from './activity.ts'
+import { AgentTable } from './agents.ts'
 import { CheckpointTable } from './checkpoints.ts'
 import { type Db, openDb } from './db.ts'
 import { EventTable } from './events.ts'
@@ -118,6 +119,10 @@ function askAll(db: Db): Set<string> {
   processes.idsOfTerminal('trm-1')
   processes.removeOld(record.id, 1)
   processes.ended('prc-1', { ...end, pid: 1 })
+  const agents = new AgentTable(watched)
+  agents.insert('prc-1')
+  agents.has('prc-1')
+  agents.ids(record.id, 1)
   processes.remove('prc-1')
 
   const checkpoints = new CheckpointTable(watched)

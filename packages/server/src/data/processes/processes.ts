@@ -171,6 +171,17 @@ export class Processes {
     return toProcessInfo(this.#tracker.record(sandboxId, processId))
   }
 
+  /** Waits until it has printed something or has ended, at most this long. The caller does not count as a client. */
+  async firstOutput(sandboxId: string, processId: string, waitMs: number): Promise<void> {
+    const tracked = await this.#tracker.followed(sandboxId, processId)
+    if (!tracked || tracked.record.outputBytes > 0) return
+    const printed = Promise.withResolvers<void>()
+    const listener = { full: true, output: () => printed.resolve() }
+    tracked.listeners.add(listener)
+    await waitFor(() => Promise.race([printed.promise, tracked.ended]).then(() => {}), waitMs)
+    tracked.listeners.delete(listener)
+  }
+
   /** As `kill`, without waiting: in a suspended sandbox it takes effect on resume. */
   async cancel(sandboxId: string, processId: string): Promise<void> {
     const tracked = await this.#tracker.followed(sandboxId, processId)
