@@ -15,12 +15,12 @@ export type Block = readonly [name: string, title: string]
 export type Seed = Record<string, readonly Block[]>
 export type Programs = Record<string, () => Promise<void> | void>
 
-/** Registers the tests of one section: `testSeed('opencomputer/sandbox', …)`. */
-export function testSeed(section: string, programs: Programs): void {
+/** Registers the tests of one section: `testSeed('opencomputer/sandbox', …)`. `skip` says why they cannot run on this machine. */
+export function testSeed(section: string, programs: Programs, options: { skip?: string } = {}): void {
   test(`every block of ${section} has a test here, and every test a block`, () => {
     assert.deepEqual(faultsOf(section, blocksOf(section), Object.keys(programs)), [])
   })
-  for (const [title, program] of Object.entries(programs)) test(title, program)
+  for (const [title, program] of Object.entries(programs)) test(title, options, program)
 }
 
 /** The blocks of a section with their numbers in the document. */
