@@ -30,7 +30,9 @@ const PACKAGES: Record<string, readonly string[]> = {
   sdk: ['@islet/contract/client'],
   dialects: ['@islet/sdk'],
   cli: [
-    ...['agentium', 'agentuity', 'computesdk', 'hono', 'opencomputer'].map((name) => `@islet/dialects/${name}`),
+    ...['agentium', 'agentuity', 'computesdk', 'hono', 'opencomputer'].map(
+      (name) => `@islet/dialects/${name}`,
+    ),
     '@islet/contract/client',
     '@islet/server',
     '@islet/server/native',
