@@ -34,8 +34,10 @@ const home = process.cwd()
 const config = { maxTurns: 50, permissionMode: 'bypassPermissions', cwd: home }
 const prompts = []
 let sdk
-/** The conversation that the next query continues. */
+/** The current conversation. */
 let conversation
+/** Another one, for the next turn. */
+let nextConversation
 /** The running query. It takes one prompt after the other; a change of the configuration needs a new one. */
 let session
 let isStale = false
@@ -134,7 +136,7 @@ function configure({ type: _, resume, ...changes }) {
       return complain(`There is no directory ${changes.cwd}; the configuration stays as it was.`)
   }
   Object.assign(config, changes)
-  conversation = resume ?? conversation
+  nextConversation = resume ?? nextConversation
   isStale = true
   emit({ type: 'configured' })
 }
@@ -155,20 +157,28 @@ async function* eachPrompt() {
   }
 }
 
-async function runTurn({ text, resume }) {
+async function runTurn({ text, resume = nextConversation }) {
   isTurn = true
   if (resume !== undefined || isStale) await session?.end()
   conversation = resume ?? conversation
+  nextConversation = undefined
   isStale = false
-  session ??= new Session(conversation)
-  const asked = session
-  await asked.ask(text)
-  if (asked.isUnknown) {
-    session = new Session(undefined)
-    await session.ask(text)
+  try {
+    await ask(text)
+  } catch (error) {
+    complain(messageOf(error))
   }
   endTurn(isInterrupted ? 'interrupted' : 'turn_complete')
   isTurn = isInterrupted = false
+}
+
+async function ask(text) {
+  session ??= new Session(conversation)
+  const asked = session
+  await asked.ask(text)
+  if (!asked.isUnknown) return
+  session = new Session(undefined)
+  await session.ask(text)
 }
 
 /** One run of Claude Code. */

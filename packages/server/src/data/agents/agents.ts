@@ -23,7 +23,7 @@ import { conversationIn, eventsIn } from './events.ts'
 const GUEST_WAIT_MS = 10_000
 const FIRST_LINE_MS = 10_000
 /** How much of the end of the output is searched for an event. Some events are long. */
-const TAIL_BYTES = [64 * 1024, 2 * 1024 * 1024]
+const TAIL_BYTES = [64 * 1024, 512 * 1024]
 const USE_CLAUDE = {
   hint: 'Use the runtime claude, or install it in the sandbox: npm install -g @anthropic-ai/claude-agent-sdk.',
 }
