@@ -1,48 +1,26 @@
-// Docker to compare with: dockerd from Debian's docker.io with its own data directory and socket, and an
-// image made from the same files as our base. It starts and ends with the bench, and needs no registry.
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+// Docker to compare with: an image made from the same files as our base. It starts and ends with the bench.
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { Dockerd } from '../tests/support/dockerd.ts'
 
 const execute = promisify(execFile)
 const IMAGE = 'islet-bench-base'
-const START_TIMEOUT_MS = 60_000
 
 export class Docker {
-  readonly #directory: string
-  readonly #daemon: ChildProcess
-  #log = ''
+  readonly #dockerd: Dockerd
 
-  private constructor(directory: string) {
-    this.#directory = directory
-    const args = ['--data-root', join(directory, 'data'), '--exec-root', join(directory, 'exec')]
-    args.push(
-      '--pidfile',
-      join(directory, 'pid'),
-      '--host',
-      this.#host,
-      '--bridge',
-      'none',
-      '--iptables=false',
-    )
-    this.#daemon = spawn('dockerd', args, { stdio: ['ignore', 'pipe', 'pipe'] })
-    for (const stream of [this.#daemon.stdout!, this.#daemon.stderr!]) {
-      stream.on('data', (chunk: Buffer) => {
-        this.#log = (this.#log + chunk).slice(-4000)
-      })
-    }
+  private constructor(dockerd: Dockerd) {
+    this.#dockerd = dockerd
   }
 
   /** `rootDirectory` is the unpacked root filesystem of our base image. */
   static async start(rootDirectory: string): Promise<Docker> {
-    const docker = new Docker(await mkdtemp(join(tmpdir(), 'islet-docker-')))
+    const docker = new Docker(await Dockerd.start())
     try {
-      await docker.#ready()
-      await docker.#import(rootDirectory)
+      await docker.#dockerd.import(rootDirectory, IMAGE)
+      // Otherwise the kernel would write the image to the disk during the measurement.
+      await execute('sync')
     } catch (error) {
       await docker[Symbol.asyncDispose]()
       throw error
@@ -66,7 +44,7 @@ export class Docker {
   /** Milliseconds to the first byte of the output. */
   async firstByte(id: string, command: string[]): Promise<number> {
     const started = performance.now()
-    const child = spawn('docker', ['--host', this.#host, 'exec', id, ...command], {
+    const child = spawn('docker', ['--host', this.#dockerd.host, 'exec', id, ...command], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const ended = once(child, 'close')
@@ -103,45 +81,10 @@ export class Docker {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#daemon.exitCode === null) {
-      this.#daemon.kill('SIGTERM')
-      await once(this.#daemon, 'exit')
-    }
-    await rm(this.#directory, { recursive: true, force: true })
+    await this.#dockerd[Symbol.asyncDispose]()
   }
 
-  get #host(): string {
-    return `unix://${join(this.#directory, 'docker.sock')}`
-  }
-
-  async #docker(args: string[]): Promise<string> {
-    return (await execute('docker', ['--host', this.#host, ...args])).stdout
-  }
-
-  async #ready(): Promise<void> {
-    const deadline = Date.now() + START_TIMEOUT_MS
-    while (Date.now() < deadline && this.#daemon.exitCode === null) {
-      const up = await this.#docker(['info']).then(
-        () => true,
-        () => false,
-      )
-      if (up) return
-      await setTimeout(200)
-    }
-    throw new Error(`dockerd did not start:\n${this.#log}`)
-  }
-
-  async #import(rootDirectory: string): Promise<void> {
-    const tar = spawn('tar', ['--numeric-owner', '-C', rootDirectory, '-c', '.'], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const load = spawn('docker', ['--host', this.#host, 'import', '-', IMAGE], {
-      stdio: ['pipe', 'ignore', 'inherit'],
-    })
-    tar.stdout!.pipe(load.stdin!)
-    const [code] = await once(load, 'exit')
-    if (code !== 0) throw new Error('docker import failed')
-    // Otherwise the kernel would write the image to the disk during the measurement.
-    await execute('sync')
+  #docker(args: string[]): Promise<string> {
+    return this.#dockerd.docker(args)
   }
 }
