@@ -79,11 +79,13 @@ export class E2BSandbox extends Cloud<E2BInstance> {
       onStderr: (text) => output.add('stderr', Buffer.from(text)),
     })
     let timedOut = false
-    const end = async () => {
-      const kill = quoted(killScript(mark, { hasSession: false }))
-      await commands.run(kill, { background: true, timeoutMs: KILL_MS }).then((killing) => killing.wait())
+    const stop = () => {
+      const script = quoted(killScript(mark, { hasSession: false }))
+      const killed = commands
+        .run(script, { background: true, timeoutMs: KILL_MS })
+        .then((kill) => kill.wait())
+      killed.catch(() => command.kill()).catch(() => {})
     }
-    const stop = () => void end().catch(() => command.kill().catch(() => {}))
     const timer = setTimeout(() => {
       timedOut = true
       stop()

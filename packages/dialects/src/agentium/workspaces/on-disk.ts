@@ -17,6 +17,7 @@ export abstract class OnDisk implements Workspace {
   protected readonly files: Confined
   readonly #mark = randomUUID()
   #runs = 0
+  #isClosed = false
 
   static async makeDirectory(): Promise<string> {
     if (process.platform === 'win32')
@@ -68,8 +69,13 @@ export abstract class OnDisk implements Workspace {
 
   /** Ends what runs on this machine and removes the directory. */
   async close(): Promise<void> {
+    this.#isClosed = true
     killAll({ mark: `${this.#mark}/` })
     await removeTree(this.files.root)
+  }
+
+  protected checkOpen(): void {
+    if (this.#isClosed) throw new IsletError('invalid_state', 'The workspace was closed meanwhile.')
   }
 
   protected nextMark(): string {

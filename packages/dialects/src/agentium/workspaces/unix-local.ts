@@ -13,6 +13,8 @@ export class UnixLocal extends OnDisk {
   async run(code: string, request: RunRequest): Promise<SandboxRunResult> {
     const { language, cwd = '.', env, timeoutSeconds, signal } = request
     await using directory = await this.files.directory(cwd)
+    // Between this check and the start of the program, `close` cannot run.
+    this.checkOpen()
     return await runProgram({
       argv: argvOf(code, language),
       cwd: directory.path,
