@@ -1,13 +1,8 @@
 // Checks docs/coming-from/agentium.md row by row. The backend of this machine needs no server.
 import assert from 'node:assert/strict'
-import { SandboxAgent, type SandboxAgentConfig } from '@islet/dialects/agentium'
+import { SandboxAgent } from '@islet/dialects/agentium'
+import { started } from '../support/workspaces.ts'
 import { testRows } from './rows.ts'
-
-const started = async (config: SandboxAgentConfig = {}) => {
-  const agent = new SandboxAgent(config)
-  await agent.start()
-  return agent
-}
 
 testRows('agentium.md', {
   'new SandboxAgent(config)': async () => {

@@ -39,8 +39,9 @@ export class Dockerd implements AsyncDisposable {
     })
   }
 
-  static async start(): Promise<Dockerd> {
-    const dockerd = new Dockerd(await mkdtemp(join(tmpdir(), 'islet-docker-')))
+  /** Its directory is made in `parent`. */
+  static async start(parent = tmpdir()): Promise<Dockerd> {
+    const dockerd = new Dockerd(await mkdtemp(join(parent, 'islet-docker-')))
     try {
       await dockerd.#ready()
       return dockerd

@@ -13,7 +13,7 @@ export const MINIMAL = new Set(
 )
 
 /** Tests that use these are skipped without them. */
-export const OPTIONAL = new Set(['systemd-analyze'])
+export const OPTIONAL = new Set(['systemd-analyze', 'dockerd', 'docker'])
 
 /** The Debian package of each other program. A test file that uses one of them says so: `needs('curl')`. */
 export const PACKAGES = {
@@ -73,7 +73,7 @@ export function copyProgram(program: string, root: string): void {
   }
 }
 
-function isProgram(path: string): boolean {
+export function isProgram(path: string): boolean {
   try {
     accessSync(path, constants.X_OK)
     return true

@@ -31,6 +31,8 @@ found() {
 for round in 1 2 3 4 5 6 7 8 9 10; do
   pids=$(found)
   [ "$pids" ] || exit 0
-  kill -9 $pids 2>/dev/null
+  # Stopped first: a shell would otherwise report the death of its child.
+  kill -STOP $pids 2>/dev/null
+  kill -KILL $pids 2>/dev/null
 done
 exit 1`
