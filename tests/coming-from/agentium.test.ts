@@ -1,8 +1,10 @@
 // Checks docs/coming-from/agentium.md row by row. The backend of this machine needs no server.
 import assert from 'node:assert/strict'
 import { SandboxAgent } from '@islet/dialects/agentium'
-import { started } from '../support/workspaces.ts'
+import { ownWorkspaces, started } from '../support/workspaces.ts'
 import { testRows } from './rows.ts'
+
+ownWorkspaces()
 
 testRows('agentium.md', {
   'new SandboxAgent(config)': async () => {

@@ -12,10 +12,12 @@ import { Dockerd } from '../support/dockerd.ts'
 import { isProgram, needs } from '../support/programs.ts'
 import { root } from '../support/server.ts'
 import { failsWith } from '../support/shell.ts'
-import { scratch, started, workspacesThere } from '../support/workspaces.ts'
+import { ownWorkspaces, started } from '../support/workspaces.ts'
 import { testSeed } from './seeds.ts'
 
 needs('git')
+
+const { scratch, list: workspacesThere } = ownWorkspaces()
 
 const IMAGE = 'islet-agentium-test'
 /** The tests need node, python3 and a shell. */

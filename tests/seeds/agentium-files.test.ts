@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { SandboxAgent, type WorkspaceSnapshot } from '@islet/dialects/agentium'
 import { needs } from '../support/programs.ts'
 import { failsWith } from '../support/shell.ts'
-import { scratch, started, workspacesThere } from '../support/workspaces.ts'
+import { ownWorkspaces, started } from '../support/workspaces.ts'
 import { testSeed } from './seeds.ts'
 
 needs('python3')
+
+const { scratch, list: workspacesThere } = ownWorkspaces()
 
 /** A file that no workspace may reach. */
 const secret = join(scratch, 'secret')

@@ -18,10 +18,12 @@ import { until } from '../coming-from/until.ts'
 import { needs } from '../support/programs.ts'
 import { root } from '../support/server.ts'
 import { failsWith } from '../support/shell.ts'
-import { scratch, started, workspacesThere } from '../support/workspaces.ts'
+import { ownWorkspaces, started } from '../support/workspaces.ts'
 import { testSeed } from './seeds.ts'
 
 needs('git', 'python3')
+
+const { scratch, list: workspacesThere } = ownWorkspaces()
 
 const run = promisify(execFile)
 

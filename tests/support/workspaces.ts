@@ -1,4 +1,4 @@
-// For tests of SandboxAgent: its workspaces are made in a directory of the test file, which must be empty at the end.
+// For tests of SandboxAgent: its workspaces are made in a directory of the test file, in which none may be left.
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,19 +6,25 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import { SandboxAgent, type SandboxAgentConfig } from '@islet/dialects/agentium'
 
-/** For other files of the test. */
-export const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'islet-agentium-')))
-const workspaces = join(scratch, 'workspaces')
-mkdirSync(workspaces)
-process.env.TMPDIR = workspaces
-after(() => {
-  assert.deepEqual(workspacesThere(), [])
-  rmSync(scratch, { recursive: true })
-})
+export interface Workspaces {
+  /** For other files of the test. */
+  scratch: string
+  /** The workspaces that exist. */
+  list(): string[]
+}
 
-export function workspacesThere(): string[] {
-  const names = readdirSync(workspaces).filter((name) => name.startsWith('agentium-'))
-  return names.map((name) => join(workspaces, name))
+/** `const { scratch, list } = ownWorkspaces()` at the top of a file. Servers of the file are started before. */
+export function ownWorkspaces(): Workspaces {
+  const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'islet-agentium-')))
+  const directory = join(scratch, 'workspaces')
+  const list = () => readdirSync(directory).filter((name) => name.startsWith('agentium-'))
+  mkdirSync(directory)
+  process.env.TMPDIR = directory
+  after(() => {
+    assert.deepEqual(list(), [])
+    rmSync(scratch, { recursive: true })
+  })
+  return { scratch, list: () => list().map((name) => join(directory, name)) }
 }
 
 export async function started(config: SandboxAgentConfig = {}): Promise<SandboxAgent> {
