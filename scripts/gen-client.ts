@@ -12,6 +12,7 @@ const SCHEMAS = new URL('../packages/contract/src/schemas/', import.meta.url)
 /** Messages on sockets and in streams, which no route describes. */
 const MESSAGES = [
   'AttachServerMessage',
+  'ExecLine',
   'ImageProgress',
   'SandboxEvent',
   'SandboxToken',

@@ -255,6 +255,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
       processes.close()
     }
     await sandboxes.close(closing)
+    processes.closeOutputs()
   })
   const collects = config.imageDir === join(instance.dataDir, 'images')
   const pruning = new Pruning({

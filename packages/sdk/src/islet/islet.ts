@@ -2,9 +2,9 @@ import type { Prune, Pruned, RunResult, RuntimeInfo, ServerInfo } from '@islet/c
 import { Client } from '../client/client.ts'
 import { CLIENT, type ClientOptions } from '../client/settings.ts'
 import { ABORTABLE, type Abortable, guard, type Names, refuseUnknown } from '../options.ts'
-import { type Command, RUN, type RunOptions, stdinFields } from '../process/exec.ts'
+import { type Command, RUN, type RunOptions, split } from '../process/exec.ts'
+import { runStreamed } from '../process/streamed-run.ts'
 import { Events } from '../sandbox/events.ts'
-import { toFiles } from '../transport/files.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { COPY } from './create-once.ts'
 import { Images } from './images.ts'
@@ -13,9 +13,9 @@ import { Snapshots } from './snapshots.ts'
 
 /** `timeout` is the timeout of the command; the sandbox ends with the command. */
 export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | 'timeout' | 'keepAwake'> &
-  Omit<RunOptions, 'keepOutput' | 'files'>
+  Omit<RunOptions, 'files'>
 
-const { keepOutput: _keepOutput, files: _files, ...ONE_SHOT_RUN } = RUN
+const { files: _files, ...ONE_SHOT_RUN } = RUN
 const ONE_SHOT: Names<OneShotOptions> = { runtime: 1, snapshot: 1, ...COPY, ...ONE_SHOT_RUN }
 
 export interface ListRuntimesOptions extends Abortable {
@@ -63,11 +63,11 @@ export class Islet {
     },
   }
 
-  /** Runs one command in a new sandbox, which is removed before this resolves. */
+  /** Runs one command in a new sandbox, which is removed before this resolves. Aborting kills the command and removes the sandbox. */
   async run(command: Command, options: OneShotOptions = {}): Promise<RunResult> {
-    const { signal, stdin, files, ...rest } = options
-    const body = { command, ...rest, ...stdinFields(stdin), files: await toFiles(files, signal) }
-    return this.#client.call('run', { body, signal })
+    const { streams, body, signal } = await split(command, options)
+    if (!streams) return this.#client.call('run', { body, signal })
+    return runStreamed(this.#client, 'run', { body }, streams)
   }
 
   /** Removes unused images, records of stopped sandboxes and, with `checkpoints`, their checkpoints. */

@@ -340,4 +340,8 @@ export const MIGRATIONS: readonly string[] = [
   UPDATE sandboxes SET network = json_set(network, '$.port', NULL);
   UPDATE saved_states SET state = json_set(state, '$.network.port', NULL)
   `,
+  `
+  -- 1: a new server removes it, because its caller is gone.
+  ALTER TABLE sandboxes ADD COLUMN one_shot INTEGER NOT NULL DEFAULT 0
+  `,
 ]

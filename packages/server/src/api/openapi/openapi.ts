@@ -167,5 +167,6 @@ function success(route: Route, components: Components): unknown {
         ? ['application/x-ndjson', components.add(imageProgress, 'output')]
         : ['application/json', components.add(response, 'output')]
   const stream = route.streams && { 'text/event-stream': { schema: EVENT_STREAM } }
-  return { description: summary, ...headers, content: { [type]: { schema }, ...stream } }
+  const lines = route.lines && { 'application/x-ndjson': { schema: components.add(route.lines, 'output') } }
+  return { description: summary, ...headers, content: { [type]: { schema }, ...stream, ...lines } }
 }
