@@ -34,6 +34,7 @@ export const BUDGETS: Record<string, Budget[]> = {
     { of: 'p99', atMost: 8 },
     { of: 'docker', atMost: 1 / 20 },
   ],
+  'first-byte': [{ of: 'p50', atMost: 3 }],
   'burst-warm-all': [
     { of: 'max', atMost: 600 },
     { of: 'failed', atMost: 0 },

@@ -13,6 +13,7 @@ const SCHEMAS = new URL('../packages/contract/src/schemas/', import.meta.url)
 const MESSAGES = [
   'AttachServerMessage',
   'CreateProgress',
+  'ExecLine',
   'ImageProgress',
   'RunProgress',
   'SandboxEvent',

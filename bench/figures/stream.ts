@@ -1,4 +1,5 @@
-// Output as it comes: how soon the first byte of a new command is there, and how soon a client is attached to one that runs.
+// Output as it comes: how soon the first byte of a new command is there, in one call and by attaching, and how soon a client is attached to one
+// that runs.
 import type { Sandbox } from 'islet'
 import type { Figure } from '../figure.ts'
 import { round, Tally } from '../measure.ts'
@@ -9,8 +10,9 @@ const KEPT_BYTES = 64 * 1024
 
 export const streamFigure: Figure = {
   method:
-    "From the call that starts `echo` to its first output in the caller's handler, 500 times; `docker exec` the same, to the first " +
-    'byte from its command line. Attach: from the call to the end of the replay of 64 KiB, on a process that runs.',
+    "From the call of `exec.run` with `echo` to its first output in the caller's handler, 500 times; `docker exec` the same, to the first " +
+    'byte from its command line. Start and attach: the same with `exec.start`, whose session outlives its connection. Attach: from the call ' +
+    'to the end of the replay of 64 KiB, on a process that runs.',
 
   async measure({ docker, quick }) {
     await using server = await BenchServer.start()
@@ -18,6 +20,7 @@ export const streamFigure: Figure = {
     await server.filled()
     const n = quick ? 50 : 500
     const first = await collect('first byte', n, () => firstByte(sandbox))
+    const started = await collect('first byte, start and attach', n, () => firstByteAttached(sandbox))
     const { id } = await sandbox.exec.spawn(`head -c ${KEPT_BYTES} /dev/zero; sleep 3600`)
     while ((await sandbox.exec.get(id)).outputBytes < KEPT_BYTES);
     const attached = await collect('attach', n, () => attach(sandbox, id))
@@ -38,6 +41,12 @@ export const streamFigure: Figure = {
         note: '`docker exec`',
       },
       {
+        id: 'first-byte-attached',
+        figure: 'first byte of streamed output, start and attach',
+        unit: 'ms',
+        islet: started.summary(),
+      },
+      {
         id: 'attach',
         figure: `attach, with a replay of ${round(KEPT_BYTES / 1024)} KiB`,
         unit: 'ms',
@@ -47,8 +56,21 @@ export const streamFigure: Figure = {
   },
 }
 
-/** From the call that starts a command to its first output. */
+/** From the call that runs a command to its first output. */
 async function firstByte(sandbox: Sandbox): Promise<number> {
+  const started = performance.now()
+  let ms: number | undefined
+  await sandbox.exec.run(['echo', 'first'], {
+    onStdout: () => {
+      ms ??= performance.now() - started
+    },
+  })
+  if (ms === undefined) throw new Error('echo printed nothing')
+  return ms
+}
+
+/** The same with a session. */
+async function firstByteAttached(sandbox: Sandbox): Promise<number> {
   const started = performance.now()
   let ms: number | undefined
   const session = await sandbox.exec.start(['echo', 'first'], {

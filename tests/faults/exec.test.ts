@@ -62,6 +62,75 @@ test('output that crosses several crashes is kept whole and in order', async () 
   })
 })
 
+test('a reader of a URL of output continues where a crash cut it off, and gets each byte of its channel once', async () => {
+  await withServer(async (server) => {
+    const sandbox = await server.islet().sandboxes.create()
+    const lines = 40_000
+    const command = `i=0; while [ $i -lt ${lines} ]; do i=$((i+1)); echo $i; echo "err $i" >&2; done`
+    const { id } = await sandbox.exec.spawn(command)
+    const url = await sandbox.exec.streamUrl(id, { channel: 'stdout' })
+    let got = ''
+    let connections = 0
+    const read = async () => {
+      for (let isWhole = false; !isWhole; ) {
+        try {
+          const response = await fetch(`${url}&offset=${got.length}`)
+          if (!response.ok) continue
+          assert.equal(response.headers.get('islet-output-offset'), String(got.length))
+          connections++
+          for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) got += chunk
+          isWhole = true
+        } catch (error) {
+          assert.ok(error instanceof TypeError, String(error))
+          await setTimeout(20)
+        }
+      }
+    }
+    const reading = read()
+    for (let crash = 0; crash < 3; crash++) {
+      const before = connections
+      while (connections === before && crash > 0) await setTimeout(5)
+      await setTimeout(100 + crash * 50)
+      await server.kill()
+      await server.start()
+    }
+    await reading
+    const expected = Array.from({ length: lines }, (_, index) => `${index + 1}\n`).join('')
+    assert.ok(got === expected, `${got.length} of ${expected.length} bytes`)
+    assert.ok(connections > 1, 'it was cut off')
+  })
+})
+
+test('a one-shot sandbox whose caller was cut off by the crash is removed by the next start; what it printed is kept', async () => {
+  await withServer(async (server) => {
+    const islet = server.islet()
+    const kept = await islet.sandboxes.create()
+    for (const options of [{}, { onStdout() {} }]) {
+      const running = islet.run('echo up; sleep 600', options).catch((error: unknown) => error)
+      let once: string | undefined
+      while (once === undefined) {
+        const { sandboxes } = await islet.sandboxes.list({ status: 'running' })
+        const [process] = await processesOf(server, sandboxes.find(({ id }) => id !== kept.id)?.id)
+        if (process && process.outputBytes > 0) once = process.sandboxId
+      }
+      await server.kill()
+      assert.ok((await running) instanceof Error)
+      await server.start()
+      const { sandboxes } = await islet.sandboxes.list()
+      assert.deepEqual(
+        sandboxes.map(({ id }) => id),
+        [kept.id],
+      )
+      const [ended] = await processesOf(server, once)
+      assert.equal(ended?.status, 'lost')
+      const gone = await islet.sandboxes.connect(once)
+      assert.equal(gone.status, 'stopped')
+      assert.equal((await gone.exec.output(ended.id)).stdout, 'up\n')
+      await assertNoLeak(server)
+    }
+  })
+})
+
 test('a counter that was started before the crash keeps counting', async () => {
   await withServer(async (server) => {
     const { id } = await server.islet().sandboxes.create()
@@ -77,6 +146,11 @@ test('a counter that was started before the crash keeps counting', async () => {
     assert.ok((await count()) > after)
   })
 })
+
+async function processesOf(server: TestServer, id: string | undefined): Promise<ProcessInfo[]> {
+  const answer = id === undefined ? undefined : await server.fetch(`/v1/sandboxes/${id}/processes`)
+  return answer?.ok ? ((await answer.json()) as { processes: ProcessInfo[] }).processes : []
+}
 
 async function waitForEnd(server: TestServer, sandboxId: string, processId: string): Promise<ProcessInfo> {
   for (;;) {

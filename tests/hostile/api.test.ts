@@ -19,6 +19,7 @@ const BODIES = 4
 const DOWNLOADS = 100
 const GUESSES = 2000
 const AT_ONCE = 50
+const STREAMS = 60
 const WEBSOCKET = [
   'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n',
   `Sec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}\r\n`,
@@ -98,6 +99,24 @@ await eachIsolation({ area: 'API', isolations: SAME_IN_BOTH }, (target) => {
       await sleep(3000)
       for (const socket of unread) socket.destroy()
     })
+    await target.attack(
+      'clients of streamed commands and readers of URLs who do not read',
+      STREAMS,
+      async () => {
+        const { pathname, search } = new URL(await sandbox.exec.streamUrl(id))
+        const exec = { path: `/v1/sandboxes/${sandbox.id}/exec`, body: { command: 'exec yes', stream: true } }
+        const unread = await Promise.all(
+          Array.from({ length: STREAMS }, (_, n) =>
+            n % 2 === 0
+              ? ask(target.suite, call.token, pathname + search)
+              : ask(target.suite, call.token, exec.path, bodyOf(exec.body)),
+          ),
+        )
+        await sleep(3000)
+        for (const socket of unread) socket.destroy()
+        await until(async () => assert.equal((await sandbox.exec.list({ status: 'running' })).length, 1))
+      },
+    )
   })
 
   if (target.isolation === 'gvisor') return
@@ -182,14 +201,23 @@ async function asToken({ server }: Suite, sandbox: Sandbox): Promise<Call> {
   return Object.assign(call, { token })
 }
 
-/** A request whose answer is not read. */
+/** The headers of a JSON body, and the body. */
+function bodyOf(value: object): string {
+  const text = JSON.stringify(value)
+  return `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`
+}
+
+/** A request whose answer is not read. With a body it is a POST. */
 async function ask({ server }: Suite, token: string, path: string, headers = ''): Promise<Socket> {
   const { hostname, port, host } = new URL(server.url)
   const socket = connect({ host: hostname, port: Number(port) })
   socket.on('error', () => {})
   await once(socket, 'connect')
   socket.pause()
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n${headers}\r\n`)
+  const method = headers.includes('\r\n\r\n') ? 'POST' : 'GET'
+  socket.write(
+    `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n${headers}\r\n`,
+  )
   return socket
 }
 

@@ -1,4 +1,4 @@
-// One small use of the SDK, as text for every runtime: create, a command, files, an attached session over a WebSocket, and the end.
+// One small use of the SDK, as text for every runtime: create, a command, a streamed one, files, an attached session over a WebSocket, and the end.
 
 export const USE = `
 async function use({ Sandbox, hasCode }, options) {
@@ -9,6 +9,15 @@ async function use({ Sandbox, hasCode }, options) {
   const streamed = async function* () { yield new TextEncoder().encode('streamed') }
   const files = [{ path: 'blob', content: new Blob(['bytes, ']) }, { path: 'stream', content: streamed() }]
   told.push((await sandbox.exec.run('cat blob stream', { files })).stdout)
+  const printed = []
+  const { exitCode } = await sandbox.exec.run('cat; echo "ürr" >&2; exit 5', {
+    stdin: new Blob(['in ']).stream(),
+    stdout: new WritableStream({ write: (data) => void printed.push(new TextDecoder().decode(data)) }),
+    onStderr: (data) => void printed.push(new TextDecoder().decode(data)),
+  })
+  told.push(printed.sort().join(''), exitCode)
+  const aborted = sandbox.exec.run('sleep 600', { onStdout() {}, signal: AbortSignal.timeout(50) })
+  told.push((await aborted.catch((error) => error)).name)
   await sandbox.files.write('note.txt', 'written')
   told.push(await sandbox.files.read('note.txt'))
   const decoder = new TextDecoder()
@@ -24,7 +33,18 @@ async function use({ Sandbox, hasCode }, options) {
   return JSON.stringify(told)
 }
 `
-export const TOLD = JSON.stringify(['42', 'bytes, streamed', 'written', 'heard you', 3, false, 'gone'])
+export const TOLD = JSON.stringify([
+  '42',
+  'bytes, streamed',
+  'in ürr\n',
+  5,
+  'AbortError',
+  'written',
+  'heard you',
+  3,
+  false,
+  'gone',
+])
 
 const USE_DIALECTS = `
 async function use({ Sandbox }, { compute }) {

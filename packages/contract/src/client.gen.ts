@@ -167,6 +167,14 @@ export type EventPage = {
   /** True if there are events beyond the limit. */
   more: boolean
 }
+export type SignEvents = {
+  /** Milliseconds or like 30m. Default: 24 hours. */
+  expiresIn?: number | string | undefined
+}
+export type EventsUrl = {
+  url: string
+  expiresAt: string
+}
 export type FileEntry = {
   name: string
   path: string
@@ -401,9 +409,11 @@ export type Exec = {
     mode?: number | string | undefined
     owner?: string | undefined
   })[] | undefined
-  /** At most 8 MiB, counted after decoding. */
-  stdin?: string | undefined
+  /** Text, at most 8 MiB, counted after decoding; or, with `stream`, true: it stays open for POST .../stdin. */
+  stdin?: string | true | undefined
   stdinEncoding?: "utf8" | "base64" | undefined
+  /** Answer with lines of JSON while the command runs, without a limit. Each says its encoding: base64 if that is asked for or it is not UTF-8. */
+  stream?: boolean | undefined
   /** The encoding of stdout and stderr in the answer. Default: utf8. */
   encoding?: "utf8" | "base64" | undefined
   /** Limit of stdout and stderr together; the rest is cut and truncated is true. Default: 4 MiB. */
@@ -486,9 +496,12 @@ export type Run = {
   /** Text runs through sh -c; a list is a program and its arguments. */
   command: string | string[]
   cwd?: string | undefined
-  /** At most 8 MiB, counted after decoding. */
-  stdin?: string | undefined
+  keepOutput?: number | string | undefined
+  /** Text, at most 8 MiB, counted after decoding; or, with `stream`, true: it stays open for POST .../stdin. */
+  stdin?: string | true | undefined
   stdinEncoding?: "utf8" | "base64" | undefined
+  /** Answer with lines of JSON while the command runs, without a limit. Each says its encoding: base64 if that is asked for or it is not UTF-8. */
+  stream?: boolean | undefined
   /** The encoding of stdout and stderr in the answer. Default: utf8. */
   encoding?: "utf8" | "base64" | undefined
   /** Limit of stdout and stderr together; the rest is cut and truncated is true. Default: 4 MiB. */
@@ -533,6 +546,49 @@ export type RunProgress = {
     hint?: string | undefined
     retryable: boolean
     details?: Record<string, unknown> | undefined
+  }
+}
+export type ExecLine = {
+  type: "start"
+  sandboxId: string
+  processId: string
+  /** The sandbox was suspended and was woken for this call. */
+  autoResumed: boolean
+} | {
+  type: "stdout"
+  data: string
+  /** Absent: data is text. */
+  encoding?: "base64" | undefined
+} | {
+  type: "stderr"
+  data: string
+  /** Absent: data is text. */
+  encoding?: "base64" | undefined
+} | {
+  type: "exit"
+  processId: string
+  /** completed: exit code 0. timeout: it ran into its timeout. cancelled: killed on request. failed: any other end. */
+  outcome: Outcome
+  /** 128 + n when signal n ended it, 124 when it timed out. */
+  exitCode: number
+  /** The signal that ended it, like SIGKILL. */
+  signal: string | null
+  timedOut: boolean
+  /** The memory limit of the sandbox killed a process while this command ran. */
+  oom: boolean
+  durationMs: number
+  /** Why it may have failed, if the output shows it: the sandbox has no network. */
+  hint?: string | undefined
+  /** The sandbox was suspended and was woken for this call. */
+  autoResumed: boolean
+  truncated: boolean
+  /** Bytes that were printed but are not in this answer; the end of the output is kept with the process. */
+  droppedBytes: number
+} | {
+  type: "error"
+  error: {
+    code: string
+    message: string
   }
 }
 export type StartProcess = {
@@ -662,6 +718,18 @@ export type ProcessOutput = {
   /** Bytes that were printed before the given output. */
   droppedBytes: number
   outputBytes: number
+}
+export type OutputChannel = "stdout" | "stderr" | "combined"
+export type SignOutput = {
+  /** combined: both, in the order they came. Default: combined. */
+  channel?: "stdout" | "stderr" | "combined" | undefined
+  /** Milliseconds or like 30m. Default: 24 hours. */
+  expiresIn?: number | string | undefined
+}
+export type OutputUrl = {
+  url: string
+  channel: OutputChannel
+  expiresAt: string
 }
 export type AttachServerMessage = {
   type: "start"
@@ -1660,6 +1728,7 @@ export const snapshotLineageShape: Shape = { fields: { lineage: { list: { fields
 export const eventTypeShape: Shape = 'string'
 export const sandboxEventShape: Shape = { fields: { id: 'string', sandboxId: 'string', type: eventTypeShape, data: { map: 'any' }, createdAt: 'string' } }
 export const eventPageShape: Shape = { fields: { events: { list: sandboxEventShape }, total: 'number', more: 'boolean' } }
+export const eventsUrlShape: Shape = { fields: { url: 'string', expiresAt: 'string' } }
 export const sandboxTokenShape: Shape = { fields: { token: 'string', expiresAt: 'string' } }
 export const sessionTokenShape: Shape = { fields: { id: 'string', sandboxId: 'string', description: { either: [null, 'string'] }, createdAt: 'string', expiresAt: 'string', token: 'string' } }
 export const sessionTokenInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', description: { either: [null, 'string'] }, createdAt: 'string', expiresAt: 'string', lastUsedAt: { either: [null, 'string'] } } }
@@ -1669,6 +1738,8 @@ export const execResultShape: Shape = { fields: { processId: 'string', outcome: 
 export const startedProcessShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', outcome: { either: [null, outcomeShape] }, reason: { either: [null, 'string'] }, jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] }, autoResumed: 'boolean' } }
 export const processInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', outcome: { either: [null, outcomeShape] }, reason: { either: [null, 'string'] }, jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] } } }
 export const processOutputShape: Shape = { fields: { stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', outputBytes: 'number' } }
+export const outputChannelShape: Shape = 'string'
+export const outputUrlShape: Shape = { fields: { url: 'string', channel: outputChannelShape, expiresAt: 'string' } }
 export const terminalInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', pty: 'boolean', status: 'string', encoding: 'string', processId: { either: [null, 'string'] }, channel: { either: [null, 'string'] }, keepAwake: 'boolean', createdAt: 'string' } }
 export const terminalCommandInfoShape: Shape = { fields: { id: 'string', terminalId: 'string', command: 'string', status: 'string', outcome: { either: [null, outcomeShape] }, stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', exitCode: { either: [null, 'number'] }, durationMs: { either: [null, 'number'] }, startedAt: 'string', finishedAt: { either: [null, 'string'] } } }
 export const languageShape: Shape = 'string'
@@ -1694,6 +1765,7 @@ export const runtimeInfoShape: Shape = { fields: { name: 'string', description: 
 export const imageInfoShape: Shape = { fields: { name: 'string', digest: 'string', source: { either: [{ fields: { kind: { is: "host" } } }, { fields: { kind: { is: "debian" }, suite: 'string' } }, { fields: { kind: { is: "oci" }, reference: 'string' } }, { fields: { kind: { is: "directory" }, path: 'string' } }, { fields: { kind: { is: "tar" }, path: 'string' } }, { fields: { kind: { is: "packages" }, base: 'string', dependencies: { list: 'string' }, packages: { list: 'string' }, pip: { list: 'string' } } }] }, sizeBytes: 'number', createdAt: 'string', runtimes: { list: 'string' } } }
 export const attachServerMessageShape: Shape = { either: [{ fields: { type: { is: "start" }, process: processInfoShape, truncated: 'boolean', droppedBytes: 'number' } }, { fields: { type: { is: "replay-end" } } }, { fields: { type: { is: "exit" }, outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
 export const createProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, sandbox: createdSandboxShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean', details: { optional: { map: 'any' } } } } } }] }
+export const execLineShape: Shape = { either: [{ fields: { type: { is: "start" }, sandboxId: 'string', processId: 'string', autoResumed: 'boolean' } }, { fields: { type: { is: "stdout" }, data: 'string', encoding: { optional: { is: "base64" } } } }, { fields: { type: { is: "stderr" }, data: 'string', encoding: { optional: { is: "base64" } } } }, { fields: { type: { is: "exit" }, processId: 'string', outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', truncated: 'boolean', droppedBytes: 'number' } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string' } } } }] }
 export const imageProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, image: imageInfoShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean', details: { optional: { map: 'any' } } } } } }] }
 export const runProgressShape: Shape = { either: [{ fields: { type: { is: "progress" }, stage: 'string', message: 'string', fraction: { optional: 'number' } } }, { fields: { type: { is: "done" }, result: runResultShape } }, { fields: { type: { is: "error" }, error: { fields: { code: 'string', message: 'string', hint: { optional: 'string' }, retryable: 'boolean', details: { optional: { map: 'any' } } } } } }] }
 export const signalEventShape: Shape = { either: [{ fields: { signal: { is: "port" }, port: 'number', type: 'string', url: 'string' } }, { fields: { signal: { is: "server-ready" }, port: 'number', url: 'string' } }, { fields: { signal: { is: "error" }, message: 'string' } }, { fields: { signal: 'string', data: { optional: 'any' } } }] }
@@ -1754,6 +1826,8 @@ export interface Calls {
   exportSnapshot: { body: undefined; response: undefined }
   importSnapshot: { body: undefined; response: SnapshotInfo }
   listEvents: { body: undefined; response: EventPage }
+  signEvents: { body: SignEvents; response: EventsUrl }
+  readSignedEvents: { body: undefined; response: undefined }
   createToken: { body: CreateToken; response: SandboxToken }
   createSessionToken: { body: CreateSessionToken; response: SessionToken }
   listSessionTokens: { body: undefined; response: {
@@ -1792,6 +1866,8 @@ export interface Calls {
     rows: number
   }; response: undefined }
   processOutput: { body: undefined; response: ProcessOutput }
+  signOutput: { body: SignOutput; response: OutputUrl }
+  readSignedOutput: { body: undefined; response: undefined }
   attachProcess: { body: undefined; response: undefined }
   createTerminal: { body: CreateTerminal; response: TerminalInfo }
   listTerminals: { body: undefined; response: {
@@ -2020,6 +2096,8 @@ export const ROUTES = {
   exportSnapshot: { method: 'GET', path: '/v1/snapshots/{sid}/export', response: 'nothing' },
   importSnapshot: { method: 'POST', path: '/v1/snapshots/import', response: snapshotInfoShape },
   listEvents: { method: 'GET', path: '/v1/sandboxes/{id}/events', response: eventPageShape },
+  signEvents: { method: 'POST', path: '/v1/sandboxes/{id}/events/sign', response: eventsUrlShape },
+  readSignedEvents: { method: 'GET', path: '/v1/signed-events', open: true, response: 'nothing' },
   createToken: { method: 'POST', path: '/v1/sandboxes/{id}/token', response: sandboxTokenShape },
   createSessionToken: { method: 'POST', path: '/v1/sandboxes/{id}/tokens', response: sessionTokenShape },
   listSessionTokens: { method: 'GET', path: '/v1/sandboxes/{id}/tokens', response: { fields: { tokens: { list: sessionTokenInfoShape } } } },
@@ -2038,6 +2116,8 @@ export const ROUTES = {
   writeStdin: { method: 'POST', path: '/v1/sandboxes/{id}/processes/{pid}/stdin', response: 'nothing' },
   resizeTerminal: { method: 'POST', path: '/v1/sandboxes/{id}/processes/{pid}/resize', response: 'nothing' },
   processOutput: { method: 'GET', path: '/v1/sandboxes/{id}/processes/{pid}/output', response: processOutputShape },
+  signOutput: { method: 'POST', path: '/v1/sandboxes/{id}/processes/{pid}/output/sign', response: outputUrlShape },
+  readSignedOutput: { method: 'GET', path: '/v1/signed-output', open: true, response: 'nothing' },
   attachProcess: { method: 'GET', path: '/v1/sandboxes/{id}/processes/{pid}/attach', response: 'nothing' },
   createTerminal: { method: 'POST', path: '/v1/sandboxes/{id}/terminals', response: terminalInfoShape },
   listTerminals: { method: 'GET', path: '/v1/sandboxes/{id}/terminals', response: { fields: { terminals: { list: terminalInfoShape } } } },

@@ -135,6 +135,12 @@ export const ERRORS = {
     message: 'Files of this checkpoint or snapshot are missing on the disk of the server.',
     hint: 'It cannot be restored any more: delete it.',
   },
+  output_gone: {
+    status: 410,
+    retryable: false,
+    message: 'The output of this process is not kept any more.',
+    hint: 'The end of an output is kept while its sandbox exists and for an hour after, within the limits of the server.',
+  },
   name_taken: {
     status: 409,
     retryable: false,

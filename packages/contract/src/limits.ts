@@ -47,6 +47,8 @@ export const LIMITS = {
   magicLinks: 1000,
   /** The path that a magic link leads to. */
   redirectLength: 2048,
+  /** The longest lifetime of a signed URL. */
+  urlMs: 7 * 24 * 3_600_000,
   /** The longest idle or paused timeout. */
   lastingMs: 365 * 24 * 3_600_000,
   codeBytes: 4 * 1024 * 1024,
@@ -80,6 +82,8 @@ export const LIMITS = {
   /** Kept per sandbox; the oldest are removed first. */
   events: 10_000,
   eventListeners: 64,
+  /** Readers of URLs of output, per sandbox. */
+  outputReaders: 64,
   /** Files in an imported snapshot. */
   snapshotEntries: 4_000_000,
   /** The largest file whose content a watcher sends. */
@@ -117,6 +121,8 @@ export const DEFAULTS = {
   tokenMs: 3_600_000,
   sessionTokenMs: 7 * 24 * 3_600_000,
   magicLinkMs: 5 * 60_000,
+  /** Lifetime of a URL of output or events. */
+  streamUrlMs: 24 * 3_600_000,
   port: 7400,
   host: '127.0.0.1',
   /** The socket in the server's data directory, for clients on the same machine. */

@@ -24,7 +24,7 @@ import { terminalRoutes } from './routes/terminals.ts'
 import { tokenRoutes } from './routes/tokens.ts'
 import { watcherRoutes } from './routes/watchers.ts'
 
-export { AUTO_RESUMED, type Route } from './routes/route.ts'
+export { AUTO_RESUMED, OUTPUT_OFFSET, type Route } from './routes/route.ts'
 
 export const ROUTES = {
   ...serverRoutes,

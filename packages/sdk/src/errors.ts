@@ -69,6 +69,17 @@ export interface WireError {
   details?: Record<string, unknown>
 }
 
+/** Settles with the work, or rejects when the signal aborts. */
+export function untilAborted<T>(work: T | Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(abortError(signal))
+    const release = () => signal.removeEventListener('abort', abort)
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+    Promise.resolve(work).then(resolve, reject).finally(release)
+  })
+}
+
 export function abortError(signal?: AbortSignal): DOMException {
   const error = new DOMException('The operation was aborted.', 'AbortError')
   if (signal?.reason !== undefined) Object.defineProperty(error, 'cause', { value: signal.reason })

@@ -79,7 +79,10 @@ export type {
   RunOptions,
   SpawnOptions,
   StartOptions,
+  StreamUrlOptions,
 } from './process/exec.ts'
+export type { InputSource } from './process/input-source.ts'
+export type { NodeWritable, OutputOfRun } from './process/output-target.ts'
 export type { PtyOptions, PtySession } from './process/pty.ts'
 export type { ProcessResult } from './process/session.ts'
 export type { TerminalEvents, TerminalInstance } from './process/terminal.ts'
@@ -91,7 +94,7 @@ export type {
 export type { TerminalOptions, Terminals } from './process/terminals.ts'
 export type { RunCodeOptions } from './sandbox/code.ts'
 export type { EnvFiles } from './sandbox/env-files.ts'
-export type { Events, FollowEventsOptions, ListEventsOptions } from './sandbox/events.ts'
+export type { Events, EventsUrlOptions, FollowEventsOptions, ListEventsOptions } from './sandbox/events.ts'
 export type { FileWatcher, WatcherEvents } from './sandbox/file-watcher.ts'
 export type { FileOperation, Files, ReadOptions, UrlOptions, WriteOptions } from './sandbox/files.ts'
 export type { ForkOptions, ForkResult, ForkResults } from './sandbox/fork.ts'

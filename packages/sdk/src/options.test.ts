@@ -111,8 +111,10 @@ export function typesRefuse(sandbox: Sandbox, islet: Islet): unknown[] {
     sandbox.runCode('1', 'cobol'),
     // @ts-expect-error run has two arguments
     sandbox.exec.run('ls', {}, {}),
-    // @ts-expect-error run collects the output
-    sandbox.exec.run('ls', { onStdout() {} }),
+    // @ts-expect-error the result has the exit code
+    sandbox.exec.run('ls', { onExit() {} }),
+    // @ts-expect-error a path is no stream
+    sandbox.exec.run('ls', { stdout: '/tmp/out' }),
     // @ts-expect-error misspelled
     sandbox.exec.start('ls', { timout: 1 }),
     // @ts-expect-error misspelled

@@ -264,6 +264,7 @@ async function wire(config: Config, options: StartOptions & { log: Log }, cleanu
       processes.close()
     }
     await sandboxes.close(closing)
+    processes.closeOutputs()
   })
   const pruning = new Pruning({
     fleet,

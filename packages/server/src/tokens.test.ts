@@ -107,7 +107,11 @@ describe('a token', () => {
       'no issuer': await forge({ iss: undefined }),
       'another audience': await forge({ aud: 'file' }),
       'the audience of inside': tokens.issueInside(sandboxId),
-      'a grant for a file': tokens.issueGrant({ sandboxId, path: '/x', method: 'GET' }).grant,
+      'a grant for a file': tokens.issueGrant(
+        'file',
+        { sandboxId, path: '/x', method: 'GET' },
+        { lifetimeMs: 60_000 },
+      ).grant,
       'no end': await forge({ exp: undefined }),
       'no sandbox': await forge({ sub: undefined }),
       'not a sandbox': await forge({ sub: '../etc' }),
@@ -122,7 +126,7 @@ describe('a token', () => {
   it('of the outside is nothing inside, nor a grant', async () => {
     const { token } = tokens.issue(sandboxId)
     await assert.rejects(tokens.verifyInside(token), { code: 'unauthorized' })
-    await assert.rejects(tokens.verifyGrant(token), { code: 'unauthorized' })
+    await assert.rejects(tokens.verifyGrant('file', token), { code: 'unauthorized' })
     assert.deepEqual(await tokens.verifyInside(tokens.issueInside(sandboxId)), { sandboxId })
   })
 

@@ -1,4 +1,4 @@
-// Short-lived tokens for one sandbox each, and grants for one file: JWTs signed with a key that never leaves this server.
+// Short-lived tokens for one sandbox each, and grants for one file or stream: JWTs signed with a key that never leaves this server.
 import {
   createPrivateKey,
   createPublicKey,
@@ -8,21 +8,20 @@ import {
   verify,
 } from 'node:crypto'
 import { join } from 'node:path'
-import { DEFAULTS, IsletError, isId, type SandboxToken } from '@islet/contract'
+import { DEFAULTS, IsletError, isId, type OutputChannel, type SandboxToken } from '@islet/contract'
 import { errors, type JWTPayload, jwtVerify } from 'jose'
 import { createSecretOnce } from './key.ts'
 import type { Log } from './log.ts'
 
-export interface FileGrant {
-  sandboxId: string
-  path: string
-  method: 'GET' | 'PUT'
-  /** The session token that made it: the grant ends with that token. */
-  tokenId?: string | undefined
+/** What signed URLs allow, without a key. `tokenId`: the session token that made the URL, which ends with that token. */
+export interface Grants {
+  file: { sandboxId: string; tokenId?: string | undefined; path: string; method: 'GET' | 'PUT' }
+  output: { sandboxId: string; tokenId?: string | undefined; processId: string; channel: OutputChannel }
+  events: { sandboxId: string; tokenId?: string | undefined }
 }
 
 /** A token of one audience is never accepted for another. */
-type Audience = 'sandbox' | 'inside' | 'file'
+type Audience = 'sandbox' | 'inside' | keyof Grants
 
 const ALGORITHM = 'EdDSA'
 const ISSUER = 'islet'
@@ -81,21 +80,21 @@ export class Tokens {
     return verify(null, signed, this.#publicKey, Buffer.from(signature, 'base64url'))
   }
 
-  issueGrant(
-    { sandboxId, path, method, tokenId }: FileGrant,
-    options: { lifetimeMs?: number } = {},
+  issueGrant<Kind extends keyof Grants>(
+    kind: Kind,
+    { sandboxId, tokenId, ...claims }: Grants[Kind],
+    { lifetimeMs }: { lifetimeMs: number },
   ): { grant: string; expiresAt: string } {
-    const expiresAt = Date.now() + (options.lifetimeMs ?? DEFAULTS.tokenMs)
-    const claims = { sub: sandboxId, path, method, ...(tokenId !== undefined && { tok: tokenId }) }
-    const grant = this.#sign('file', claims, expiresAt)
+    const expiresAt = Date.now() + lifetimeMs
+    const owner = { sub: sandboxId, ...(tokenId !== undefined && { tok: tokenId }) }
+    const grant = this.#sign(kind, { ...owner, ...claims }, expiresAt)
     return { grant, expiresAt: toIso(expiresAt) }
   }
 
-  async verifyGrant(grant: string): Promise<FileGrant> {
-    const { sub, path, method, tok } = await this.#check(grant, 'file')
-    if (typeof path !== 'string' || (method !== 'GET' && method !== 'PUT'))
-      throw new IsletError('unauthorized')
-    return { sandboxId: sub, path, method, tokenId: typeof tok === 'string' ? tok : undefined }
+  /** What was signed for this kind is in the form of this kind. */
+  async verifyGrant<Kind extends keyof Grants>(kind: Kind, grant: string): Promise<Grants[Kind]> {
+    const { sub, tok, iss: _, aud: __, iat: ___, exp: ____, ...claims } = await this.#check(grant, kind)
+    return { sandboxId: sub, tokenId: tok, ...claims } as Grants[Kind]
   }
 
   /** Synchronous: takes a tenth of the time of signing in another thread. */

@@ -6,11 +6,12 @@ export const processRoutes = tagged('processes', {
   exec: {
     method: 'POST',
     path: `${SANDBOX}/exec`,
-    summary: 'Run a command to its end',
+    summary: 'Run a command to its end; with stream, its output comes as lines while it runs',
     wakes: true,
     body: process.exec,
     bodyBytes: LIMITS.contentBodyBytes,
     response: process.execResult,
+    lines: process.execLine,
   },
   startProcess: {
     method: 'POST',
@@ -74,6 +75,22 @@ export const processRoutes = tagged('processes', {
     summary: 'Get the kept output of a process',
     query: process.getOutput,
     response: process.processOutput,
+  },
+  signOutput: {
+    method: 'POST',
+    path: `${PROCESS}/output/sign`,
+    summary: 'Create a URL of the output, which is read without a key until the URL expires',
+    body: process.signOutput,
+    response: process.outputUrl,
+    status: 201,
+  },
+  readSignedOutput: {
+    method: 'GET',
+    path: '/v1/signed-output',
+    summary: 'Read output with a signed URL, from an offset to the end of the process',
+    open: true,
+    query: process.signedOutput,
+    response: 'bytes',
   },
   attachProcess: {
     method: 'GET',

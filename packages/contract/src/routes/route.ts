@@ -22,6 +22,8 @@ export interface Route {
   streams?: true
   /** With `Accept: application/x-ndjson` it answers with lines of this shape, and the last one holds `response`. */
   progress?: z.ZodType
+  /** With `stream` in the body it answers with one JSON value of this per line, instead of `response`. */
+  lines?: z.ZodType
   /** Takes an Idempotency-Key header. */
   idempotent?: true
   /** Upgrades to a WebSocket. */
@@ -59,6 +61,9 @@ export function tagged<const Table extends Record<string, Written>>(
 
 /** A header of the answer; 'true' if the sandbox was woken for the call. */
 export const AUTO_RESUMED = 'Islet-Auto-Resumed'
+
+/** A header of the answer to a URL of output: the offset of its first byte. */
+export const OUTPUT_OFFSET = 'Islet-Output-Offset'
 
 export const SANDBOX = '/v1/sandboxes/{id}'
 export const PROCESS = `${SANDBOX}/processes/{pid}` as const

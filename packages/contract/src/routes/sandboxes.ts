@@ -51,10 +51,12 @@ export const sandboxRoutes = tagged('sandboxes', {
   run: {
     method: 'POST',
     path: '/v1/run',
-    summary: 'Create a sandbox, run one command, return its output, remove the sandbox',
+    summary:
+      'Create a sandbox, run one command, return its output (with stream, as it comes), remove the sandbox',
     progress: process.runProgress,
     body: process.run,
     bodyBytes: LIMITS.contentBodyBytes,
     response: process.runResult,
+    lines: process.execLine,
   },
 })

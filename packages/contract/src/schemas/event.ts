@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { direction, json, offset, pageLimit, queryBoolean, timestamp, total } from './common.ts'
+import { grantQuery, urlLifetime } from './file.ts'
 
 export const EVENT_TYPES = [
   'created',
@@ -89,3 +90,15 @@ export const eventPage = z.object({
   more: z.boolean().meta({ description: 'True if there are events beyond the limit.' }),
 })
 export type EventPage = z.infer<typeof eventPage>
+
+export const signEvents = z.strictObject({
+  expiresIn: urlLifetime.optional().meta({ description: 'Milliseconds or like 30m. Default: 24 hours.' }),
+})
+export type SignEvents = z.input<typeof signEvents>
+export const eventsUrl = z.object({ url: z.string(), expiresAt: timestamp })
+export type EventsUrl = z.infer<typeof eventsUrl>
+export const signedEvents = grantQuery.extend({
+  since: place
+    .optional()
+    .meta({ description: 'Only events after the event with this id, or at or after this time.' }),
+})

@@ -136,13 +136,16 @@ export const batchResult = z.object({
 export type BatchResult = z.infer<typeof batchResult>
 export const batchResults = z.object({ results: z.array(batchResult) })
 
+/** How long a signed URL works. */
+export const urlLifetime = durationMs.refine(
+  (value) => value >= 1000 && value <= LIMITS.urlMs,
+  'it must be between 1 second and 7 days',
+)
+
 export const signFile = z.strictObject({
   path: sandboxPath,
   method: z.enum(['GET', 'PUT']).meta({ description: 'GET: download. PUT: upload.' }),
-  expiresIn: durationMs
-    .refine((value) => value >= 1000 && value <= 7 * 86_400_000, 'it must be between 1 second and 7 days')
-    .optional()
-    .meta({ description: 'Milliseconds or like 30m. Default: one hour.' }),
+  expiresIn: urlLifetime.optional().meta({ description: 'Milliseconds or like 30m. Default: one hour.' }),
 })
 export type SignFile = z.input<typeof signFile>
 export const signedUrl = z.object({

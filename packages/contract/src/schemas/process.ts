@@ -18,7 +18,7 @@ import {
   total,
   userName,
 } from './common.ts'
-import { filesToWrite } from './file.ts'
+import { filesToWrite, grantQuery, urlLifetime } from './file.ts'
 import { PACKAGES_NEED_RUNTIME, packagesNeedRuntime } from './packages.ts'
 import { progressOf } from './progress.ts'
 import { ONE_BASE, oneBase, sandboxFields } from './sandbox.ts'
@@ -81,8 +81,18 @@ const commandFields = {
   }),
 }
 export const captureFields = {
-  stdin: z.string().optional().meta({ description: 'At most 8 MiB, counted after decoding.' }),
+  stdin: z
+    .union([z.string(), z.literal(true)])
+    .optional()
+    .meta({
+      description:
+        'Text, at most 8 MiB, counted after decoding; or, with `stream`, true: it stays open for POST .../stdin.',
+    }),
   stdinEncoding: z.enum(['utf8', 'base64']).optional(),
+  stream: z.boolean().optional().meta({
+    description:
+      'Answer with lines of JSON while the command runs, without a limit. Each says its encoding: base64 if that is asked for or it is not UTF-8.',
+  }),
   encoding: z
     .enum(['utf8', 'base64'])
     .optional()
@@ -95,7 +105,28 @@ export const captureFields = {
 
 const checkStdin = checkInput('stdin', 'stdinEncoding')
 
-export const exec = z.strictObject({ ...commandFields, ...captureFields }).superRefine(checkStdin)
+function checkCapture(
+  value: Pick<z.output<z.ZodObject<typeof captureFields>>, keyof typeof captureFields>,
+  context: z.RefinementCtx,
+): void {
+  const { stdin, stdinEncoding, stream, maxOutputBytes } = value
+  const refuse = (field: string, message: string, input: unknown) =>
+    context.addIssue({ code: 'custom', message, path: [field], input })
+  if (stream && maxOutputBytes !== undefined)
+    refuse(
+      'maxOutputBytes',
+      'a streamed answer has no limit: leave it out, or leave stream out',
+      maxOutputBytes,
+    )
+  if (stdin !== true) {
+    checkStdin(value, context)
+    return
+  }
+  if (!stream) refuse('stdin', 'true is for a streamed answer: send text, or set stream', stdin)
+  if (stdinEncoding !== undefined) refuse('stdinEncoding', 'it is for stdin that is text', stdinEncoding)
+}
+
+export const exec = z.strictObject({ ...commandFields, ...captureFields }).superRefine(checkCapture)
 export type Exec = z.input<typeof exec>
 export type ExecParsed = z.output<typeof exec>
 
@@ -140,12 +171,12 @@ export type ExecResult = z.infer<typeof execResult>
 /** A result before it is known whether the sandbox was woken. */
 export type CommandResult = Omit<ExecResult, 'autoResumed'>
 
-// The sandbox, and the kept output with it, is removed when the command ends. If the server dies first, the idle timeout removes it.
+// The sandbox is removed when the command ends. If the server dies first, the next start removes it.
 const { keepAwake: _keepAwake, ...runSandboxFields } = sandboxFields
-const { keepOutput: _keepOutput, files: _files, ...runCommandFields } = commandFields
+const { files: _files, ...runCommandFields } = commandFields
 export const run = z
   .strictObject({ ...runSandboxFields, ...runCommandFields, ...captureFields })
-  .superRefine(checkStdin)
+  .superRefine(checkCapture)
   .refine(oneBase, ONE_BASE)
   .refine(packagesNeedRuntime, PACKAGES_NEED_RUNTIME)
 export type Run = z.input<typeof run>
@@ -154,6 +185,26 @@ export const runResult = execResult.extend({ sandboxId: z.string() })
 export type RunResult = z.infer<typeof runResult>
 export const runProgress = progressOf('result', runResult)
 export type RunProgress = z.infer<typeof runProgress>
+
+/**
+ * One line of an answer to exec or run with `stream`: first start, last exit or error. A line of output never ends inside a
+ * character; what is not UTF-8 is base64.
+ */
+const outputLine = <Name extends 'stdout' | 'stderr'>(type: Name) =>
+  z.object({
+    type: z.literal(type),
+    data: z.string(),
+    encoding: z.literal('base64').optional().meta({ description: 'Absent: data is text.' }),
+  })
+const { stdout: _stdout, stderr: _stderr, ...exitFields } = execResult.shape
+export const execLine = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('start'), sandboxId: z.string(), processId, autoResumed }),
+  outputLine('stdout'),
+  outputLine('stderr'),
+  z.object({ type: z.literal('exit'), ...exitFields }),
+  z.object({ type: z.literal('error'), error: z.object({ code: z.string(), message: z.string() }) }),
+])
+export type ExecLine = z.infer<typeof execLine>
 
 export const terminalSize = z.strictObject({
   cols: z.number().int().min(1).max(LIMITS.terminalSide),
@@ -268,6 +319,24 @@ export const processOutput = z.object({
   outputBytes: z.number(),
 })
 export type ProcessOutput = z.infer<typeof processOutput>
+
+export const outputChannel = z.enum(['stdout', 'stderr', 'combined'])
+export type OutputChannel = z.infer<typeof outputChannel>
+export const signOutput = z.strictObject({
+  channel: outputChannel
+    .optional()
+    .meta({ description: 'combined: both, in the order they came. Default: combined.' }),
+  expiresIn: urlLifetime.optional().meta({ description: 'Milliseconds or like 30m. Default: 24 hours.' }),
+})
+export type SignOutput = z.input<typeof signOutput>
+export const outputUrl = z.object({ url: z.string(), channel: outputChannel, expiresAt: timestamp })
+export type OutputUrl = z.infer<typeof outputUrl>
+export const signedOutput = grantQuery.extend({
+  offset: queryInteger(0, Number.MAX_SAFE_INTEGER).optional().meta({
+    description:
+      'Begin at this byte of the channel: how many a reader whose connection broke has. Default: 0.',
+  }),
+})
 
 /**
  * WS .../processes/{pid}/attach. Text frames are one of these; binary frames from the server are one byte of channel

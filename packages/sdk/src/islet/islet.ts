@@ -1,4 +1,5 @@
 import {
+  IsletError,
   type Prune,
   type Pruned,
   type RunResult,
@@ -10,9 +11,9 @@ import { Client } from '../client/client.ts'
 import { CLIENT, type ClientOptions } from '../client/settings.ts'
 import { work } from '../client/work.ts'
 import { ABORTABLE, type Abortable, guard, type Names, refuseUnknown } from '../options.ts'
-import { type Command, RUN, type RunOptions, stdinFields } from '../process/exec.ts'
+import { type Command, RUN, type RunOptions, split } from '../process/exec.ts'
+import { runStreamed } from '../process/streamed-run.ts'
 import { Events } from '../sandbox/events.ts'
-import { toFiles } from '../transport/files.ts'
 import { Checkpoints } from './checkpoints.ts'
 import { BASE, COPY, mayBuild } from './create-once.ts'
 import { Images } from './images.ts'
@@ -21,9 +22,9 @@ import { Snapshots } from './snapshots.ts'
 
 /** `timeout` is the timeout of the command; the sandbox ends with the command. */
 export type OneShotOptions = Omit<CreateOptions, 'idempotencyKey' | 'signal' | 'timeout' | 'keepAwake'> &
-  Omit<RunOptions, 'keepOutput' | 'files'>
+  Omit<RunOptions, 'files'>
 
-const { keepOutput: _keepOutput, files: _files, ...ONE_SHOT_RUN } = RUN
+const { files: _files, ...ONE_SHOT_RUN } = RUN
 const ONE_SHOT: Names<OneShotOptions> = { ...BASE, ...COPY, ...ONE_SHOT_RUN }
 
 export interface ListRuntimesOptions extends Abortable {
@@ -71,10 +72,15 @@ export class Islet {
     },
   }
 
-  /** Runs one command in a new sandbox, which is removed before this resolves. */
+  /** Runs one command in a new sandbox, which is removed before this resolves. Aborting kills the command and removes the sandbox. */
   async run(command: Command, options: OneShotOptions = {}): Promise<RunResult> {
-    const { signal, stdin, files, onProgress, ...rest } = options
-    const body = { command, ...rest, ...stdinFields(stdin), files: await toFiles(files, signal) }
+    const { onProgress, ...rest } = options
+    const { streams, body, signal } = await split(command, rest)
+    if (streams && onProgress)
+      throw new IsletError('bad_request', 'onProgress cannot be combined with output as it comes.', {
+        hint: 'Create a sandbox with onProgress first, then the same run has nothing to make.',
+      })
+    if (streams) return runStreamed(this.#client, 'run', { body }, streams)
     if (onProgress === undefined && !mayBuild(rest)) return this.#client.call('run', { body, signal })
     const call = { body, signal, onProgress }
     return (await work<{ result: RunResult }>(this.#client, 'run', call, runProgressShape)).result

@@ -1,9 +1,11 @@
 import type { ExecResult, Outcome, ProcessInfo, ProcessOutput, StartedProcess } from '@islet/contract/client'
 import { SandboxPart } from '../client/part.ts'
 import { ABORTABLE, type Abortable, guard, type Names } from '../options.ts'
-import { base64 } from '../transport/body.ts'
 import { type FileToWrite, toFiles } from '../transport/files.ts'
+import type { InputSource } from './input-source.ts'
+import { OUTPUT, type OutputOfRun } from './output-target.ts'
 import { Session } from './session.ts'
+import { isStreamed, runStreamed, stdinFields } from './streamed-run.ts'
 
 /** Text runs through `sh -c`; a list is a program and its arguments. */
 export type Command = string | string[]
@@ -36,8 +38,10 @@ interface GivenFiles {
   files?: readonly FileToWrite[]
 }
 
-export interface RunOptions extends CommandOptions, CaptureOptions, GivenFiles {
-  stdin?: string | Uint8Array
+/** With a handler or stream for its output, or a stream as stdin, the output comes while the command runs; it is in the result too. */
+export interface RunOptions extends CommandOptions, CaptureOptions, OutputOfRun, GivenFiles {
+  /** Text, bytes, a stream of Node or of the Web, or an iterable; default: no input. */
+  stdin?: string | Uint8Array | InputSource
 }
 
 export interface AttachOptions extends Abortable {
@@ -83,12 +87,23 @@ export interface OutputOptions extends Abortable {
   maxBytes?: number
 }
 
+export interface StreamUrlOptions extends Abortable {
+  /** `combined`: both, in the order they came. Default: combined. */
+  channel?: 'stdout' | 'stderr' | 'combined'
+  /** Milliseconds, or like '30m'; at most 7 days. Default: 24 hours. */
+  expiresIn?: number | string
+}
+
 export class Exec extends SandboxPart {
-  /** Runs a command to its end. A command that fails is a result; one that could not be started is an error. */
+  /**
+   * Runs a command to its end; aborting kills it. A command that fails is a result; one that could not be started is an error.
+   */
   async run(command: Command, options: RunOptions = {}): Promise<ExecResult> {
-    const { signal, stdin, files, ...rest } = options
-    const body = { command, ...rest, ...stdinFields(stdin), files: await toFiles(files, signal) }
-    return this.client.call('exec', { params: this.params, body, signal })
+    const { params } = this
+    const { streams, body, signal } = await split(command, options)
+    if (!streams) return this.client.call('exec', { params, body, signal })
+    const { sandboxId, ...result } = await runStreamed(this.client, 'exec', { params, body }, streams)
+    return result
   }
 
   /** Starts a command and attaches to it. */
@@ -145,6 +160,15 @@ export class Exec extends SandboxPart {
     return this.client.call('processOutput', { params: this.#of(processId), query, signal })
   }
 
+  /**
+   * A URL that gives the output of a process as bytes and needs no key: what is kept of it, then what comes until the process ends. A
+   * reader whose connection broke adds `&offset=` and the number of bytes that it has.
+   */
+  async streamUrl(processId: string, options: StreamUrlOptions = {}): Promise<string> {
+    const { signal, ...body } = options
+    return (await this.client.call('signOutput', { params: this.#of(processId), body, signal })).url
+  }
+
   /** Signals a process and its whole session; SIGKILL, the default, ends everything that it started. */
   async kill(
     processId: string,
@@ -190,10 +214,14 @@ export const STARTED = {
   droppedBytes: 0,
 } as const
 
-/** The body fields of a stdin that is text or bytes. */
-export function stdinFields(stdin: string | Uint8Array | undefined) {
-  if (stdin === undefined || typeof stdin === 'string') return { stdin }
-  return { stdin: base64(stdin), stdinEncoding: 'base64' as const }
+/** The body of a call that runs a command; `streams`, if its output comes as it is printed. */
+export async function split<Options extends RunOptions>(command: Command, options: Options) {
+  const { signal, stdin, encoding, maxOutputBytes, onStdout, onStderr, stdout, stderr, files, ...rest } =
+    options
+  const body = { command, ...rest, files: await toFiles(files, signal) }
+  const streams = { signal, stdin, encoding, maxOutputBytes, onStdout, onStderr, stdout, stderr }
+  if (isStreamed(streams)) return { streams, body, signal }
+  return { body: { ...body, encoding, maxOutputBytes, ...stdinFields(stdin) }, signal }
 }
 
 export const COMMAND: Names<CommandOptions> = {
@@ -205,7 +233,7 @@ export const COMMAND: Names<CommandOptions> = {
   signal: 1,
 }
 export const CAPTURE: Names<CaptureOptions> = { encoding: 1, maxOutputBytes: 1 }
-export const RUN: Names<RunOptions> = { ...COMMAND, ...CAPTURE, stdin: 1, files: 1 }
+export const RUN: Names<RunOptions> = { ...COMMAND, ...CAPTURE, ...OUTPUT, stdin: 1, files: 1 }
 export const SPAWN: Names<SpawnOptions> = { ...COMMAND, maxRunAfterDisconnect: 1, keepAwake: 1, files: 1 }
 const HANDLERS = { onStdout: 1, onStderr: 1, onExit: 1, onScrollbackEnd: 1 } as const
 
@@ -217,5 +245,6 @@ guard(Exec.prototype, 'sandbox.exec', {
   list: [{ status: 1, limit: 1, offset: 1, signal: 1 }],
   get: [null, ABORTABLE],
   output: [null, { encoding: 1, maxBytes: 1, signal: 1 }],
+  streamUrl: [null, { channel: 1, expiresIn: 1, signal: 1 }],
   kill: [null, null, ABORTABLE],
 })

@@ -28,6 +28,11 @@ export interface ListEventsOptions extends FollowEventsOptions {
   until?: string | Date
 }
 
+export interface EventsUrlOptions extends Abortable {
+  /** Milliseconds, or like '30m'; at most 7 days. Default: 24 hours. */
+  expiresIn?: number | string
+}
+
 /** The history of one sandbox. Reading it does not wake the sandbox and does not count as activity. */
 export class Events extends SandboxPart {
   /** One page; `more` is true if there are events beyond the limit. */
@@ -69,6 +74,12 @@ export class Events extends SandboxPart {
       }
       await sleep(backoffMs(tried), signal)
     }
+  }
+
+  /** A URL that gives all events, one as JSON per line, until the sandbox is gone; it needs no key. */
+  async streamUrl(options: EventsUrlOptions = {}): Promise<string> {
+    const { signal, expiresIn } = options
+    return (await this.client.call('signEvents', { params: this.params, body: { expiresIn }, signal })).url
   }
 
   /** One connection. Ends when there are no more events; any other end is an error. Yields undefined for keep-alive lines. */
@@ -132,4 +143,5 @@ const FOLLOW: Names<FollowEventsOptions> = { since: 1, types: 1, signal: 1 }
 guard(Events.prototype, 'sandbox.events', {
   list: [{ ...FOLLOW, limit: 1, offset: 1, direction: 1, until: 1 }],
   follow: [FOLLOW],
+  streamUrl: [{ expiresIn: 1, signal: 1 }],
 })

@@ -38,6 +38,18 @@ export function base64(bytes: Uint8Array): string {
   return btoa(text)
 }
 
+/** The bytes of base64. */
+export function bytesOf(text: string): Uint8Array {
+  // Where there is a Buffer it takes a tenth of the time. Not the global by its name, for which bundlers add one.
+  const { Buffer } = globalThis as { Buffer?: { from(text: string, encoding: string): Uint8Array } }
+  const found = Buffer?.from(text, 'base64')
+  if (found) return new Uint8Array(found.buffer, found.byteOffset, found.length)
+  const decoded = atob(text)
+  const bytes = new Uint8Array(decoded.length)
+  for (let at = 0; at < decoded.length; at++) bytes[at] = decoded.charCodeAt(at)
+  return bytes
+}
+
 /** The body of an answer. Errors go through `explain`. */
 export function relay(answer: Answer, explain: Explain): ReadableStream<Uint8Array> {
   if (answer.stream) return answer.stream(explain)

@@ -120,11 +120,12 @@ export class Sessions {
     return this.#lookUp(text) !== undefined
   }
 
-  /** Throws unless a token with this id can be used. */
-  assertUsable(sandboxId: string, id: string): void {
+  /** As `watch`, for what a token made. Throws unless the token can be used. */
+  watchById(sandboxId: string, id: string, end: End): () => void {
     const record = this.#table.get(sandboxId, id)
     if (!record) throw new IsletError('unauthorized')
     if (record.expiresAt <= Date.now()) throw expired()
+    return this.watch({ ...record, savedAt: 0 }, end)
   }
 
   /** Calls `end` when the token is revoked or expires, unless the returned function was called before. */

@@ -30,6 +30,7 @@ import { serverRoutes } from './routes/server.ts'
 import { serviceRoutes } from './routes/services.ts'
 import { signalRoutes } from './routes/signals.ts'
 import { signedFileRoutes } from './routes/signed-files.ts'
+import { signedStreamRoutes } from './routes/signed-streams.ts'
 import { snapshotRoutes } from './routes/snapshots.ts'
 import { storeRoutes } from './routes/store.ts'
 import { terminalRoutes } from './routes/terminals.ts'
@@ -72,6 +73,7 @@ export function createApi(deps: ApiDeps): Api {
     ...serviceRoutes(deps),
     ...signalRoutes(deps),
     ...signedFileRoutes(deps),
+    ...signedStreamRoutes(deps, { draining: drain.signal }),
     ...storeRoutes(deps),
     ...terminalRoutes(deps),
     ...tokenRoutes(deps),
@@ -146,7 +148,11 @@ function createRouter(handlers: Handlers, sockets: Sockets, deps: ApiDeps): Rout
   return router
 }
 
-function serverOf(route: Route, handler: AnyHandler, { sandboxes, fleet }: ApiDeps): Endpoint['serve'] {
+function serverOf(
+  route: Route,
+  handler: AnyHandler,
+  { sandboxes, fleet, sessions }: ApiDeps,
+): Endpoint['serve'] {
   return async (incoming, outgoing, params) => {
     const call = await readCall(route, params, incoming, outgoing, sandboxes)
     using hold = call.held
@@ -155,7 +161,12 @@ function serverOf(route: Route, handler: AnyHandler, { sandboxes, fleet }: ApiDe
     if (route.wakes) await uses.ofCall(call)
     const { autoResumed } = uses
     const used = { autoResumed, use: (id: string) => uses.add(id), hold: (id: string) => uses.hold(id) }
-    const result = await handler(Object.assign(call, used))
+    const endWithToken = (sandboxId: string, tokenId: string) =>
+      void outgoing.once(
+        'close',
+        sessions.watchById(sandboxId, tokenId, () => outgoing.destroy()),
+      )
+    const result = await handler(Object.assign(call, used, { endWithToken }))
     await send(route, result, incoming, outgoing, hold)
   }
 }

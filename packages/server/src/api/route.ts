@@ -79,6 +79,8 @@ export interface Call<Name extends RouteName> {
   use(sandboxId: string): Promise<void>
   /** For calls that only wait: keeps a running sandbox from being idle; does not wake a suspended one. */
   hold(sandboxId: string): void
+  /** The answer breaks off when this session token is revoked or expires. Throws if it cannot be used now. */
+  endWithToken(sandboxId: string, tokenId: string): void
   /** HEAD: the headers of the answer to GET, no body. */
   isHead: boolean
   /** Aborts when the client goes away before it was answered. */
@@ -126,11 +128,19 @@ export class Bytes {
   readonly body: Chunks | undefined
   readonly headers: Record<string, string | number>
   readonly status: number
+  /** If the client takes nothing for this long, it is given up. Default: a minute. */
+  readonly stallMs: number | undefined
 
-  constructor(body: Chunks | undefined, headers: Record<string, string | number>, status = 200) {
+  constructor(
+    body: Chunks | undefined,
+    headers: Record<string, string | number>,
+    status = 200,
+    { stallMs }: { stallMs?: number } = {},
+  ) {
     this.body = body
     this.headers = headers
     this.status = status
+    this.stallMs = stallMs
   }
 }
 
@@ -146,7 +156,8 @@ export class Lines<T> {
 type WebSocketName = {
   [Name in RouteName]: RouteOf<Name> extends { websocket: true } ? Name : never
 }[RouteName]
-type Streamed<Name extends RouteName> = RouteOf<Name> extends { streams: true } ? Bytes : never
+type Streamed<Name extends RouteName> =
+  RouteOf<Name> extends { streams: true } | { lines: z.ZodType } ? Bytes : never
 type Progressed<Name extends RouteName> =
   RouteOf<Name> extends { progress: z.ZodType } ? Lines<unknown> : never
 type ParamOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`

@@ -44,6 +44,8 @@ export interface CreationOptions {
 
 export interface CreateOptions extends WorkOptions {
   idempotencyKey?: string
+  /** Its caller waits for it: if the server ends before it is removed, the next start removes it. */
+  oneShot?: boolean
 }
 
 export interface CopyOptions {
@@ -67,6 +69,7 @@ interface BaseOfRecord {
 interface MakeOptions extends CopyOptions {
   /** Runs in the transaction that acknowledges the sandbox. */
   commit?: (id: string) => void
+  oneShot?: boolean | undefined
 }
 
 export class Creation {
@@ -144,10 +147,10 @@ export class Creation {
 
   async #once(
     asked: object,
-    { idempotencyKey, signal }: CreateOptions,
+    { idempotencyKey, signal, oneShot }: CreateOptions,
     make: (options: MakeOptions) => Promise<SandboxView>,
   ): Promise<SandboxView> {
-    if (!idempotencyKey) return make({ signal })
+    if (!idempotencyKey) return make({ signal, oneShot })
     // Without `signal`: a client that went away may come back with its key.
     return this.#idempotency.once(
       idempotencyKey,
@@ -186,7 +189,7 @@ export class Creation {
     const ready = claim.ahead?.layer ?? (saved ? undefined : warm.takeLayer(made.resources.diskBytes))
     const id = claim.ahead?.id ?? made.id
     const root = ready ? { ...made.root, layer: ready } : made.root
-    const fresh: SandboxRecord = { ...made, id, cell: claim.id, root }
+    const fresh: SandboxRecord = { ...made, id, cell: claim.id, root, oneShot: options.oneShot ?? false }
     // Written while the cell is bound. After a crash before that, the next start removes cell and layer, because no row names them.
     const recorded = db.beforeNext(() => {
       table.save(fresh)

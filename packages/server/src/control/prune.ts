@@ -20,7 +20,7 @@ interface PruningOptions {
 }
 
 interface Plan extends Omit<Pruned, 'dryRun' | 'images'> {
-  /** Directories of output that a crash left of stopped sandboxes. */
+  /** Directories of output of stopped sandboxes. */
   output: string[]
 }
 
@@ -56,12 +56,14 @@ export class Pruning {
     )
     // The record of a sandbox with a checkpoint is kept: it tells what the checkpoint is of.
     const owners = table.owners(new Set(leaving.map(({ id }) => id)))
-    const sandboxes = fleet.table.stoppedBy(until).filter((id) => !owners.has(id))
+    const stopped = fleet.table.stoppedBy(until)
+    const sandboxes = stopped.filter((id) => !owners.has(id))
+    const isStopped = new Set(stopped)
     const output: string[] = []
     let freedBytes = leaving.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0)
     for (const name of await readdir(outputDir).catch(() => [])) {
-      const isPresent = (fleet.table.get(name)?.status ?? 'stopped') !== 'stopped'
-      if (isPresent || !isId('sandbox', name)) continue
+      const isMeant = isStopped.has(name) || fleet.table.get(name) === undefined
+      if (!isMeant || !isId('sandbox', name)) continue
       output.push(name)
       freedBytes += await directoryBytes(join(outputDir, name))
     }

@@ -101,6 +101,7 @@ function fresh(input: Pick<CreateSandboxParsed, 'name' | 'description'>) {
     suspendedAt: null,
     memory: null,
     networkDue: false,
+    oneShot: false,
     cell: newId('cell'),
     createdAt: now,
     updatedAt: now,

@@ -18,6 +18,7 @@ export async function bringBack(
 ): Promise<void> {
   const { engine, table } = fleet
   for (const record of table.live()) if (record.status === 'creating') table.remove(record.id)
+  for (const record of table.live()) if (record.oneShot) await endOneShot(fleet, record)
   tellIsolation(fleet)
   const records = table.live()
   // A sandbox whose memory is on disk does not need the cell that a crash may have left, nor does a suspended one without freeze.
@@ -33,6 +34,12 @@ export async function bringBack(
     if (isSuspended(record)) adoptSuspended(fleet, suspension, record, isAlive)
     else goOn(fleet, suspension, record, { isAlive, limiter })
   }
+}
+
+/** What it holds on the machine is swept with what belongs to no sandbox. */
+async function endOneShot(fleet: Fleet, { id }: SandboxRecord): Promise<void> {
+  fleet.move(id, 'stop', { reason: 'The server ended before its command did.', change: { memory: null } })
+  await fleet.tellGone(id, { removed: true })
 }
 
 /** After a change of the isolation setting all sandboxes run with the new one. */

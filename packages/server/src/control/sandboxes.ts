@@ -137,6 +137,13 @@ export class Sandboxes {
     return this.suspension.activity.use(id, why)
   }
 
+  /** 0 if it is forgotten; undefined if it is not stopped. */
+  stoppedAt(id: string): number | undefined {
+    const record = this.#fleet.table.get(id)
+    if (record && record.status !== 'stopped') return undefined
+    return record?.stoppedAt ?? 0
+  }
+
   list(query: ListSandboxesParsed): Omit<SandboxPage, 'sandboxes'> & { sandboxes: DetailView[] } {
     const { records, total, cursor } = this.#fleet.table.list(query)
     return { sandboxes: records.map((record) => this.#detail(record)), total, ...(cursor && { cursor }) }

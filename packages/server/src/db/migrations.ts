@@ -344,4 +344,8 @@ export const MIGRATIONS: readonly string[] = [
   -- The processes that are agent sessions.
   CREATE TABLE agents (process_id TEXT PRIMARY KEY REFERENCES processes (id) ON DELETE CASCADE) STRICT, WITHOUT ROWID
   `,
+  `
+  -- 1: a new server removes it, because its caller is gone.
+  ALTER TABLE sandboxes ADD COLUMN one_shot INTEGER NOT NULL DEFAULT 0
+  `,
 ]

@@ -28,6 +28,8 @@ export interface SandboxRecord {
   user: string
   workdir: string
   storeAccess: boolean
+  /** A caller waits for its only command, and it is removed then. */
+  oneShot: boolean
   /** Never idle. */
   keepAwake: boolean
   timeouts: TimeoutsInfo
@@ -83,6 +85,7 @@ export class SandboxTable extends Table<SandboxRecord> {
       user: 'plain',
       workdir: 'plain',
       storeAccess: 'boolean',
+      oneShot: 'boolean',
       keepAwake: 'boolean',
       timeouts: 'json',
       suspendedAt: 'plain',

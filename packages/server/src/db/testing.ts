@@ -36,6 +36,7 @@ export function record(change: Partial<SandboxRecord> = {}): SandboxRecord {
     workdir: '/home/user',
     keepAwake: false,
     storeAccess: false,
+    oneShot: false,
     timeouts: { idleMs: 0, executionMs: 0, pausedMs: 0, onIdle: 'hibernate' },
     suspendedAt: null,
     origin: null,

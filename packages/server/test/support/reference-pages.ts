@@ -58,6 +58,20 @@ at \`/docs\`. Errors: [errors.md](errors.md). Every GET route also answers HEAD.
 
 ${sections.join('\n\n')}
 
+## A streamed command
+
+\`exec\` and \`run\` with \`stream\` answer with one JSON value per line while the command runs, without a limit; a client that reads slowly slows
+the command, and one that disconnects kills it. A command that cannot be started is an ordinary error.
+
+\`\`\`
+{"type":"start","sandboxId","processId","autoResumed"}
+{"type":"stdout" or "stderr","data"}                     text; a line never ends inside a character
+{"type":"stdout" or "stderr","data","encoding":"base64"} bytes that are not UTF-8, or all if encoding is base64
+{"type":"exit", exitCode, signal ... as in the result, without stdout and stderr}      or {"type":"error","error"}
+\`\`\`
+
+An empty line comes after 15 seconds without output. With \`stdin: true\` the stdin stays open: \`POST …/processes/{pid}/stdin\` writes to it.
+
 ## Attaching to a process
 
 Text messages are JSON, binary messages are bytes. From the server, the first byte of a binary message is the channel: 1
@@ -75,20 +89,19 @@ status for an error of the caller, 1011 an error of the server, 1001 the server 
 }
 
 function answerOf({ status }: Route, { responses }: Operation): string {
-  const contentOf = (code: number) =>
-    (responses[code] as { content?: Record<string, { schema: never }> } | undefined)?.content ?? {}
-  const content = contentOf(status)
-  const [type, value] = Object.entries(content)[0] ?? []
-  if (!value) return String(status)
+  const content = (responses[status] as { content?: Record<string, { schema: never }> }).content ?? {}
+  const told = status === 200 ? {} : ((responses[200] as { content?: typeof content })?.content ?? {})
   const lines = 'application/x-ndjson'
-  const told = type === lines ? undefined : contentOf(200)[lines]
-  const progress = told ? `, or 200 ${typeName(told.schema)} per line` : ''
-  return `${status} ${typeName(value.schema)}${type === lines ? ' per line' : ''}${progress}`
+  const types = Object.entries(content)
+    .filter(([type]) => type !== 'text/event-stream')
+    .map(([type, { schema }]) => `${typeName(schema)}${type === lines ? ' per line' : ''}`)
+  if (told[lines]) types.push(`200 ${typeName(told[lines].schema)} per line`)
+  return [status, types.join(', or ')].join(' ').trim()
 }
 
 function typeName(schema: Parameters<typeof schemaText>[0]): string {
   const text = schemaText(schema)
-  return text.includes('\n') ? 'object' : text.replace(/[«»]/g, '`')
+  return text.includes('\n') ? 'object' : text.replace(/[«»]/g, '`').replaceAll(' | ', ' or ')
 }
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;')

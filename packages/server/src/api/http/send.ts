@@ -84,7 +84,7 @@ async function sendPieces(pieces: Iterable<string>, status: number, outgoing: Se
 }
 
 async function sendBytes(
-  { body, headers, status }: Bytes,
+  { body, headers, status, stallMs }: Bytes,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
@@ -98,17 +98,17 @@ async function sendBytes(
   for await (const chunk of body) {
     sent += chunk.length
     if (outgoing.destroyed || (expected !== undefined && sent > Number(expected))) break
-    if (!outgoing.write(chunk, releasing(body, chunk))) await drained(outgoing)
+    if (!outgoing.write(chunk, releasing(body, chunk))) await drained(outgoing, stallMs)
   }
   if (expected === undefined || sent === Number(expected)) outgoing.end()
   else outgoing.destroy()
 }
 
 /** Resolves when the response can take more, or is closed. */
-async function drained(outgoing: ServerResponse): Promise<void> {
+async function drained(outgoing: ServerResponse, stallMs = STALL_MS): Promise<void> {
   if (outgoing.destroyed || !outgoing.writableNeedDrain) return
   // If the kernel takes nothing until then, Node breaks the connection.
-  outgoing.setTimeout(STALL_MS)
+  outgoing.setTimeout(stallMs)
   await either(outgoing, 'drain')
   outgoing.setTimeout(0)
 }

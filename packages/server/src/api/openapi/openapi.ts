@@ -168,13 +168,18 @@ function success(route: Route, components: Components): unknown {
         ? ['application/x-ndjson', components.add(imageProgress, 'output')]
         : ['application/json', components.add(response, 'output')]
   const stream = route.streams && { 'text/event-stream': { schema: EVENT_STREAM } }
-  return { description: summary, ...headers, content: { [type]: { schema }, ...stream } }
+  const lines = route.lines && { 'application/x-ndjson': { schema: components.add(route.lines, 'output') } }
+  return { description: summary, ...headers, content: { [type]: { schema }, ...stream, ...lines } }
 }
 
 /** With its result as JSON, if that has the same status. */
 function progressing(route: Route, components: Components): unknown {
   const whole = route.status === 200 ? (success(route, components) as { content: object }).content : {}
-  const lines = { 'application/x-ndjson': { schema: components.add(route.progress!, 'output') } }
+  const shapes = [route.progress!, ...(route.lines ? [route.lines] : [])]
+  const [schema, ...others] = shapes.map((shape) => components.add(shape, 'output'))
+  const lines = {
+    'application/x-ndjson': { schema: others.length > 0 ? { anyOf: [schema, ...others] } : schema },
+  }
   const description = 'With `Accept: application/x-ndjson`: progress, then the result.'
   return { description, content: { ...whole, ...lines } }
 }

@@ -27,11 +27,19 @@ export function eventRoutes({ fleet }: ApiDeps, { draining }: { draining: AbortS
       if (status === 'stopped' && isAllTold(fleet, params.id, wanted)) return new Bytes(undefined, {}, 204)
       if (call.isHead) return new Bytes(undefined, STREAM_HEADERS)
       const signal = AbortSignal.any([call.signal, draining])
-      const isOver = () => isGone(fleet, params.id)
-      const events = fleet.events.follow(params.id, wanted, { signal, isOver, beatMs: BEAT_MS })
-      return new Bytes(frames(events), STREAM_HEADERS)
+      return new Bytes(frames(followEvents(fleet, params.id, wanted, signal)), STREAM_HEADERS)
     },
   } satisfies Partial<Handlers>
+}
+
+/** Undefined now and then, so that something can be sent. */
+export function followEvents(
+  fleet: Fleet,
+  id: string,
+  query: Pick<ListEventsParsed, 'since' | 'types'>,
+  signal: AbortSignal,
+): AsyncGenerator<SandboxEvent | undefined> {
+  return fleet.events.follow(id, query, { signal, isOver: () => isGone(fleet, id), beatMs: BEAT_MS })
 }
 
 function acceptsStream({ accept = '' }: IncomingHttpHeaders): boolean {

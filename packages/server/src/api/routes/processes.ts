@@ -1,14 +1,16 @@
 import { signalNumber } from '../../lib/signal-numbers.ts'
+import { execLines } from '../http/exec-lines.ts'
 import type { ApiDeps, Handlers } from '../route.ts'
 
 const SIGKILL = 9
 
 export function processRoutes({ processes }: ApiDeps) {
   return {
-    exec: async ({ params, body, signal, autoResumed }) => ({
-      ...(await processes.exec(params.id, body, { signal })),
-      autoResumed,
-    }),
+    exec: async ({ params, body, signal, autoResumed }) => {
+      if (!body.stream) return { ...(await processes.exec(params.id, body, { signal })), autoResumed }
+      const command = await processes.commands.stream(params.id, body, { signal })
+      return execLines(command, { sandboxId: params.id, autoResumed, encoding: body.encoding })
+    },
     startProcess: async ({ params, body, autoResumed }) => ({
       ...(await processes.start(params.id, body)),
       autoResumed,

@@ -5,7 +5,8 @@ import {
   type UpdateSandboxParsed,
   type WokenSandbox,
 } from '@islet/contract'
-import { runOnce } from '../../data/processes/run.ts'
+import { runOnce, streamOnce } from '../../data/processes/run.ts'
+import { execLines } from '../http/exec-lines.ts'
 import { urlAdder } from '../http/reached.ts'
 import { progressing } from '../progress.ts'
 import type { ApiDeps, Handlers } from '../route.ts'
@@ -29,10 +30,14 @@ export function sandboxRoutes({ sandboxes, patches, previews, processes, tokens 
     },
     deleteSandbox: async ({ params, headers }) => withUrl(await sandboxes.delete(params.id), headers),
     sandboxUsage: ({ params }) => sandboxes.usage(params.id),
-    run: ({ body, signal, headers }) =>
-      progressing(headers, 'result', (onProgress) =>
-        runOnce(sandboxes, processes, body, { signal, onProgress }),
-      ),
+    run: async ({ body, signal, headers }) => {
+      if (!body.stream)
+        return progressing(headers, 'result', (onProgress) =>
+          runOnce(sandboxes, processes, body, { signal, onProgress }),
+        )
+      const command = await streamOnce(sandboxes, processes, body, { signal })
+      return execLines(command, { sandboxId: command.sandboxId, autoResumed: false, encoding: body.encoding })
+    },
     pauseSandbox: async ({ params, headers }) => withUrl(await sandboxes.pause(params.id), headers),
     resumeSandbox: async ({ params, headers }) =>
       withPatches(withUrl(await sandboxes.resume(params.id), headers), patches),

@@ -77,7 +77,7 @@ export class CodeRunner {
     const processId = newId('process')
     try {
       const how = { processId, together: true, ...options }
-      const { result, output } = await this.#options.processes.capture(sandbox.record.id, exec, how)
+      const { result, output } = await this.#options.processes.commands.capture(sandbox.record.id, exec, how)
       const { stderr } = output.texts('utf8')
       if (typeof stderr === 'string' && isUnable?.({ ...result, stderr })) {
         release(output)

@@ -264,6 +264,29 @@ function filesOf(path: string): string[] {
   return numbersOf(path).map((number) => basename(segmentPath(path, number)))
 }
 
+test('the place in each channel is known however much was removed, also after a crash', () => {
+  const path = join(directory, 'places')
+  const log = new OutputLog(path, 20_000)
+  for (let index = 0; index < 1000; index++) {
+    log.append('stdout', Buffer.alloc(100, 'o'))
+    log.append('stderr', Buffer.alloc(1 + (index % 3), 'e'))
+  }
+  const stderr = Array.from({ length: 1000 }, (_, index) => 1 + (index % 3)).reduce((sum, n) => sum + n, 0)
+  const end = { combined: 100_000 + stderr, stdout: 100_000, stderr }
+  assert.deepEqual(log.place, end)
+  for (const reader of [log.open(Infinity)!, OutputReader.open(path, Infinity)!]) {
+    assert.ok(reader.place.combined > 50_000 && reader.place.combined < 90_000, String(reader.place.combined))
+    const sizes = { stdout: 0, stderr: 0 }
+    for (const { channel, bytes } of reader) sizes[channel] += bytes.length
+    assert.equal(reader.place.stdout + sizes.stdout, end.stdout)
+    assert.equal(reader.place.stderr + sizes.stderr, end.stderr)
+  }
+  log.close()
+  const again = OutputLog.recover(path, 20_000)
+  assert.deepEqual(again.place, end)
+  again.close()
+})
+
 test('output that the guest has dropped counts as printed, and no gap is kept', () => {
   const path = join(directory, 'skipped')
   const before = new OutputLog(path, 1024)

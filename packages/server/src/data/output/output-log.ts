@@ -5,6 +5,9 @@
 //   8 bytes     offset of the first byte in it, little-endian
 //   then for each piece: 1 byte channel (1 stdout, 2 stderr), 4 bytes length, the bytes
 //
+// The first piece of a segment is a mark (channel 3): its bytes are the offset in stderr alone, so that a reader of one channel
+// knows its place however much was removed before.
+//
 // Only the last segment is written to. Once the others hold enough, the first one is removed, so nothing is rewritten. A piece is
 // written before it is acknowledged to the guest: after a crash of the server the files say where to continue, and a piece that
 // the crash cut in half is dropped and sent again by the guest.
@@ -15,9 +18,13 @@ import { writeAll } from './kept-bytes.ts'
 import {
   endOf,
   HEADER_BYTES,
+  MARK,
+  MARK_BYTES,
   numbersOf,
   OutputReader,
   PIECE_BYTES,
+  type Place,
+  placeAt,
   type Segment,
   segmentPath,
   segmentsOf,
@@ -31,6 +38,8 @@ const MAX_SEGMENT_BYTES = 1024 * 1024
 /** Segments beyond those that are kept, so that a new reader does not miss its first ones. */
 const SPARE_SEGMENTS = 2
 const COPIED_BYTES = 4096
+/** The header of a segment and its mark. */
+const HEAD_BYTES = HEADER_BYTES + PIECE_BYTES + MARK_BYTES
 
 export interface LogRoom {
   /** False while the disk is too full to write. */
@@ -49,6 +58,7 @@ export class OutputLog {
   #file: number | undefined
   #fileBytes = 0
   #end = 0
+  #stderrEnd = 0
 
   /** The log of a process that has printed nothing yet. */
   constructor(path: string, keepBytes: number, room: LogRoom = ANY_ROOM) {
@@ -65,9 +75,10 @@ export class OutputLog {
     log.#segments = segmentsOf(path)
     const last = log.#segments.at(-1)
     if (!last) return log
-    const found = withFile(path, last.number, (file) => endOf(file, last.start))
+    const found = withFile(path, last.number, (file) => endOf(file, last))
     if (!found) return log
     log.#end = found.end
+    log.#stderrEnd = found.stderrEnd
     log.#fileBytes = found.fileBytes
     const lastPath = segmentPath(path, last.number)
     truncateSync(lastPath, found.fileBytes)
@@ -80,14 +91,20 @@ export class OutputLog {
     return this.#end
   }
 
-  /** On a full disk these bytes and all kept ones are dropped; the process goes on, and attached clients still get its output. */
-  append(channel: OutputChannel, bytes: Buffer): void {
-    if (this.#room.hasRoom() && this.#isAppended(channel, bytes)) return
-    this.#forget()
-    this.#end += bytes.length
+  /** The same for each channel. */
+  get place(): Place {
+    return placeAt(this.#end, this.#stderrEnd)
   }
 
-  /** Output up to this offset is gone: drops what is kept and continues at the offset. */
+  /** On a full disk these bytes and all kept ones are dropped; the process goes on, and attached clients still get its output. */
+  append(channel: OutputChannel, bytes: Buffer): void {
+    if (!this.#room.hasRoom() || !this.#isWritten(channel, bytes)) this.#forget()
+    this.#end += bytes.length
+    if (channel === 'stderr') this.#stderrEnd += bytes.length
+    this.#trim()
+  }
+
+  /** Output up to this offset is gone: drops what is kept and continues at the offset. It counts as stdout, whatever it was. */
   skipTo(offset: number): void {
     if (offset <= this.#end) return
     this.#forget()
@@ -95,9 +112,9 @@ export class OutputLog {
   }
 
   /** False: the disk is full. */
-  #isAppended(channel: OutputChannel, bytes: Buffer): boolean {
+  #isWritten(channel: OutputChannel, bytes: Buffer): boolean {
     try {
-      this.#append(channel, bytes)
+      this.#write(channel, bytes)
       return true
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
@@ -105,26 +122,23 @@ export class OutputLog {
     }
   }
 
-  #append(channel: OutputChannel, bytes: Buffer): void {
+  #write(channel: OutputChannel, bytes: Buffer): void {
     const head = Buffer.allocUnsafe(PIECE_BYTES)
     head[0] = channel === 'stdout' ? 1 : 2
     head.writeUInt32LE(bytes.length, 1)
-    const isFull = this.#fileBytes > HEADER_BYTES && this.#fileBytes + bytes.length > this.#segmentBytes
-    const isNew = this.#file === undefined || isFull
-    if (isNew) this.#begin()
+    const isFull = this.#fileBytes > HEAD_BYTES && this.#fileBytes + bytes.length > this.#segmentBytes
+    if (this.#file === undefined || isFull) this.#begin()
     // Overwrites the rest of a failed write.
     writePiece(this.#file!, head, bytes, this.#fileBytes)
     const pieceBytes = head.length + bytes.length
     this.#fileBytes += pieceBytes
-    this.#end += bytes.length
-    if (isNew) this.#trim()
     this.#room.wrote(pieceBytes)
   }
 
   /** The last `maxBytes` of the kept output; undefined when nothing is kept. */
   open(maxBytes: number): OutputReader | undefined {
     if (this.#segments.length === 0) return undefined
-    return new OutputReader(this.#path, this.#segments, this.#end, Math.min(maxBytes, this.#keepBytes))
+    return new OutputReader(this.#path, this.#segments, this.#end, maxBytes)
   }
 
   /** Removes this segment and those before it. If it is the last one, a new one begins at its end, to keep the offset. */
@@ -151,15 +165,15 @@ export class OutputLog {
     const number = (this.#segments.at(-1)?.number ?? -1) + 1
     const file = create(segmentPath(this.#path, number))
     try {
-      writeAll(file, header(this.#end), 0)
+      writeAll(file, segmentHead(this.#end, this.#stderrEnd), 0)
     } catch (error) {
       closeSync(file)
       throw error
     }
     this.close()
     this.#file = file
-    this.#fileBytes = HEADER_BYTES
-    this.#segments.push({ number, start: this.#end })
+    this.#fileBytes = HEAD_BYTES
+    this.#segments.push({ number, start: this.#end, stderrStart: this.#stderrEnd })
   }
 
   #forget(): void {
@@ -196,9 +210,12 @@ function create(path: string): number {
   }
 }
 
-function header(start: number): Buffer {
-  const bytes = Buffer.allocUnsafe(HEADER_BYTES)
+function segmentHead(start: number, stderrStart: number): Buffer {
+  const bytes = Buffer.allocUnsafe(HEAD_BYTES)
   bytes.writeBigUInt64LE(BigInt(start))
+  bytes[HEADER_BYTES] = MARK
+  bytes.writeUInt32LE(MARK_BYTES, HEADER_BYTES + 1)
+  bytes.writeBigUInt64LE(BigInt(stderrStart), HEADER_BYTES + PIECE_BYTES)
   return bytes
 }
 

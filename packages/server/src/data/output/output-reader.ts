@@ -6,6 +6,9 @@ import { share, useUp } from '../../wire/chunks.ts'
 
 export const HEADER_BYTES = 8
 export const PIECE_BYTES = 5
+/** The first piece of a segment: its bytes are the segment's offset in stderr. Segments of older versions have none. */
+export const MARK = 3
+export const MARK_BYTES = 8
 const READ_BYTES = 64 * 1024
 /**
  * A reader holds its first files open, up to these limits: a client that does not read keeps no more than that on the disk. A
@@ -16,6 +19,13 @@ const HELD_FILES = 16
 
 export interface OutputPiece {
   channel: OutputChannel
+  bytes: Buffer
+}
+
+const CHANNELS: Record<number, RawPiece['channel']> = { 1: 'stdout', 2: 'stderr', [MARK]: 'mark' }
+
+interface RawPiece {
+  channel: OutputChannel | 'mark'
   bytes: Buffer
 }
 
@@ -30,7 +40,22 @@ export interface Segment {
   number: number
   /** Offset of its first byte. */
   start: number
+  /** The same in stderr alone. */
+  stderrStart: number
 }
+
+/** A place in the output: in all of it, and in each channel. */
+export interface Place {
+  combined: number
+  stdout: number
+  stderr: number
+}
+
+export const placeAt = (combined: number, stderr: number): Place => ({
+  combined,
+  stdout: combined - stderr,
+  stderr,
+})
 
 /**
  * The kept output from an offset up to the end at the time of opening. Later output is not read; files that are removed before
@@ -39,6 +64,8 @@ export interface Segment {
 export class OutputReader {
   readonly start: number
   readonly end: number
+  /** Where its first segment begins; that is where it starts reading, unless it was opened for the last bytes only. */
+  readonly place: Place
   readonly #path: string
   readonly #segments: readonly Segment[]
   readonly #held = new Map<number, number>()
@@ -49,14 +76,14 @@ export class OutputReader {
     const segments: Segment[] = []
     let end: number | undefined
     for (const number of numbersOf(path).reverse()) {
-      const start = withFile(path, number, (file) => {
-        const found = startOf(file)
-        if (found !== undefined) end ??= endOf(file, found).end
+      const head = withFile(path, number, (file) => {
+        const found = headOf(file)
+        if (found) end ??= endOf(file, found).end
         return found
       })
-      if (start === undefined) continue
-      segments.unshift({ number, start })
-      if (start <= end! - maxBytes) break
+      if (!head) continue
+      segments.unshift({ number, ...head })
+      if (head.start <= end! - maxBytes) break
     }
     return end === undefined ? undefined : new OutputReader(path, segments, end, maxBytes)
   }
@@ -67,6 +94,8 @@ export class OutputReader {
     this.end = end
     this.start = Math.max(segments[0]!.start, end - maxBytes)
     this.#segments = segments.filter((_, index) => (segments[index + 1]?.start ?? end) > this.start)
+    const first = this.#segments[0] ?? segments[0]!
+    this.place = placeAt(first.start, first.stderrStart)
     let bytes = 0
     for (const { number } of this.#segments.slice(0, HELD_FILES)) {
       const file = openIfThere(segmentPath(path, number))
@@ -99,6 +128,7 @@ export class OutputReader {
     this.#held.set(number, file)
     let at = start
     for (const { channel, bytes } of readPieces(file)) {
+      if (channel === 'mark') continue
       if (at >= this.end) return
       const skip = Math.max(0, this.start - at)
       const end = at + bytes.length
@@ -126,20 +156,25 @@ export function numbersOf(path: string): number[] {
 /** Segments with a whole header: a crash may have cut the last one. The first one may just have been removed. */
 export function segmentsOf(path: string): Segment[] {
   return numbersOf(path).flatMap((number) => {
-    const start = withFile(path, number, startOf)
-    return start === undefined ? [] : [{ number, start }]
+    const head = withFile(path, number, headOf)
+    return head ? [{ number, ...head }] : []
   })
 }
 
-/** Where the last whole piece ends: as an offset in the output, and in the file. */
-export function endOf(file: number, start: number): { end: number; fileBytes: number } {
+/** Where the last whole piece ends: as an offset in the output, in stderr, and in the file. */
+export function endOf(
+  file: number,
+  { start, stderrStart }: Omit<Segment, 'number'>,
+): { end: number; stderrEnd: number; fileBytes: number } {
   let end = start
+  let stderrEnd = stderrStart
   let fileBytes = HEADER_BYTES
-  for (const { bytes } of readPieces(file)) {
-    end += bytes.length
+  for (const { channel, bytes } of readPieces(file)) {
     fileBytes += PIECE_BYTES + bytes.length
+    if (channel !== 'mark') end += bytes.length
+    if (channel === 'stderr') stderrEnd += bytes.length
   }
-  return { end, fileBytes }
+  return { end, stderrEnd, fileBytes }
 }
 
 /** Undefined if the file does not exist. */
@@ -153,14 +188,17 @@ export function withFile<T>(path: string, number: number, work: (file: number) =
   }
 }
 
-function startOf(file: number): number | undefined {
-  const header = Buffer.allocUnsafe(HEADER_BYTES)
-  const got = readSync(file, header, 0, HEADER_BYTES, 0)
-  return got < HEADER_BYTES ? undefined : Number(header.readBigUInt64LE())
+function headOf(file: number): Omit<Segment, 'number'> | undefined {
+  const head = Buffer.alloc(HEADER_BYTES + PIECE_BYTES + MARK_BYTES)
+  const got = readSync(file, head, 0, head.length, 0)
+  if (got < HEADER_BYTES) return undefined
+  const hasMark = got === head.length && head[HEADER_BYTES] === MARK
+  const stderrStart = hasMark ? Number(head.readBigUInt64LE(HEADER_BYTES + PIECE_BYTES)) : 0
+  return { start: Number(head.readBigUInt64LE()), stderrStart }
 }
 
 /** A reader may free each piece after use. */
-function* readPieces(file: number): Generator<OutputPiece> {
+function* readPieces(file: number): Generator<RawPiece> {
   let have: Buffer = Buffer.alloc(0)
   let filled = 0
   let used = 0
@@ -170,7 +208,7 @@ function* readPieces(file: number): Generator<OutputPiece> {
     const length = left >= PIECE_BYTES ? have.readUInt32LE(used + 1) : undefined
     if (length !== undefined && left >= PIECE_BYTES + length) {
       const begin = used + PIECE_BYTES
-      const channel = have[used] === 2 ? 'stderr' : 'stdout'
+      const channel = CHANNELS[have[used]!] ?? 'stdout'
       used = begin + length
       useUp(have.buffer, PIECE_BYTES)
       yield { channel, bytes: have.subarray(begin, used) }

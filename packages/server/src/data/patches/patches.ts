@@ -112,7 +112,7 @@ export class Patches implements SandboxObserver {
       maxOutputBytes: LIMITS.patchOutputBytes,
     }
     try {
-      const { result, output } = await processes.capture(id, exec, { processId })
+      const { result, output } = await processes.commands.capture(id, exec, { processId })
       release(output)
       this.#ended(id, run, { result })
     } catch (error) {

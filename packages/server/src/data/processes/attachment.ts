@@ -1,4 +1,4 @@
-// One client of a process: its kept output, then `replay-end`, then its live output, then its exit.
+// One reader of a process: its kept output, then `replay-end`, then its live output, then its exit. A client can also write to it.
 import { IsletError, type ProcessInfo } from '@islet/contract'
 import type { OutputChannel, TerminalSize } from '../../guest/guest.ts'
 import { Windows } from '../../guest/streams/windows.ts'
@@ -18,8 +18,14 @@ export type AttachEvent =
   | { type: 'replay-end' }
   | { type: 'exit'; end: ProcessEnd }
 
-/** One client of a process. Iterate at your own pace: the program waits for the slowest attached client. */
-export interface Attachment extends AsyncIterable<AttachEvent> {
+/** Iterate at your own pace: the program waits for the slowest reader. */
+export interface Reading extends AsyncIterable<AttachEvent> {
+  /** Ends the iteration and leaves the process running. Twice is fine. */
+  close(): void
+}
+
+/** One client of a process. */
+export interface Attachment extends Reading {
   process: ProcessInfo
   truncated: boolean
   /** Bytes printed before the first one that is replayed. */
@@ -28,8 +34,6 @@ export interface Attachment extends AsyncIterable<AttachEvent> {
   endStdin(): Promise<void>
   resize(size: TerminalSize): Promise<void>
   signal(signal: number): Promise<void>
-  /** Leaves the process running. */
-  close(): void
 }
 
 export function attachTo(
@@ -37,18 +41,35 @@ export function attachTo(
   { kept, droppedBytes }: { kept: OutputReader | undefined; droppedBytes: number },
   controls: Pick<Attachment, 'resize' | 'signal'>,
 ): Attachment {
+  const stdin = () => {
+    if (!tracked.guest) throw new IsletError('process_not_found', 'The process does not take input any more.')
+    return tracked.guest
+  }
+  return {
+    ...readFrom(tracked, kept, (queue) => tracked.attach(queue)),
+    process: toProcessInfo(tracked.record),
+    truncated: droppedBytes > 0,
+    droppedBytes,
+    writeStdin: async (bytes) => stdin().writeStdin(bytes),
+    endStdin: async () => stdin().endStdin(),
+    ...controls,
+  }
+}
+
+/** Begins with what is kept, if that is given. `join` adds the reader to the process. */
+export function readFrom(
+  tracked: TrackedProcess,
+  kept: OutputReader | undefined,
+  join = (queue: OutputListener) => tracked.listen(queue),
+): Reading {
   const queue = new OutputQueue()
-  const leave = tracked.attach(queue)
+  const leave = join(queue)
   const close = () => {
     leave()
     queue.close()
     kept?.close()
   }
   void tracked.ended.then(() => queue.finish())
-  const stdin = () => {
-    if (!tracked.guest) throw new IsletError('process_not_found', 'The process does not take input any more.')
-    return tracked.guest
-  }
   async function* events(): AsyncGenerator<AttachEvent> {
     try {
       let next = kept?.start ?? 0
@@ -68,16 +89,7 @@ export function attachTo(
       close()
     }
   }
-  return {
-    process: toProcessInfo(tracked.record),
-    truncated: droppedBytes > 0,
-    droppedBytes,
-    writeStdin: async (bytes) => stdin().writeStdin(bytes),
-    endStdin: async () => stdin().endStdin(),
-    ...controls,
-    close,
-    [Symbol.asyncIterator]: events,
-  }
+  return { close, [Symbol.asyncIterator]: events }
 }
 
 class OutputQueue implements OutputListener {

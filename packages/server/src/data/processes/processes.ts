@@ -12,34 +12,29 @@ import {
   type ProcessOutput,
   type StartProcessParsed,
 } from '@islet/contract'
-import type { RunningSandbox } from '../../control/fleet.ts'
-import { writeGiven } from '../../control/given-files.ts'
-import type { Machine } from '../../control/machine.ts'
-import type { GuestProcess, TerminalSize } from '../../guest/guest.ts'
+import type { TerminalSize } from '../../guest/guest.ts'
 import { ByteBuffer } from '../../lib/byte-buffer.ts'
 import { untilAborted } from '../../lib/until-aborted.ts'
 import { release, type Told } from '../output/kept-bytes.ts'
 import { type Attachment, attachTo } from './attachment.ts'
-import { type CollectedOutput, collectOutput } from './collect.ts'
-import { placeOf } from './spawn.ts'
-import { endOf, type ProcessEnd, type TrackedProcess, toProcessInfo } from './tracked.ts'
+import { Commands, withTimeout, writeFiles } from './commands.ts'
+import { FOUND_AGAIN_MS, OutputReaders } from './readers.ts'
+import { type TrackedProcess, toProcessInfo } from './tracked.ts'
 import { type ProcessOwner, ProcessTracker, type TrackerOptions } from './tracker.ts'
 
-/** How often to look for a process in a sandbox that was suspended before this server started. */
-const FOUND_AGAIN_MS = 200
-/** Most commands are short: the guest reports start and exit together if the command ends within this time. */
-const QUIET_MS = 5
 /** Kept output that is read in one turn of the event loop. Each piece counts as some more bytes. */
 const BYTES_AT_ONCE = 1024 * 1024
 const PIECE_WORK_BYTES = 512
 
 export class Processes {
+  readonly commands: Commands
+  readonly readers: OutputReaders
   readonly #tracker: ProcessTracker
-  /** Calls that wait for the end of a command. */
-  readonly #waiting = new Set<{ machine: Machine; giveUp(): void }>()
 
   constructor(options: TrackerOptions) {
     this.#tracker = new ProcessTracker(options)
+    this.commands = new Commands(this.#tracker)
+    this.readers = new OutputReaders(this.#tracker)
   }
 
   /** Runs to the end. When `signal` aborts (the client went away) the command is killed. */
@@ -48,62 +43,8 @@ export class Processes {
     input: ExecParsed,
     options: { signal?: AbortSignal } = {},
   ): Promise<Told<CommandResult>> {
-    const { processId, result, output } = await this.capture(sandboxId, input, options)
+    const { processId, result, output } = await this.commands.capture(sandboxId, input, options)
     return { processId, ...result, ...output.texts(input.encoding ?? 'utf8') }
-  }
-
-  /** As `exec`, for callers that want the output in another form or choose the id. The caller disposes of the output. */
-  async capture(
-    sandboxId: string,
-    input: ExecParsed,
-    options: { processId?: string; signal?: AbortSignal; together?: boolean } = {},
-  ): Promise<{ processId: string; result: ProcessEnd; output: CollectedOutput }> {
-    const sandbox = await this.#tracker.running(sandboxId)
-    options.signal?.throwIfAborted()
-    await writeFiles(sandbox, input, options)
-    const { processId } = options
-    const prepare = { id: processId, terminal: false, foreground: true, keepAwake: true }
-    const tracked = this.#tracker.prepare(sandbox, input, prepare)
-    const output = collectOutput(input.maxOutputBytes ?? DEFAULTS.execOutputBytes, {
-      together: options.together,
-      bytes: () => this.#tracker.outputs.keep(sandboxId),
-    })
-    try {
-      return await this.#collect(sandbox, tracked, { input, output, signal: options.signal })
-    } catch (error) {
-      release(output)
-      throw error
-    }
-  }
-
-  async #collect(
-    sandbox: RunningSandbox,
-    tracked: TrackedProcess,
-    { input, output, ...options }: { input: ExecParsed; output: CollectedOutput; signal?: AbortSignal },
-  ): Promise<{ processId: string; result: ProcessEnd; output: CollectedOutput }> {
-    tracked.listeners.add(output)
-    const timed = withTimeout(input, sandbox)
-    const stdin = input.stdin !== undefined
-    const io = { stdin, quietMs: stdin ? undefined : QUIET_MS }
-    const process = await this.#tracker.spawn(sandbox, tracked, timed, io)
-    const kill = () => void this.#tracker.cancel(tracked)
-    const left = Promise.withResolvers<never>()
-    left.promise.catch(() => {})
-    const waiting = { machine: sandbox.machine, giveUp: () => left.reject(leftStill()) }
-    if (options.signal) this.#waiting.add(waiting)
-    options.signal?.addEventListener('abort', kill, { once: true })
-    if (options.signal?.aborted) kill()
-    try {
-      if (input.stdin !== undefined)
-        void feed(process, Buffer.from(input.stdin, input.stdinEncoding ?? 'utf8'))
-      const result = endOf(await Promise.race([tracked.ended, left.promise]))
-      options.signal?.throwIfAborted()
-      if (!result) throw new IsletError('sandbox_lost', tracked.lostBecause)
-      return { processId: tracked.record.id, result, output }
-    } finally {
-      this.#waiting.delete(waiting)
-      options.signal?.removeEventListener('abort', kill)
-    }
   }
 
   start(sandboxId: string, input: StartProcessParsed): Promise<ProcessInfo> {
@@ -289,7 +230,12 @@ export class Processes {
   /** Before shutdown: lost clients do not count as having left, and calls that wait in suspended sandboxes are answered. */
   leave(): void {
     this.#tracker.leave()
-    for (const { machine, giveUp } of this.#waiting) if (machine.suspended) giveUp()
+    this.commands.leave()
+  }
+
+  /** The next server removes the output of sandboxes that are stopped already. */
+  closeOutputs(): void {
+    this.#tracker.outputs.close()
   }
 
   /** Processes keep running; the next server follows them. */
@@ -309,36 +255,6 @@ export class Processes {
     const tracked = await this.#tracker.followed(sandboxId, processId)
     if (!tracked) throw new IsletError('invalid_state', `Process ${processId} has ended.`)
     return tracked
-  }
-}
-
-/** The command must not be run again: it goes on when the sandbox resumes. */
-const leftStill = () =>
-  new IsletError('sandbox_lost', 'The server is shutting down while the sandbox is suspended.', {
-    hint: 'The command goes on when the sandbox resumes; find it in the list of its processes.',
-  })
-
-/** Applies the sandbox's default timeout; 0 means none. */
-function withTimeout<Input extends { timeout?: number }>(input: Input, { record }: RunningSandbox): Input {
-  return { ...input, timeout: input.timeout ?? record.timeouts.executionMs }
-}
-
-async function writeFiles(
-  { record, machine }: RunningSandbox,
-  input: Pick<ExecParsed, 'cwd' | 'user' | 'files'>,
-  options: { signal?: AbortSignal } = {},
-): Promise<void> {
-  if (!input.files) return
-  const { cwd, user } = placeOf(input, record)
-  await writeGiven(machine.guest, input.files, { ...options, directory: cwd, owner: user || undefined })
-}
-
-async function feed(process: GuestProcess, bytes: Buffer): Promise<void> {
-  try {
-    await process.writeStdin(bytes)
-    await process.endStdin()
-  } catch {
-    // The program ended before it read all of stdin.
   }
 }
 

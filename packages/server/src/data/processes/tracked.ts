@@ -74,13 +74,19 @@ export class TrackedProcess implements OutputSink {
   /** Adds a client. Call the returned function when the client leaves. */
   attach(listener: OutputListener): () => void {
     const leave = this.abandonment.join()
-    this.listeners.add(listener)
+    const unlisten = this.listen(listener)
     this.#held = undefined
     this.#release()
     return () => {
-      this.listeners.delete(listener)
+      unlisten()
       leave()
     }
+  }
+
+  /** Adds a reader that is not a client: its coming releases nothing, and its leaving ends nothing. */
+  listen(listener: OutputListener): () => void {
+    this.listeners.add(listener)
+    return () => void this.listeners.delete(listener)
   }
 
   /** The slowest listener limits the program. */

@@ -79,7 +79,7 @@ export class ProcessTracker implements SandboxObserver {
     this.outputs = new Outputs(options.output, {
       running: (id) => this.#tracked.get(id)?.log,
       unended: (sandboxId) => new Set(this.table.running(sandboxId).map(({ id }) => id)),
-      log: options.log,
+      ...options,
     })
     options.sandboxes.observe(this)
   }
@@ -280,7 +280,7 @@ export class ProcessTracker implements SandboxObserver {
   async gone(sandboxId: string, options: { removed: boolean }): Promise<void> {
     this.#loseAll(sandboxId, ENDED)
     this.#paces.delete(sandboxId)
-    await this.outputs.gone(sandboxId, options)
+    this.outputs.gone(sandboxId, options)
   }
 
   /** From now on disconnected clients do not abandon their processes. */

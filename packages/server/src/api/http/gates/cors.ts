@@ -1,11 +1,11 @@
 // Lets pages of the configured origins call this API from a browser. Callers send a key or token in a header, never a cookie, so a page
 // can do only what its own key or token allows. CORS does not apply to WebSockets.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { AUTO_RESUMED } from '@islet/contract'
+import { AUTO_RESUMED, OUTPUT_OFFSET } from '@islet/contract'
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 const REQUEST_HEADERS = 'Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Range, X-Request-Id'
-const ANSWER_HEADERS = `${AUTO_RESUMED}, Content-Disposition, Content-Range, X-Request-Id`
+const ANSWER_HEADERS = `${AUTO_RESUMED}, ${OUTPUT_OFFSET}, Content-Disposition, Content-Range, X-Request-Id`
 const MAX_AGE_SECONDS = '600'
 
 /** Sets the CORS headers. Returns true if the request was a preflight, which is then answered. */
