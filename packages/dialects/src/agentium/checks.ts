@@ -1,5 +1,5 @@
 // What callers give is checked before anything is done. TypeScript checks the same at compile time.
-import { IsletError } from '@islet/sdk'
+import { IsletError, type Names, refuseUnknown } from '@islet/sdk'
 import {
   BACKENDS,
   ENCODINGS,
@@ -8,34 +8,34 @@ import {
   LANGUAGES,
   type SandboxAgentConfig,
   type SandboxRunOptions,
+  type SandboxShellOptions,
   type SeededFile,
   SNAPSHOT_BYTES,
   type SnapshotOptions,
+  type WorkspaceSpec,
 } from './types.ts'
 
 const DAY_SECONDS = 24 * 3600
 const PATH_BYTES = 4095
 
+const CONFIG: Names<SandboxAgentConfig> = { backend: 1, remote: 1, workspace: 1, dockerImage: 1 }
+const WORKSPACE: Names<WorkspaceSpec> = { files: 1, gitClones: 1, env: 1 }
+const FILE: Names<SeededFile> = { path: 1, contents: 1, encoding: 1 }
+const CLONE: Names<GitClone> = { repo: 1, path: 1, ref: 1, depth: 1, timeoutSeconds: 1 }
+const SHELL: Names<SandboxShellOptions> = { timeoutSeconds: 1, env: 1, cwd: 1, signal: 1 }
+const RUN: Names<SandboxRunOptions> = { ...SHELL, language: 1 }
+const SNAPSHOT: Names<SnapshotOptions> = { ignore: 1, maxBytes: 1 }
+
 export function bad(message: string, hint?: string): IsletError {
   return new IsletError('bad_request', message, { hint })
 }
 
-/** An option whose value is undefined counts as not given. */
-export function checkOptions(called: string, options: unknown, names: readonly string[]): void {
-  if (options === undefined) return
-  if (typeof options !== 'object' || options === null || Array.isArray(options))
-    throw bad(`The options of ${called} must be an object.`, `It takes ${names.join(', ')}.`)
-  for (const [name, value] of Object.entries(options))
-    if (value !== undefined && !names.includes(name))
-      throw bad(`${called} does not know the option ${name.slice(0, 64)}.`, `It takes ${names.join(', ')}.`)
-}
-
 export function checkConfig(config: SandboxAgentConfig): void {
-  checkOptions('SandboxAgent', config, ['backend', 'remote', 'workspace', 'dockerImage'])
+  refuseUnknown('SandboxAgent', config, CONFIG)
   checkOneOf('backend', config.backend, BACKENDS)
   if (config.dockerImage !== undefined) checkText('dockerImage', config.dockerImage)
   const { workspace = {} } = config
-  checkOptions('workspace', workspace, ['files', 'gitClones', 'env'])
+  refuseUnknown('workspace', workspace, WORKSPACE)
   checkEnv('workspace.env', workspace.env)
   for (const [index, file] of checkedList('workspace.files', workspace.files))
     checkSeed(`workspace.files[${index}]`, file)
@@ -44,8 +44,7 @@ export function checkConfig(config: SandboxAgentConfig): void {
 }
 
 export function checkRun(called: string, code: string, options: SandboxRunOptions): void {
-  const names = ['language', 'timeoutSeconds', 'env', 'cwd', 'signal']
-  checkOptions(called, options, called === 'shell' ? names.slice(1) : names)
+  refuseUnknown(called, options, called === 'shell' ? SHELL : RUN)
   if (typeof code !== 'string' || code.includes('\0')) throw bad(`${called} takes text without NUL.`)
   checkOneOf('language', options.language, LANGUAGES)
   checkTimeout(options.timeoutSeconds)
@@ -82,7 +81,7 @@ export function checkEnv(what: string, env: unknown): void {
 }
 
 export function checkedSnapshotOptions(options: SnapshotOptions): Required<SnapshotOptions> {
-  checkOptions('snapshot', options, ['ignore', 'maxBytes'])
+  refuseUnknown('snapshot', options, SNAPSHOT)
   const { ignore = [], maxBytes = SNAPSHOT_BYTES } = options
   for (const [, entry] of checkedList('ignore', ignore)) checkPath(entry)
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 0) throw bad('maxBytes must be a number of bytes.')
@@ -90,12 +89,12 @@ export function checkedSnapshotOptions(options: SnapshotOptions): Required<Snaps
 }
 
 function checkSeed(what: string, file: SeededFile): void {
-  checkOptions(what, file, ['path', 'contents', 'encoding'])
+  refuseUnknown(what, file, FILE)
   checkWrite(file.path, file.contents, file.encoding)
 }
 
 function checkClone(what: string, clone: GitClone): void {
-  checkOptions(what, clone, ['repo', 'path', 'ref', 'depth', 'timeoutSeconds'])
+  refuseUnknown(what, clone, CLONE)
   checkText(`${what}.repo`, clone.repo)
   checkPath(clone.path)
   if (clone.repo.startsWith('-') || /^[\w+.-]*::/.test(clone.repo))

@@ -1,5 +1,6 @@
 // The methods of a sandbox as tools for a language model, for any framework that takes a name, a JSON Schema and a function.
-import { bad, checkOptions } from './checks.ts'
+import { type Names, refuseUnknown } from '@islet/sdk'
+import { bad } from './checks.ts'
 import type { AnySandbox } from './types.ts'
 
 export interface SandboxTool {
@@ -18,12 +19,13 @@ export interface SandboxToolsOptions {
   maxChars?: number
 }
 
+const OPTIONS: Names<SandboxToolsOptions> = { prefix: 1, maxChars: 1 }
 const TEXT = { type: 'string' }
 const SECONDS = { type: 'number', description: 'Seconds until the run is killed. Default: 30.' }
 const PATH = { type: 'string', description: 'Relative to the workspace.' }
 
 export function createSandboxTools(sandbox: AnySandbox, options: SandboxToolsOptions = {}): SandboxTool[] {
-  checkOptions('createSandboxTools', options, ['prefix', 'maxChars'])
+  refuseUnknown('createSandboxTools', options, OPTIONS)
   const { prefix = 'sandbox_', maxChars = 30_000 } = options
   if (!Number.isSafeInteger(maxChars) || maxChars < 100) throw bad('maxChars must be at least 100.')
   const tool = (
@@ -96,7 +98,7 @@ export function createSandboxTools(sandbox: AnySandbox, options: SandboxToolsOpt
 
 /** Models make mistakes: the message says which. */
 function checkArgs(args: unknown, properties: Record<string, object>, required: string[]): void {
-  checkOptions('This tool', args, Object.keys(properties))
+  refuseUnknown('This tool', args, Object.fromEntries(Object.keys(properties).map((name) => [name, 1])))
   const given = (args ?? {}) as Record<string, unknown>
   for (const name of required) if (given[name] === undefined) throw bad(`The argument ${name} is missing.`)
   for (const [name, value] of Object.entries(given)) {

@@ -1,7 +1,6 @@
 // A Daytona sandbox as a CloudSandbox, through the vendor's package `@daytonaio/sdk`.
 import { posix } from 'node:path'
-import { IsletError } from '@islet/sdk'
-import { checkOptions } from '../checks.ts'
+import { IsletError, type Names, refuseUnknown } from '@islet/sdk'
 import { load } from '../load.ts'
 import { quoted } from '../run/argv.ts'
 import { Output } from '../run/output.ts'
@@ -45,13 +44,15 @@ export interface DaytonaInstance {
   delete(): Promise<unknown>
 }
 
+const NAMES: Names<DaytonaSandboxOptions> = { apiKey: 1, baseURL: 1, workspace: 1 }
+
 export class DaytonaSandbox extends Cloud<DaytonaInstance> {
   readonly providerId = 'daytona'
   readonly #options: DaytonaSandboxOptions
 
   constructor(options: DaytonaSandboxOptions = {}) {
     super()
-    checkOptions('DaytonaSandbox', options, ['apiKey', 'baseURL', 'workspace'])
+    refuseUnknown('DaytonaSandbox', options, NAMES)
     this.#options = options
   }
 

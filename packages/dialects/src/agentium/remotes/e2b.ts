@@ -1,6 +1,6 @@
 // An E2B sandbox as a CloudSandbox, through the vendor's package `e2b` (or `@e2b/code-interpreter`, which contains it).
 import { randomUUID } from 'node:crypto'
-import { checkOptions } from '../checks.ts'
+import { type Names, refuseUnknown } from '@islet/sdk'
 import { load } from '../load.ts'
 import { quoted } from '../run/argv.ts'
 import { aborted } from '../run/child.ts'
@@ -43,6 +43,7 @@ export interface E2BInstance {
   kill(): Promise<unknown>
 }
 
+const NAMES: Names<E2BSandboxOptions> = { apiKey: 1, template: 1 }
 const KILL_MS = 20_000
 
 export class E2BSandbox extends Cloud<E2BInstance> {
@@ -51,7 +52,7 @@ export class E2BSandbox extends Cloud<E2BInstance> {
 
   constructor(options: E2BSandboxOptions = {}) {
     super()
-    checkOptions('E2BSandbox', options, ['apiKey', 'template'])
+    refuseUnknown('E2BSandbox', options, NAMES)
     this.#options = options
   }
 
