@@ -624,7 +624,10 @@ export type StartProcess = {
   /** Kill the process this long after the last attached client has left, unless one returns; 0: at once. Absent: it keeps running. A process that never had a client is not killed. A restart of the server starts the time again. */
   maxRunAfterDisconnect?: number | string | undefined
 }
+export type ProcessKind = "command" | "job" | "terminal" | "service"
 export type ProcessInfo = {
+  /** command: a client waits for its end. job: in the background. terminal: in a pty. service: of a service. */
+  kind: ProcessKind
   id: string
   sandboxId: string
   command: string | string[]
@@ -667,6 +670,8 @@ export type ProcessInfo = {
   } | null
 }
 export type StartedProcess = {
+  /** command: a client waits for its end. job: in the background. terminal: in a pty. service: of a service. */
+  kind: ProcessKind
   id: string
   sandboxId: string
   command: string | string[]
@@ -1697,6 +1702,7 @@ export const ONE_PLACE = "a page begins at a cursor or at an offset: leave one o
 export const OUTCOMES = ["completed","failed","timeout","cancelled"] as const
 export const PACKAGES_NEED_RUNTIME = "packages are installed over a runtime: leave snapshot out, or install them in a sandbox and make a snapshot of it" as const
 export const PERMISSION_MODES = ["default","acceptEdits","bypassPermissions","plan","dontAsk","auto"] as const
+export const PROCESS_KINDS = ["command","job","terminal","service"] as const
 export const RESOURCE_BOUNDS = {"memoryBytes":[16777216,1099511627776],"cpuMillis":[10,1000000],"diskBytes":[16777216,1125899906842624],"pids":[16,100000]} as const
 export const SANDBOX_STATUSES = ["creating","running","paused","hibernated","stopped","failed"] as const
 export const SERVICE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
@@ -1735,8 +1741,9 @@ export const sessionTokenInfoShape: Shape = { fields: { id: 'string', sandboxId:
 export const magicLinkShape: Shape = { fields: { url: 'string', expiresAt: 'string', redirectUrl: 'string' } }
 export const sessionShape: Shape = { fields: { sandboxId: 'string', name: { either: [null, 'string'] }, tokenId: { either: [null, 'string'] }, expiresAt: 'string' } }
 export const execResultShape: Shape = { fields: { processId: 'string', outcome: outcomeShape, exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' }, autoResumed: 'boolean', stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number' } }
-export const startedProcessShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', outcome: { either: [null, outcomeShape] }, reason: { either: [null, 'string'] }, jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] }, autoResumed: 'boolean' } }
-export const processInfoShape: Shape = { fields: { id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', outcome: { either: [null, outcomeShape] }, reason: { either: [null, 'string'] }, jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] } } }
+export const processKindShape: Shape = 'string'
+export const startedProcessShape: Shape = { fields: { kind: processKindShape, id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', outcome: { either: [null, outcomeShape] }, reason: { either: [null, 'string'] }, jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] }, autoResumed: 'boolean' } }
+export const processInfoShape: Shape = { fields: { kind: processKindShape, id: 'string', sandboxId: 'string', command: { either: ['string', { list: 'string' }] }, status: 'string', outcome: { either: [null, outcomeShape] }, reason: { either: [null, 'string'] }, jobStatus: 'string', pid: { either: [null, 'number'] }, cwd: 'string', user: 'string', terminal: 'boolean', terminalId: { either: [null, 'string'] }, service: { either: [null, 'string'] }, keepAwake: 'boolean', maxRunAfterDisconnectMs: { either: [null, 'number'] }, startedAt: 'string', endedAt: { either: [null, 'string'] }, outputBytes: 'number', keepOutputBytes: 'number', result: { either: [null, { fields: { exitCode: 'number', signal: { either: [null, 'string'] }, timedOut: 'boolean', oom: 'boolean', durationMs: 'number', hint: { optional: 'string' } } }] } } }
 export const processOutputShape: Shape = { fields: { stdout: 'string', stderr: 'string', truncated: 'boolean', droppedBytes: 'number', outputBytes: 'number' } }
 export const outputChannelShape: Shape = 'string'
 export const outputUrlShape: Shape = { fields: { url: 'string', channel: outputChannelShape, expiresAt: 'string' } }

@@ -238,7 +238,15 @@ export type StartProcess = z.input<typeof startProcess>
 export type StartProcessParsed = z.output<typeof startProcess>
 
 const PROCESS_STATUSES = ['running', 'exited', 'lost'] as const
+export const PROCESS_KINDS = ['command', 'job', 'terminal', 'service'] as const
+export const processKind = z.enum(PROCESS_KINDS).meta({
+  description:
+    'command: a client waits for its end. job: in the background. terminal: in a pty. service: of a service.',
+})
+export type ProcessKind = z.infer<typeof processKind>
+
 export const processInfo = z.object({
+  kind: processKind,
   id: processId,
   sandboxId: z.string(),
   command: z.union([z.string(), z.array(z.string())]),
@@ -271,6 +279,7 @@ export const startedProcess = processInfo.extend({ autoResumed })
 export type StartedProcess = z.infer<typeof startedProcess>
 export const processList = z.object({ processes: z.array(processInfo), total })
 export const listProcesses = z.strictObject({
+  kind: processKind.optional().meta({ description: 'Default: all.' }),
   status: z
     .enum([...PROCESS_STATUSES, ...OUTCOMES])
     .optional()

@@ -73,6 +73,8 @@ export interface StartOptions extends SpawnOptions, Omit<AttachOptions, 'replay'
 }
 
 export interface ListProcessesOptions extends Abortable {
+  /** `job`: in the background. Default: all. */
+  kind?: ProcessInfo['kind']
   /** A status or an outcome. Default: all. */
   status?: ProcessInfo['status'] | Outcome
   /** Default: 100. */
@@ -242,7 +244,7 @@ guard(Exec.prototype, 'sandbox.exec', {
   start: [null, { ...SPAWN, ...HANDLERS, args: 1, stdin: 1 }],
   spawn: [null, SPAWN],
   attach: [null, { ...HANDLERS, replay: 1, signal: 1 }],
-  list: [{ status: 1, limit: 1, offset: 1, signal: 1 }],
+  list: [{ kind: 1, status: 1, limit: 1, offset: 1, signal: 1 }],
   get: [null, ABORTABLE],
   output: [null, { encoding: 1, maxBytes: 1, signal: 1 }],
   streamUrl: [null, { channel: 1, expiresIn: 1, signal: 1 }],

@@ -1,5 +1,11 @@
 import type { SQLInputValue } from 'node:sqlite'
-import { type ListProcessesParsed, OUTCOMES, type Outcome, type ProcessInfo } from '@islet/contract'
+import {
+  type ListProcessesParsed,
+  OUTCOMES,
+  type Outcome,
+  type ProcessInfo,
+  type ProcessKind,
+} from '@islet/contract'
 import type { Db } from './db.ts'
 import { Where } from './page.ts'
 import { Table } from './table.ts'
@@ -37,6 +43,7 @@ export interface ProcessRecord {
 }
 
 export interface ProcessQuery {
+  kind?: ProcessKind
   status?: ListProcessesParsed['status']
   limit: number
   offset?: number
@@ -117,7 +124,7 @@ export class ProcessTable extends Table<ProcessRecord> {
     return this.db.column(`SELECT id FROM processes ${rest}`, ...values)
   }
 
-  count(sandboxId: string, query: Pick<ProcessQuery, 'status'>): number {
+  count(sandboxId: string, query: Pick<ProcessQuery, 'status' | 'kind'>): number {
     const where = ofSandbox(sandboxId, query)
     return this.countWhere(where.sql, ...where.values)
   }
@@ -155,7 +162,18 @@ function newest(sandboxId: string, query: ProcessQuery): [rest: string, ...SQLIn
   return [`${where.sql} ORDER BY started_at DESC, id DESC LIMIT ? OFFSET ?`, ...where.values, limit, offset]
 }
 
-function ofSandbox(sandboxId: string, { status }: Pick<ProcessQuery, 'status'>): Where {
+const KIND = `CASE WHEN service IS NOT NULL THEN 'service' WHEN terminal THEN 'terminal' WHEN foreground THEN 'command' ELSE 'job' END`
+
+export function kindOf({ service, terminal, foreground }: ProcessRecord): ProcessKind {
+  if (service !== null) return 'service'
+  if (terminal) return 'terminal'
+  return foreground ? 'command' : 'job'
+}
+
+function ofSandbox(sandboxId: string, { status, kind }: Pick<ProcessQuery, 'status' | 'kind'>): Where {
   const isOutcome = OUTCOMES.includes(status as Outcome)
-  return new Where().and('sandbox_id = ?', sandboxId).and(isOutcome ? 'outcome = ?' : 'status = ?', status)
+  return new Where()
+    .and('sandbox_id = ?', sandboxId)
+    .and(isOutcome ? 'outcome = ?' : 'status = ?', status)
+    .and(`${KIND} = ?`, kind)
 }

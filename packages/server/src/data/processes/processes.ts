@@ -79,7 +79,7 @@ export class Processes {
     return { [Symbol.iterator]: () => Iterator.from(records).map(toProcessInfo) }
   }
 
-  count(sandboxId: string, query: Pick<ListProcessesParsed, 'status'>): number {
+  count(sandboxId: string, query: Pick<ListProcessesParsed, 'status' | 'kind'>): number {
     return this.#tracker.table.count(sandboxId, query)
   }
 

@@ -1,7 +1,7 @@
 // One followed process: its output goes to the log and to the attached clients; its end is a promise.
 import { constants } from 'node:os'
 import type { AwakeReason, Outcome, ProcessInfo } from '@islet/contract'
-import type { ProcessRecord } from '../../db/processes.ts'
+import { kindOf, type ProcessRecord } from '../../db/processes.ts'
 import type { GuestExit, GuestProcess, OutputChannel, OutputSink } from '../../guest/guest.ts'
 import { Rate } from '../../lib/rate.ts'
 import type { OutputLog } from '../output/output-log.ts'
@@ -177,16 +177,16 @@ export function toResult(exit: GuestExit, oom: boolean): ProcessResult {
 
 /** Undefined: it does not keep its sandbox awake. For a service the Keeper does that, also between two attempts. */
 export function whyAwake(record: ProcessRecord): AwakeReason | undefined {
-  const { id, terminal, terminalId, foreground, keepAwake, service } = record
-  if (!keepAwake || service !== null) return undefined
-  if (terminal) return { kind: 'terminal', id: terminalId ?? id }
-  return { kind: foreground ? 'command' : 'job', id }
+  const kind = kindOf(record)
+  if (!record.keepAwake || kind === 'service') return undefined
+  return { kind, id: (kind === 'terminal' && record.terminalId) || record.id }
 }
 
 export function toProcessInfo(record: ProcessRecord): ProcessInfo {
   const { startedAt, endedAt, cancelSignals: _, foreground: __, ...same } = record
   return {
     ...same,
+    kind: kindOf(record),
     jobStatus: toJobStatus(record),
     startedAt: new Date(startedAt).toISOString(),
     endedAt: endedAt === null ? null : new Date(endedAt).toISOString(),
