@@ -144,7 +144,8 @@ testRows('agentuity.md', {
     await files.remove('a')
   },
   'sandbox.setEnv(env)': async () => {
-    assert.deepEqual((await sandbox.update({ env: { MORE: '1', GREETING: null } })).env, { MORE: '1' })
+    const { env } = await sandbox.update({ env: { MORE: '1', GREETING: null } })
+    assert.deepEqual([env.MORE, env.GREETING], ['1', undefined])
   },
   'sandbox.get()': async () => {
     assert.equal((await sandbox.getInfo()).id, sandbox.id)

@@ -60,9 +60,7 @@ testSeed('agentuity/client', {
         files: [
           {
             path: 'index.ts',
-            content: Buffer.from(
-              'const n: number = 6\nconsole.log(n, await Bun.file("data.json").text())',
-            ),
+            content: Buffer.from('const n: number = 6\nconsole.log(n, await Bun.file("data.json").text())'),
           },
           { path: 'data.json', content: Buffer.from(JSON.stringify({ items: [1, 2, 3] })) },
         ],
