@@ -93,6 +93,7 @@ export async function main(): Promise<ExecResult> {
 export function typedDialects(from: string): string {
   return `import { IsletError, Sandbox, type ProcessResult } from '${from}/opencomputer'
 import { compute, type FileInfo, Sandbox as Other } from '${from}/computesdk'
+import { isletSandbox, SandboxAgent, type WorkspaceSnapshot } from '${from}/agentium'
 
 export async function main(): Promise<ProcessResult> {
   const sandbox = await Sandbox.create({ template: 'base', timeout: 600, cpuCount: 2 })
@@ -106,6 +107,10 @@ export async function main(): Promise<ProcessResult> {
   const at: Date = (await again.getInfo()).createdAt
   // @ts-expect-error a template of one is no name of the other
   await compute.sandbox.create({ template: at.toISOString() })
+  const agent = new SandboxAgent({ backend: 'remote', remote: isletSandbox({ runtime: 'host' }) })
+  const snapshot: WorkspaceSnapshot = await agent.snapshot({ ignore: ['node_modules'] })
+  // @ts-expect-error a snapshot is no text
+  await agent.resume(JSON.stringify(snapshot))
   return sandbox.exec.run('true', { timeout: 5 })
 }
 `

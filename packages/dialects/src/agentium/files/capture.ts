@@ -1,7 +1,7 @@
 // The files of a workspace as entries of a snapshot, and back.
 //
 // Directories have an entry only if they are empty or their mode is not 0755: a reader that knows only files then still restores the rest.
-import { readdir, readlink, symlink } from 'node:fs/promises'
+import { lstat, readdir, readlink, symlink } from 'node:fs/promises'
 import { IsletError } from '@islet/sdk'
 import type { SnapshotFile, SnapshotOptions } from '../types.ts'
 import { type Confined, Directory } from './confined.ts'
@@ -85,17 +85,17 @@ async function captureDirectory(
   depth: number,
 ): Promise<void> {
   if (depth > DEPTH) throw collected.tooLarge(path, `more than ${DEPTH} levels`)
-  const names = await readdir(directory.path, { withFileTypes: true, encoding: 'buffer' })
-  names.sort((a, b) => Buffer.compare(a.name, b.name))
+  const names = (await readdir(directory.path, { encoding: 'buffer' })).sort(Buffer.compare)
   const mode = (await directory.stat()).mode & 0o777
   if (path !== '' && (names.length === 0 || mode !== DIRECTORY_MODE))
     collected.add({ path, contents: '', mode, type: 'directory' })
-  for (const entry of names) {
-    const name = textOf(entry.name, path)
+  for (const bytes of names) {
+    const name = textOf(bytes, path)
     const at = directory.child(name)
     const below = path === '' ? name : `${path}/${name}`
     if (collected.ignores(below)) continue
     try {
+      const entry = await lstat(at)
       if (entry.isDirectory()) {
         await using child = await Directory.open(at)
         await captureDirectory(child, below, collected, depth + 1)

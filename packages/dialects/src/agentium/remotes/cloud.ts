@@ -42,7 +42,7 @@ export abstract class Cloud<Instance> implements CloudSandbox {
     checkPath(path)
     checkEncoding(encoding)
     try {
-      return (await this.read(this.started(), path)).toString(encoding)
+      return Buffer.from(await this.read(this.started(), path)).toString(encoding)
     } catch (error) {
       if (this.isMissing(error)) return null
       throw error
@@ -57,8 +57,8 @@ export abstract class Cloud<Instance> implements CloudSandbox {
 
   protected abstract open(): Promise<Instance>
   protected abstract execute(instance: Instance, argv: string[], request: Request): Promise<SandboxRunResult>
-  protected abstract write(instance: Instance, path: string, bytes: Buffer): Promise<void>
-  protected abstract read(instance: Instance, path: string): Promise<Buffer>
+  protected abstract write(instance: Instance, path: string, bytes: Uint8Array): Promise<void>
+  protected abstract read(instance: Instance, path: string): Promise<Uint8Array>
   /** Whether a read failed because there is no such file. */
   protected abstract isMissing(error: unknown): boolean
   protected abstract end(instance: Instance): Promise<void>

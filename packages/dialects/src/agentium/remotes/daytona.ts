@@ -38,8 +38,8 @@ export interface DaytonaInstance {
   }
   fs: {
     createFolder(path: string, mode: string): Promise<void>
-    uploadFile(file: Buffer, path: string): Promise<void>
-    downloadFile(path: string): Promise<Buffer>
+    uploadFile(file: Uint8Array, path: string): Promise<void>
+    downloadFile(path: string): Promise<Uint8Array>
   }
   delete(): Promise<unknown>
 }
@@ -85,13 +85,13 @@ export class DaytonaSandbox extends Cloud<DaytonaInstance> {
     }
   }
 
-  protected async write({ fs }: DaytonaInstance, path: string, bytes: Buffer): Promise<void> {
+  protected async write({ fs }: DaytonaInstance, path: string, bytes: Uint8Array): Promise<void> {
     const parent = posix.dirname(path)
     if (parent !== '.' && parent !== '/') await fs.createFolder(parent, '755')
-    await fs.uploadFile(bytes, path)
+    await fs.uploadFile(Buffer.from(bytes), path)
   }
 
-  protected read({ fs }: DaytonaInstance, path: string): Promise<Buffer> {
+  protected read({ fs }: DaytonaInstance, path: string): Promise<Uint8Array> {
     return fs.downloadFile(path)
   }
 

@@ -102,12 +102,12 @@ export class E2BSandbox extends Cloud<E2BInstance> {
     }
   }
 
-  protected async write({ files }: E2BInstance, path: string, bytes: Buffer): Promise<void> {
+  protected async write({ files }: E2BInstance, path: string, bytes: Uint8Array): Promise<void> {
     await files.write(path, new Uint8Array(bytes).buffer)
   }
 
-  protected async read({ files }: E2BInstance, path: string): Promise<Buffer> {
-    return Buffer.from(await files.read(path, { format: 'bytes' }))
+  protected read({ files }: E2BInstance, path: string): Promise<Uint8Array> {
+    return files.read(path, { format: 'bytes' })
   }
 
   protected isMissing(error: unknown): boolean {

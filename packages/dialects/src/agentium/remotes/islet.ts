@@ -69,12 +69,12 @@ export class IsletSandbox extends Cloud<Sandbox> {
     return { output: stdout + stderr, exitCode, timedOut, stdout, stderr, truncated }
   }
 
-  protected async write(sandbox: Sandbox, path: string, bytes: Buffer): Promise<void> {
+  protected async write(sandbox: Sandbox, path: string, bytes: Uint8Array): Promise<void> {
     await sandbox.files.write(path, bytes)
   }
 
-  protected async read(sandbox: Sandbox, path: string): Promise<Buffer> {
-    return Buffer.from(await sandbox.files.readBytes(path))
+  protected read(sandbox: Sandbox, path: string): Promise<Uint8Array> {
+    return sandbox.files.readBytes(path)
   }
 
   protected isMissing(error: unknown): boolean {
