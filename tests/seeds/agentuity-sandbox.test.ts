@@ -128,10 +128,7 @@ testSeed('agentuity/sandbox', {
       sandbox.execute({ command: ['sh', '-c', 'sleep 61'], signal: controller.signal }),
       aborted,
     )
-    await until(async () => {
-      const { stdoutStreamUrl } = await sandbox.execute({ command: ['sh', '-c', 'pgrep -xa sleep || true'] })
-      return !(await fetched(stdoutStreamUrl)).includes('61')
-    })
+    await until(async () => (await sandbox.inner.exec.list({ kind: 'command' }))[0]?.outcome === 'cancelled')
     const before = (await client.list()).total
     for (const ms of [0, 20, 300]) {
       const running = client.run(
