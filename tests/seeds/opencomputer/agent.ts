@@ -1,30 +1,13 @@
 import assert from 'node:assert/strict'
 import type { AgentEvent, AgentSession, AgentStartOpts, McpServerConfig } from 'islet/opencomputer'
 import { until } from '../../coming-from/until.ts'
+import { writeAgentSdk } from '../../support/agent-sdk.ts'
 import type { Programs } from '../seeds.ts'
 import type { World } from './world.ts'
 
 const HOME = '/tmp/agent'
 
-/** Stands in for the package of the vendor: answers each prompt with its options, or waits for an interrupt. */
-const AGENT_SDK = `
-export function query({ prompt, options }) {
-  const session_id = options.resume ?? 'a-conversation'
-  let stop = () => {}
-  const messages = (async function* () {
-    for await (const { message } of prompt) {
-      const { model, maxTurns, permissionMode, cwd, mcpServers, allowedTools, systemPrompt } = options
-      yield { type: 'system', subtype: 'init', session_id, model, maxTurns, permissionMode, cwd, mcpServers, allowedTools, systemPrompt }
-      if (message.content === 'complain') options.stderr('a complaint\\n')
-      if (message.content === 'wait') await new Promise((resolve) => { stop = resolve })
-      yield { type: 'result', subtype: 'success', session_id, result: message.content }
-    }
-  })()
-  return Object.assign(messages, { interrupt: async () => stop(), close: () => process.exit(3) })
-}
-`
-
-export function agentPrograms({ sandbox }: World): Programs {
+export function agentPrograms({ sandbox, islet }: World): Programs {
   const { agent } = sandbox
   let first: AgentSession
   const listening = () => {
@@ -48,9 +31,7 @@ export function agentPrograms({ sandbox }: World): Programs {
   return {
     'an agent starts with a prompt and its configuration, and reports events, errors and its end':
       async () => {
-        const place = `${HOME}/node_modules/@anthropic-ai/claude-agent-sdk`
-        await sandbox.files.write(`${place}/package.json`, '{ "type": "module", "exports": "./index.js" }')
-        await sandbox.files.write(`${place}/index.js`, AGENT_SDK)
+        await writeAgentSdk(islet.sandboxes.handle(sandbox.sandboxId).files, HOME)
         const docs: McpServerConfig = { command: 'docs', args: ['--stdio'], env: { A: '1' } }
         const config = {
           model: 'a-model',

@@ -1,5 +1,11 @@
 // Agent sessions: the same methods as `sandbox.agent` of the SDK, with the names and errors of this dialect.
-import { IsletError, type Names, refuseUnknown, type Sandbox } from '@islet/sdk'
+import {
+  type Names,
+  type AgentSession as NativeSession,
+  refuseUnknown,
+  type Sandbox,
+  type StartAgentOptions,
+} from '@islet/sdk'
 import { failing, quiet } from './failed.ts'
 
 export interface McpServerConfig {
@@ -17,7 +23,7 @@ export interface AgentConfig {
   model?: string
   systemPrompt?: string
   allowedTools?: string[]
-  permissionMode?: string
+  permissionMode?: StartAgentOptions['permissionMode']
   /** Default: 50. */
   maxTurns?: number
   cwd?: string
@@ -60,25 +66,6 @@ export interface AgentSessionInfo {
   claudeSessionID?: string
 }
 
-/** `sandbox.agent` of the SDK. */
-interface NativeAgents {
-  start(options: AgentStartOpts): Promise<NativeSession>
-  attach(sessionId: string, options: AgentAttachOpts): Promise<NativeSession>
-  list(): Promise<
-    { sessionId: string; running: boolean; startedAt: string; claudeSessionId?: string | null }[]
-  >
-}
-
-interface NativeSession {
-  sessionId: string
-  done: Promise<number>
-  sendPrompt(text: string): unknown
-  interrupt(): unknown
-  configure(config: AgentConfig): unknown
-  kill(signal?: string | number): Promise<void>
-  close(): void
-}
-
 const SIGKILL = 9
 const ATTACH: Names<AgentAttachOpts> = { onEvent: 1, onError: 1, onExit: 1, onScrollbackEnd: 1 }
 const START: Names<AgentStartOpts> = {
@@ -103,19 +90,19 @@ export class Agent {
 
   async start(opts: AgentStartOpts = {}): Promise<AgentSession> {
     refuseUnknown('sandbox.agent.start', opts, START)
-    return toSession(await failing('Failed to create agent session', this.#agents().start(opts)), opts)
+    return toSession(await failing('Failed to create agent session', this.#native.agent.start(opts)), opts)
   }
 
   async attach(sessionId: string, opts: AgentAttachOpts = {}): Promise<AgentSession> {
     refuseUnknown('sandbox.agent.attach', opts, ATTACH)
     return toSession(
-      await failing('WebSocket connection failed', this.#agents().attach(sessionId, opts)),
+      await failing('WebSocket connection failed', this.#native.agent.attach(sessionId, opts)),
       opts,
     )
   }
 
   async list(): Promise<AgentSessionInfo[]> {
-    const all = await failing('Failed to list agent sessions', this.#agents().list())
+    const all = await failing('Failed to list agent sessions', this.#native.agent.list())
     return all.map(({ sessionId, running, startedAt, claudeSessionId }) => ({
       sessionID: sessionId,
       sandboxID: this.#native.id,
@@ -123,14 +110,6 @@ export class Agent {
       startedAt,
       ...(claudeSessionId && { claudeSessionID: claudeSessionId }),
     }))
-  }
-
-  #agents(): NativeAgents {
-    const { agent } = this.#native as Sandbox & { agent?: NativeAgents }
-    if (agent) return agent
-    throw new IsletError('not_supported', 'This version of @islet/sdk has no agent sessions.', {
-      hint: 'Install a newer one.',
-    })
   }
 }
 
