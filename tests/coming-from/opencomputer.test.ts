@@ -1,9 +1,9 @@
 // Checks docs/coming-from/opencomputer.md row by row, through our SDK.
 import assert from 'node:assert/strict'
-import { type AgentEvent, type FromCheckpointOptions, Sandbox } from 'islet'
-import { writeAgentSdk } from '../support/agent-sdk.ts'
+import { type FromCheckpointOptions, Sandbox } from 'islet'
 import { failsWith } from '../support/shell.ts'
 import { startSuite } from '../support/suite.ts'
+import { agentRows } from './opencomputer-agent.ts'
 import { testRows } from './rows.ts'
 import { until } from './until.ts'
 
@@ -243,69 +243,7 @@ testRows('opencomputer.md', {
     await exec.kill(session.sessionId)
   },
 
-  'sandbox.agent.start(opts)': async () => {
-    await writeAgentSdk(files, '/tmp/agent')
-    const begun = await agentSaying('hello')
-    assert.equal(begun.answer, 'hello')
-    await begun.session.kill()
-  },
-  'sandbox.agent.attach(sessionId, opts)': async () => {
-    const { session } = await agentSaying('first')
-    const events: unknown[] = []
-    const again = await sandbox.agent.attach(session.sessionId, {
-      onEvent: ({ result }) => void events.push(result),
-    })
-    await until(() => events.includes('first'))
-    again.close()
-    await session.kill()
-  },
-  'sandbox.agent.list()': async () => {
-    const sessions = await sandbox.agent.list()
-    assert.ok(sessions.length >= 2 && sessions.every(({ running }) => !running))
-  },
-  'agentSession.sessionId': async () => {
-    const { session } = await agentSaying('x')
-    assert.match(session.sessionId, /^prc-/)
-    await session.kill()
-  },
-  'agentSession.done': async () => {
-    const { session } = await agentSaying('x')
-    await session.kill('SIGKILL')
-    assert.equal(await session.done, 137)
-  },
-  'agentSession.sendPrompt(text)': async () => {
-    const { session, answers } = await agentSaying('one')
-    await session.sendPrompt('two')
-    await until(() => answers.includes('two'))
-    await session.kill()
-  },
-  'agentSession.interrupt()': async () => {
-    const { session, types } = await agentSaying('one')
-    await session.sendPrompt('wait')
-    await until(() => types.filter((type) => type === 'system').length === 2)
-    await session.interrupt()
-    await until(() => types.includes('interrupted'))
-    await session.kill()
-  },
-  'agentSession.configure(config)': async () => {
-    const { session, types } = await agentSaying('one')
-    await session.configure({ model: 'another' })
-    await until(() => types.includes('configured'))
-    await session.kill()
-  },
-  'agentSession.kill(signal)': async () => {
-    const { session } = await agentSaying('one')
-    await session.kill('SIGTERM')
-    assert.notEqual(await session.done, 0)
-  },
-  'agentSession.close()': async () => {
-    const { session } = await agentSaying('one')
-    session.close()
-    await assert.rejects(session.done, { name: 'AbortError' })
-    const info = await sandbox.agent.get(session.sessionId)
-    assert.equal(info.running, true)
-    await exec.kill(session.sessionId)
-  },
+  ...agentRows(sandbox),
 
   'sandbox.files.read(path)': async () => {
     await files.write('note.txt', 'grüße')
@@ -381,18 +319,6 @@ testRows('opencomputer.md', {
     await assert.rejects(fetch(preview!.url))
   },
 })
-
-/** An agent that has answered its first prompt. */
-async function agentSaying(prompt: string) {
-  const [answers, types]: [unknown[], string[]] = [[], []]
-  const onEvent = ({ type, result }: AgentEvent) => {
-    types.push(type)
-    if (type === 'result') answers.push(result)
-  }
-  const session = await sandbox.agent.start({ prompt, cwd: '/tmp/agent', onEvent })
-  await until(() => answers.length > 0)
-  return { session, answers, types, answer: answers[0] }
-}
 
 /** The status once the program inside has come up. */
 async function answering(url: string): Promise<number> {
