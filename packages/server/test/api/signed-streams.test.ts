@@ -100,11 +100,12 @@ describe('URLs of output', () => {
   })
 
   it('tell at which byte they begin when the beginning is not kept, in each channel', async () => {
-    const command = 'for n in $(seq 3000); do echo "line $n of stdout"; echo "e $n" >&2; done'
+    const command =
+      'for n in $(seq 3000); do echo "line $n of stdout"; echo "e $n" >&2; done; sleep 0.1; echo the end; echo the end >&2'
     const of = await ended(command, { keepOutput: '16Ki' })
     const whole = {
-      stdout: Array.from({ length: 3000 }, (_, n) => `line ${n + 1} of stdout\n`).join(''),
-      stderr: Array.from({ length: 3000 }, (_, n) => `e ${n + 1}\n`).join(''),
+      stdout: `${Array.from({ length: 3000 }, (_, n) => `line ${n + 1} of stdout\n`).join('')}the end\n`,
+      stderr: `${Array.from({ length: 3000 }, (_, n) => `e ${n + 1}\n`).join('')}the end\n`,
     }
     for (const channel of ['stdout', 'stderr'] as const) {
       const { url } = await sign(of, { channel })
