@@ -25,8 +25,8 @@ export function agentRows(sandbox: Sandbox): Rows {
       await session.kill()
     },
     'sandbox.agent.list()': async () => {
-      const sessions = await sandbox.agent.list()
-      assert.ok(sessions.length >= 2 && sessions.every(({ running }) => !running))
+      await until(async () => (await sandbox.agent.list()).every(({ running }) => !running))
+      assert.equal((await sandbox.agent.list()).length, 2)
     },
     'agentSession.sessionId': async () => {
       const { session } = await agentSaying(sandbox, 'x')

@@ -97,8 +97,8 @@ test('if a file cannot be written, the error names it and no command is started'
     { path: 'plain/second', content: '2' },
     { path: 'third', content: '3' },
   ]
-  for (const call of [sandbox.exec.run('echo', { files }), sandbox.exec.spawn('echo', { files })])
-    await assert.rejects(call, (error) => {
+  for (const call of ['run', 'spawn'] as const)
+    await assert.rejects(sandbox.exec[call]('echo', { files }), (error) => {
       assert.ok(hasCode(error, 'not_a_directory'))
       assert.match(error.message, /plain/)
       return true

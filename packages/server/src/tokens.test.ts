@@ -45,7 +45,7 @@ describe('the signing key', () => {
 
   it('outlives the server, and so do its tokens', async () => {
     const { token } = tokens.issue(sandboxId)
-    assert.deepEqual(await (await Tokens.open(dataDir)).verify(token), { sandboxId })
+    assert.equal((await (await Tokens.open(dataDir)).verify(token)).sandboxId, sandboxId)
   })
 
   it('is of its server: a token of another one is nothing', async () => {
@@ -72,7 +72,7 @@ describe('a token', () => {
     const { token, expiresAt } = tokens.issue(sandboxId)
     const left = Date.parse(expiresAt) - Date.now()
     assert.ok(left > 3_598_000 && left <= 3_600_000)
-    assert.deepEqual(await tokens.verify(token), { sandboxId })
+    assert.equal((await tokens.verify(token)).sandboxId, sandboxId)
     const [header, payload] = token
       .split('.')
       .slice(0, 2)
@@ -118,7 +118,7 @@ describe('a token', () => {
       'not yet': await forge({ nbf: nowS() + HOUR_S }),
       'far too long': `${token}${'x'.repeat(20_000)}`,
     }
-    assert.deepEqual(await tokens.verify(await forge()), { sandboxId })
+    assert.equal((await tokens.verify(await forge())).sandboxId, sandboxId)
     for (const [name, candidate] of Object.entries(wrong))
       await assert.rejects(tokens.verify(candidate), { code: 'unauthorized' }, name)
   })
@@ -135,7 +135,7 @@ describe('a token', () => {
     const { token, expiresAt } = tokens.issue(sandboxId, { lifetimeMs: 60_000 })
     const end = Date.parse(expiresAt)
     t.mock.timers.setTime(end - 1)
-    assert.deepEqual(await tokens.verify(token), { sandboxId })
+    assert.equal((await tokens.verify(token)).sandboxId, sandboxId)
     for (const late of [0, 1, 1000, 86_400_000]) {
       t.mock.timers.setTime(end + late)
       await assert.rejects(tokens.verify(token), { code: 'token_expired' })
