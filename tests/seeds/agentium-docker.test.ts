@@ -94,6 +94,9 @@ testSeed(
       await failsWith(agent.writeFile('etc/x', ''), 'invalid_path')
       await failsWith(agent.shell('ls', { cwd: 'etc' }), 'invalid_path')
 
+      const { stdout: there } = await agent.shell('pwd', { cwd: '/workspace/d' })
+      assert.equal(there, '/workspace/d\n')
+
       const snapshot = JSON.parse(JSON.stringify(await agent.snapshot()))
       await agent.resume(snapshot)
       assert.deepEqual((await agent.snapshot()).files, snapshot.files)
@@ -121,6 +124,11 @@ testSeed(
     'the container is removed by close, and when the process that made it is killed': async () => {
       const agent = await startedIn()
       assert.equal((await containers()).length, 1)
+      await agent.shell('rm /usr/bin/python3*')
+      await failsWith(agent.run('1', { language: 'python' }), 'interpreter_not_found')
+      const [container] = await containers()
+      await dockerd!.docker(['rm', '--force', container!])
+      await failsWith(agent.shell('true'), 'sandbox_lost')
       await agent.close()
       await agent.close()
       assert.deepEqual(await containers(), [])

@@ -19,6 +19,7 @@ import type { RunRequest } from './workspace.ts'
 const INSIDE = '/workspace'
 const PIDS = 1024
 const DRAIN_MS = 2000
+const NOT_STARTED = 'OCI runtime exec failed'
 
 export class Docker extends OnDisk {
   readonly #docker: Dockerode
@@ -42,14 +43,32 @@ export class Docker extends OnDisk {
     this.#container = container
   }
 
-  async run(
+  async run(code: string, request: RunRequest): Promise<SandboxRunResult> {
+    if (request.signal?.aborted) throw aborted(request.signal)
+    try {
+      return await this.#run(code, request)
+    } catch (error) {
+      if (!isGone(error)) throw error
+      throw new IsletError('sandbox_lost', 'The container has ended.', { cause: error })
+    }
+  }
+
+  override async close(): Promise<void> {
+    try {
+      await this.#container.remove({ force: true }).catch(ignoreGone)
+    } finally {
+      await super.close()
+    }
+  }
+
+  async #run(
     code: string,
     { language, cwd, env, timeoutSeconds, signal }: RunRequest,
   ): Promise<SandboxRunResult> {
-    if (signal?.aborted) throw aborted(signal)
     const mark = this.nextMark()
+    const argv = argvOf(code, language)
     const exec = await this.#container.exec({
-      Cmd: argvOf(code, language),
+      Cmd: argv,
       Env: [...Object.entries(env).map(([name, value]) => `${name}=${value}`), `${MARK}=${mark}`],
       WorkingDir: cwd === undefined ? INSIDE : await this.#inside(cwd),
       AttachStdout: true,
@@ -57,27 +76,26 @@ export class Docker extends OnDisk {
     })
     const output = new Output()
     const ended = this.#follow(exec, output)
-    const outcome = await firstOf(ended, timeoutSeconds, signal)
-    if (outcome === 'ended') return output.result(await exitCodeOf(exec), false)
+    if ((await firstOf(ended, timeoutSeconds, signal)) === 'ended') {
+      const result = output.result(await exitCodeOf(exec), false)
+      // The daemon prints why it could not start a program.
+      if (result.exitCode! < 126 || !result.output.startsWith(NOT_STARTED)) return result
+      throw new IsletError('interpreter_not_found', `The image cannot start ${argv[0]}.`, {
+        hint: 'Choose another dockerImage.',
+        details: { output: result.output.slice(0, 1000) },
+      })
+    }
     await this.#kill(mark)
     await Promise.race([ended, sleep(DRAIN_MS, undefined, { ref: false })])
     if (signal?.aborted) throw aborted(signal)
     return output.result(0, true)
   }
 
-  override async close(): Promise<void> {
-    try {
-      await this.#container.remove({ force: true }).catch(ignoreMissing)
-    } finally {
-      await super.close()
-    }
-  }
-
   /** The directory under its name in the container, once it is known to be one of the workspace. */
   async #inside(cwd: string): Promise<string> {
     await (await this.files.directory(cwd))[Symbol.asyncDispose]()
-    const below = cwd.startsWith(`${this.files.root}/`) ? cwd.slice(this.files.root.length + 1) : cwd
-    return below.startsWith('/') ? below : `${INSIDE}/${below}`
+    const base = [this.files.root, INSIDE].find((root) => cwd === root || cwd.startsWith(`${root}/`))
+    return base === undefined ? `${INSIDE}/${cwd}` : INSIDE + cwd.slice(base.length)
   }
 
   /** Resolves when the output ends; the daemon ends it soon after the process, also if another process holds its pipes. */
@@ -202,9 +220,13 @@ function sink(output: Output, channel: 'stdout' | 'stderr'): Writable {
   })
 }
 
-function ignoreMissing(error: unknown): void {
-  // It ended by itself, or is being removed.
-  if (!isStatus(error, 404) && !isStatus(error, 409)) throw error
+function ignoreGone(error: unknown): void {
+  if (!isGone(error)) throw error
+}
+
+/** The container ended by itself, or is being removed. */
+function isGone(error: unknown): boolean {
+  return isStatus(error, 404) || isStatus(error, 409)
 }
 
 function isStatus(error: unknown, status: number): boolean {
