@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { slotOf, tracesOf } from './leftovers.ts'
 import type { TestServer } from './server.ts'
 
+/** Not the output of stopped sandboxes: it is kept for an hour. */
 export interface Held {
   cells: number
   layers: number
   cgroups: number
-  outputs: number
 }
 
 export function heldBy(server: TestServer): Held {
@@ -18,7 +18,6 @@ export function heldBy(server: TestServer): Held {
     cells: count(`/run/islet/${slot}/s`),
     layers: count(join(server.dataDir, 'pool/layers')),
     cgroups: count(`${memory}/islet${slot}`, (name) => name.startsWith('cel-')),
-    outputs: count(join(server.dataDir, 'output')),
   }
 }
 
