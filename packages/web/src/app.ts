@@ -1,4 +1,4 @@
-// The page at /play/: one sandbox, for whoever opened a magic link.
+// The page at /play/: one sandbox, for the person who opened a magic link.
 import { hasCode, type Sandbox } from '@islet/sdk'
 import { button, element } from './dom.ts'
 import { filesPanel } from './files.ts'

@@ -1,4 +1,4 @@
-import { hasCode, type Sandbox } from '@islet/sdk'
+import { hasCode, refuseUnknown, type Sandbox } from '@islet/sdk'
 import { type JobInfo, streamUrls, toJob } from './info.ts'
 
 /** A command in the background, as it was when it was last asked for. */
@@ -13,8 +13,9 @@ export interface JobInstance extends JobInfo {
 /** How long a job may take to end by itself. */
 const GRACE_MS = 10_000
 
-export async function createJob(sandbox: Sandbox, { command }: { command: string[] }): Promise<JobInstance> {
-  return toInstance(sandbox, toJob(await sandbox.exec.spawn(command)))
+export async function createJob(sandbox: Sandbox, job: { command: string[] }): Promise<JobInstance> {
+  refuseUnknown('client.createJob', job, { command: 1 })
+  return toInstance(sandbox, toJob(await sandbox.exec.spawn(job.command)))
 }
 
 /** Newest first. */
